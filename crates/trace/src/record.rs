@@ -1,0 +1,206 @@
+//! The record: what is known about one finished or running request.
+//!
+//! It is plain data of fixed size, filled by `http` (protocol, bytes, times) and `server` (site, route,
+//! handler, fault). The texts of a request (target, agent, ...) travel beside it, see [`Texts`], because
+//! they are borrowed from the request's head and copied only when a reader wants them.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Numbers and facts of one request. Times are microseconds; bytes are what crossed the socket.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// When the request's first byte was seen, on the monotonic clock, in microseconds.
+    pub started_us: u64,
+    /// The same moment as Unix time in milliseconds.
+    pub started_unix_ms: u64,
+    /// From start until the last byte of the answer was handed to the kernel.
+    pub total_us: u64,
+    /// From start until the answer's head was handed to the kernel.
+    pub first_byte_us: u64,
+    /// Waited in a program's queue.
+    pub queue_us: u64,
+    /// Waited for a disk (a job of the file pool).
+    pub disk_wait_us: u64,
+    /// Bytes of the request, head and body.
+    pub bytes_in: u64,
+    /// Bytes of the answer's head.
+    pub head_bytes_out: u64,
+    /// Bytes of the answer's body as framed data (chunk framing not counted).
+    pub body_bytes_out: u64,
+    /// The answer's status code; 0 when none was sent.
+    pub status: u16,
+    /// HTTP version.
+    pub protocol: Protocol,
+    /// Who answered.
+    pub handler: HandlerKind,
+    /// What the cache did.
+    pub cache: CacheOutcome,
+    /// Whose fault a failure was.
+    pub fault: Fault,
+    /// How the exchange ended.
+    pub outcome: Outcome,
+    /// Index of the site in the config in force; [`Record::NO_SITE`] when none was chosen.
+    pub site: u16,
+    /// Index of the route in its site; [`Record::NO_ROUTE`] when none was chosen.
+    pub route: u32,
+    /// Where the access log line goes; 0 is nowhere.
+    pub log: u16,
+    /// The client's address; unspecified for Unix sockets.
+    pub client: IpAddr,
+    /// The client's port; 0 for Unix sockets.
+    pub client_port: u16,
+    /// A number of the connection, unique in this server process.
+    pub connection: u64,
+    /// A number of the request within its connection, from 0.
+    pub request: u32,
+    /// Every stage was timed (tracing or sampling was on).
+    pub timed: bool,
+    /// What went wrong, in words, for status codes that need them.
+    pub reason: Option<&'static str>,
+}
+
+impl Record {
+    /// `site` when no site was chosen.
+    pub const NO_SITE: u16 = u16::MAX;
+    /// `route` when no route was chosen.
+    pub const NO_ROUTE: u32 = u32::MAX;
+
+    /// A record of which nothing is known yet.
+    pub const fn empty() -> Record {
+        Record {
+            started_us: 0,
+            started_unix_ms: 0,
+            total_us: 0,
+            first_byte_us: 0,
+            queue_us: 0,
+            disk_wait_us: 0,
+            bytes_in: 0,
+            head_bytes_out: 0,
+            body_bytes_out: 0,
+            status: 0,
+            protocol: Protocol::Http11,
+            handler: HandlerKind::None,
+            cache: CacheOutcome::None,
+            fault: Fault::None,
+            outcome: Outcome::Complete,
+            site: Self::NO_SITE,
+            route: Self::NO_ROUTE,
+            log: 0,
+            client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            client_port: 0,
+            connection: 0,
+            request: 0,
+            timed: false,
+            reason: None,
+        }
+    }
+}
+
+/// A request's texts as they stood in its head; empty where absent. Unchecked bytes from the network.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Texts<'a> {
+    /// Method, as sent.
+    pub method: &'a [u8],
+    /// Request target, as sent.
+    pub target: &'a [u8],
+    /// `Host` or `:authority`.
+    pub host: &'a [u8],
+    /// `Referer`.
+    pub referer: &'a [u8],
+    /// `User-Agent`.
+    pub user_agent: &'a [u8],
+    /// Authenticated user.
+    pub user: &'a [u8],
+}
+
+macro_rules! kinds {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+
+        impl $name {
+            /// Every variant, in order.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+            /// The word used in logs, metrics and pages.
+            pub const fn word(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// HTTP version of a request.
+    Protocol {
+        /// HTTP/1.0
+        Http10 = "HTTP/1.0",
+        /// HTTP/1.1
+        Http11 = "HTTP/1.1",
+        /// HTTP/2
+        Http2 = "HTTP/2.0",
+        /// HTTP/3
+        Http3 = "HTTP/3.0",
+    }
+}
+
+kinds! {
+    /// Who answered.
+    HandlerKind {
+        /// Nobody: refused before a route was chosen.
+        None = "none",
+        /// Static files.
+        Files = "files",
+        /// A redirect written in the config.
+        Redirect = "redirect",
+        /// A fixed answer written in the config.
+        Respond = "respond",
+        /// The control socket's API.
+        Admin = "admin",
+    }
+}
+
+kinds! {
+    /// What the cache did for a request.
+    CacheOutcome {
+        /// It was not asked.
+        None = "none",
+        /// Answered from memory.
+        Hit = "hit",
+        /// Answered from memory after the file was looked at again.
+        Revalidated = "revalidated",
+        /// Read from the file.
+        Miss = "miss",
+    }
+}
+
+kinds! {
+    /// Whose fault a failure was.
+    Fault {
+        /// Nothing failed.
+        None = "none",
+        /// The client's: bad request, gone, too slow.
+        Client = "client",
+        /// The server's: config, disk, limit.
+        Server = "server",
+        /// The program's.
+        Script = "script",
+        /// Another server's.
+        Upstream = "upstream",
+    }
+}
+
+kinds! {
+    /// How an exchange ended.
+    Outcome {
+        /// The whole answer was handed to the kernel.
+        Complete = "complete",
+        /// The client left before that.
+        ClientLeft = "client-left",
+        /// The client did not take or send bytes in time.
+        Timeout = "timeout",
+        /// The answer broke off on our side.
+        Broken = "broken",
+    }
+}

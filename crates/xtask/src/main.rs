@@ -1,0 +1,2 @@
+//! The developers' tool.
+fn main() {}
