@@ -118,6 +118,14 @@ pub fn collapse(decoded: &[u8], out: &mut Vec<u8>) -> Result<Normal, BadPath> {
     Ok(Normal::Rewritten)
 }
 
+/// True when a request can name this file of a folder: what it cannot is refused above.
+pub fn can_be_segment(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..")
+        && !name
+            .iter()
+            .any(|&byte| is_control(byte) || matches!(byte, b'\\' | b'/'))
+}
+
 const NEEDS_WORK: u8 = 0x80;
 const SLASH: u8 = 0b10;
 const AFTER_SLASH: u8 = 0b01;
@@ -210,12 +218,16 @@ fn append_decoded(segment: &[u8], out: &mut Vec<u8>) -> Result<(), BadPath> {
             return Err(BadPath::Delimiter);
         }
         match byte {
-            0..0x20 | 0x7f => return Err(BadPath::Control),
+            _ if is_control(byte) => return Err(BadPath::Control),
             b'\\' => return Err(BadPath::Backslash),
             _ => out.push(byte),
         }
     }
     Ok(())
+}
+
+fn is_control(byte: u8) -> bool {
+    byte < 0x20 || byte == 0x7f
 }
 
 #[cfg(test)]

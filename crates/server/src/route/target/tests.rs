@@ -1,5 +1,6 @@
 use super::*;
 use crate::route::dice::Dice;
+use crate::route::percent::{Part, encode};
 
 fn normal(raw: &str) -> Result<String, BadPath> {
     let mut out = Vec::new();
@@ -154,4 +155,29 @@ fn target_splits_at_the_first_question_mark() {
     assert_eq!(split_target(b"/a"), (&b"/a"[..], None));
     assert_eq!(split_target(b"/a?"), (&b"/a"[..], Some(&b""[..])));
     assert_eq!(split_target(b"/a?b?c%"), (&b"/a"[..], Some(&b"b?c%"[..])));
+}
+
+#[test]
+fn a_segment_is_what_comes_back_from_its_link() {
+    for name in [
+        &b"a"[..],
+        b"a b?#%2e",
+        b"\xff",
+        b"...",
+        b"a\\b",
+        b"a/b",
+        b"..",
+        b".",
+        b"",
+        b"\n",
+        b"\x7f",
+    ] {
+        let mut link = b"/".to_vec();
+        encode(name, Part::Value, &mut link);
+        let mut out = Vec::new();
+        let normal = normalise(&link, &mut out);
+        let comes_back =
+            normal.is_ok_and(|normal| !name.is_empty() && normal.path(&link, &out)[1..] == *name);
+        assert_eq!(can_be_segment(name), comes_back, "{name:?}");
+    }
 }
