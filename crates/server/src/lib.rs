@@ -1,3 +1,6 @@
 //! Requests to answers: config, routes, steps, cache, handlers, and the life of the processes.
 
 pub mod config;
+pub mod handle;
+pub mod route;
+pub mod step;
