@@ -21,6 +21,8 @@ use crate::head::{Fields, RequestHead};
 pub struct Facts {
     /// The client; `None` over a Unix socket.
     pub peer: Option<SocketAddr>,
+    /// User of the process at the other end of a Unix socket.
+    pub peer_uid: Option<u32>,
     /// Index of the listener that took the connection.
     pub listener: u16,
     /// A number of the connection, unique in this process.

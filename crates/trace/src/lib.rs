@@ -4,7 +4,6 @@
 //! only carry, count or write records. This crate knows nothing of the other crates.
 #![deny(missing_docs)]
 
-pub mod metric;
 pub mod record;
 
 pub use record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts};

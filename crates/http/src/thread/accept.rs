@@ -100,6 +100,10 @@ impl<A: Answer + 'static> Thread<A> {
     pub(crate) fn adopt(&mut self, accepted: Accepted) {
         let facts = Rc::new(Facts {
             peer: accepted.peer,
+            peer_uid: match accepted.peer {
+                Some(_) => None,
+                None => peer_uid(&accepted.socket),
+            },
             listener: accepted.listener,
             number: self.crew.next_number.fetch_add(1, Ordering::Relaxed),
             tls: None,
@@ -113,6 +117,11 @@ impl<A: Answer + 'static> Thread<A> {
             Fate::Close => self.close(conn),
         }
     }
+}
+
+/// Who is at the other end of a Unix socket.
+fn peer_uid(socket: &OwnedFd) -> Option<u32> {
+    Some(rustix::net::sockopt::socket_peercred(socket).ok()?.uid.as_raw())
 }
 
 /// Whose limit is reached.

@@ -16,6 +16,7 @@ pub const HOST_BYTES_MAX: usize = 253;
 
 /// Sites by host name.
 #[derive(Clone, Debug)]
+#[derive(Default)]
 pub struct HostTable {
     exact: Map,
     /// By what follows the star: `*.example.org` is `.example.org`.

@@ -10,6 +10,7 @@ mod dice;
 pub mod host;
 pub mod pattern;
 pub mod percent;
+pub mod sites;
 pub mod table;
 pub mod target;
 pub mod template;
