@@ -151,7 +151,8 @@ impl Multipart {
             self.write_part_head(range, PartPlace::of_index(index), &mut text);
         }
         self.write_end(&mut text);
-        text.len() as u64 + parts.iter().map(|range| range.len()).sum::<u64>()
+        let content: u64 = parts.iter().map(|range| range.len()).sum();
+        content.saturating_add(text.len() as u64)
     }
 }
 
@@ -409,5 +410,7 @@ mod tests {
              \r\n--hob-0123456789abcdef--\r\n"
         );
         assert_eq!(multipart.body_bytes(&parts), body.len() as u64);
+        let endless = Multipart::new(0, b"", u64::MAX);
+        assert_eq!(endless.body_bytes(&[range(0, u64::MAX)]), u64::MAX);
     }
 }
