@@ -8,6 +8,8 @@
 
 pub mod metric;
 pub mod record;
+pub mod ring;
 
 pub use metric::{Counters, Snapshot, ThreadCounters};
 pub use record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts};
+pub use ring::{Consumer, Producer, ring};
