@@ -6,10 +6,13 @@
 //! of the other crates.
 #![deny(missing_docs)]
 
+mod calendar;
+pub mod format;
 pub mod metric;
 pub mod record;
 pub mod ring;
 
+pub use format::{Format, FormatError, Names};
 pub use metric::{Counters, Snapshot, ThreadCounters};
 pub use record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts};
 pub use ring::{Consumer, Producer, ring};
