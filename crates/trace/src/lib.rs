@@ -11,6 +11,7 @@ pub mod format;
 pub mod metric;
 pub mod record;
 pub mod ring;
+pub mod rotate;
 
 pub use format::{Format, FormatError, Names};
 pub use metric::{Counters, Snapshot, ThreadCounters};
