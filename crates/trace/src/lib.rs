@@ -6,6 +6,7 @@
 //! of the other crates.
 #![deny(missing_docs)]
 
+pub mod access_log;
 mod calendar;
 pub mod format;
 pub mod metric;
@@ -13,6 +14,7 @@ pub mod record;
 pub mod ring;
 pub mod rotate;
 
+pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
 pub use format::{Format, FormatError, Names};
 pub use metric::{Counters, Snapshot, ThreadCounters};
 pub use record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts};
