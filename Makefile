@@ -71,14 +71,7 @@ clean: ## remove everything that was built or generated
 setup-build:
 	@$(call install,$(BUILD_PACKAGES))
 	if [ -z "$(CARGO)" ]; then
-		echo 'make: there is no cargo of version $(RUST_MIN) or newer; taking $(RUST_PACKAGES)'
-		echo 'make: (Debian 12 calls its newer toolchain so; its plain rustc and cargo are 1.63)'
-		$(call install,$(RUST_PACKAGES))
-		if [ -z "$$($(find_cargo))" ]; then
-			echo 'make: still no Rust $(RUST_MIN) or newer. Debian has it in its security updates;' >&2
-			echo 'make: enable them, or install Rust from https://rustup.rs, and run make again.' >&2
-			exit 1
-		fi
+		$(rust_from_debian)
 	fi
 
 setup-test: setup-build
@@ -93,10 +86,22 @@ setup-test: setup-build
 		fi
 	fi
 
+# There is no Rust that is new enough: takes Debian's, if that is.
+define rust_from_debian
+echo 'make: found no cargo $(RUST_MIN) or newer, in PATH or ~/.cargo/bin; taking $(RUST_PACKAGES)'
+echo 'make: (Debian 12 calls its newer toolchain so; its plain rustc and cargo are 1.63)'
+$(apt) update -qq || true
+newest=$$(apt-cache policy cargo-web 2>/dev/null | sed -n 's/^ *Candidate: //p')
+if [ -z "$$newest" ] || ! printf '%s\n' '$(RUST_MIN)' "$$newest" | sort -VC; then
+	echo "make: apt offers cargo-web $${newest:-nowhere}; $(RUST_MIN) is needed. Enable Debian's security" >&2
+	echo 'make: updates, which have it (deb http://security.debian.org/debian-security' >&2
+	echo 'make: bookworm-security main), or install Rust from https://rustup.rs; then make again.' >&2
+	exit 1
+fi
+$(call apt_install,$(RUST_PACKAGES))
+endef
+
 # Installs those of the packages $(1) that are missing; does nothing, quickly, when none is.
-#
-# Debian starts a service as soon as it is installed. We want programs, not an nginx on port 80, so
-# while apt runs a policy-rc.d says no (unless the machine has a policy of its own).
 define install
 missing=()
 for package in $(1); do
@@ -106,23 +111,27 @@ for package in $(1); do
 	fi
 done
 if [ "$${#missing[@]}" -gt 0 ]; then
-	sudo=()
-	if [ "$$(id -u)" != 0 ]; then
-		if ! command -v sudo >/dev/null; then
-			echo "make: run this as root, then make again: apt-get install $${missing[*]}" >&2
-			exit 1
-		fi
-		sudo=(sudo)
-	fi
 	echo "make: installing $${missing[*]}"
-	policy=/usr/sbin/policy-rc.d
-	if [ ! -e "$$policy" ]; then
-		trap '"$${sudo[@]}" rm -f "$$policy"' EXIT
-		printf '#!/bin/sh\nexit 101\n' | "$${sudo[@]}" tee "$$policy" >/dev/null
-		"$${sudo[@]}" chmod +x "$$policy"
+	if [ "$$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+		echo "make: there is no sudo; as root: apt-get install $${missing[*]}; then make again" >&2
+		exit 1
 	fi
-	"$${sudo[@]}" apt-get update -qq
-	"$${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-		apt-get install -y -qq --no-install-recommends "$${missing[@]}"
+	$(apt) update -qq
+	$(call apt_install,"$${missing[@]}")
 fi
+endef
+
+sudo = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+apt = $(sudo) env DEBIAN_FRONTEND=noninteractive apt-get
+
+# Debian starts a service as soon as it is installed. We want programs, not an nginx on port 80: so
+# while apt runs, a policy-rc.d says no, unless the machine has a policy of its own.
+define apt_install
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$$policy" ]; then
+	trap '$(sudo) rm -f "$$policy"' EXIT
+	printf '#!/bin/sh\nexit 101\n' | $(sudo) tee "$$policy" >/dev/null
+	$(sudo) chmod +x "$$policy"
+fi
+$(apt) install -y -qq --no-install-recommends $(1)
 endef
