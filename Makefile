@@ -29,10 +29,10 @@ CARGO = $(shell $(find_cargo))
 # Cargo finds rustc and its own subcommands beside itself.
 cargo = PATH="$(dir $(CARGO)):$$PATH" $(linker) $(CARGO)
 
-# Rust before 1.90 links with the system's linker; mold is many times faster where it is installed.
-# Newer ones bring their own. Nothing is set when mold is missing or you chose flags yourself.
+# Rust's own builds bring a fast linker; Debian's link with the system's, and mold is many times
+# faster where it is installed. Nothing is set when there is none, or when you chose flags yourself.
 linker = $(if $(RUSTFLAGS),,$(shell command -v mold >/dev/null \
-	&& ! printf '%s\n' 1.90 "$$($(CARGO) --version | cut -d ' ' -f 2)" | sort -VC \
+	&& ! compgen -G "$$(PATH="$(dir $(CARGO)):$$PATH" rustc --print sysroot)/lib/rustlib/*/bin/rust-lld" >/dev/null \
 	&& echo 'RUSTFLAGS="-C link-arg=-fuse-ld=mold"'))
 
 help: ## list these targets

@@ -121,8 +121,10 @@ pub(super) fn cfg_inside(tree: &Tree, report: &mut Report) {
     }
 }
 
+/// `#[cfg(test)]`, and `cfg!(miri)` by which a test that Miri runs goes fewer rounds.
 fn is_test_cfg(source: &Source, at: usize) -> bool {
-    source.code[at..].starts_with("#[cfg(test)]")
+    let here = &source.code[at..];
+    here.starts_with("#[cfg(test)]") || here.starts_with("cfg!(miri)")
 }
 
 pub(super) fn ignored(tree: &Tree, report: &mut Report) {

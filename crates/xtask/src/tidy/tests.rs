@@ -109,6 +109,7 @@ const SAMPLES: &[Sample] = &[
         keeps: &[
             ("crates/http/src/utility.rs", "//! x"),
             ("media_types.txt", "x"),
+            ("crates/trace/tests/format/common.txt", "x"),
         ],
     },
     Sample {
@@ -121,6 +122,7 @@ const SAMPLES: &[Sample] = &[
         keeps: &[
             ("crates/server/src/handle/cgi/parts/mod.rs", "//! x"),
             ("crates/server/src/handle/mod.rs", "//! x"),
+            ("crates/server/src/handle/golden/list.html", "x"),
             ("crates/hob/tests/cgi.rs", "//! x"),
             ("docs/src/how-to/cgi.md", "x"),
         ],
@@ -172,7 +174,7 @@ const SAMPLES: &[Sample] = &[
         rule: "empty-file",
         breaks: &[("a.txt", "\n")],
         places: &["a.txt:1"],
-        keeps: &[("a.txt", "a\n")],
+        keeps: &[("a.txt", "a\n"), ("crates/http/tests/heads/none.txt", "")],
     },
     Sample {
         rule: "file-purpose",

@@ -6,8 +6,11 @@ use std::path::Path;
 
 use super::source::Source;
 
-/// Folders that hold nothing of ours.
-const SKIPPED: &[&str] = &["target", "node_modules", "artifacts", "__pycache__"];
+/// Folders that hold nothing of ours: what was built, and what others wrote.
+const SKIPPED: &[&str] = &["target", "docs/book", "fuzz/target", "fuzz/artifacts"];
+
+/// The same, wherever they are.
+const SKIPPED_NAMES: &[&str] = &["node_modules", "__pycache__"];
 
 /// Inputs found by fuzzing: the folders count, the files may hold anything.
 const UNREAD: &str = "fuzz/corpus/";
@@ -58,7 +61,7 @@ impl Tree {
             };
             let path = format!("{prefix}{name}");
             let kind = entry.file_type()?;
-            if kind.is_dir() && is_ours(&name) {
+            if kind.is_dir() && is_ours(&path, &name) {
                 self.read_folder(&entry.path(), &format!("{path}/"))?;
                 self.folders.push(path);
             } else if kind.is_file() && !path.starts_with(UNREAD) && name != ".git" {
@@ -121,6 +124,11 @@ impl File {
         self.path.strip_prefix("crates/")?.split_once('/')
     }
 
+    /// Is this what a test reads or compares with, and not code?
+    pub(super) fn is_test_data(&self) -> bool {
+        self.source.is_none() && (self.path.contains("/tests/") || self.path.contains("/golden/"))
+    }
+
     /// The lines, with their numbers from 1.
     pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text
@@ -130,8 +138,9 @@ impl File {
     }
 }
 
-fn is_ours(name: &str) -> bool {
-    !SKIPPED.contains(&name) && (!name.starts_with('.') || DOTTED.contains(&name))
+fn is_ours(path: &str, name: &str) -> bool {
+    let is_skipped = SKIPPED.contains(&path) || SKIPPED_NAMES.contains(&name);
+    !is_skipped && (!name.starts_with('.') || DOTTED.contains(&name))
 }
 
 /// Paths of the modules this file declares as `#[cfg(test)] mod name;`.
