@@ -3,9 +3,40 @@
 //! `schema` says every key once, `load` reads TOML by it, `check` holds the rules across keys.
 //! The types below are what the rest of the server sees.
 
+mod address;
+mod build;
+mod build_site;
+mod check;
+mod expand;
+mod fault;
+mod json_schema;
+pub mod key;
+mod load;
+mod log_format;
+mod nearest;
+mod normal;
+mod parse;
+mod pattern;
+mod reach;
+mod reference;
+pub mod schema;
+mod sources;
+mod text;
+mod tree;
+mod units;
+mod values;
+mod walk;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use check::{Disk, Found, RealDisk, TrustedDisk};
+pub use fault::{Errors, Fault, Warnings};
+pub use json_schema::json_schema;
+pub use load::{load, load_with};
+pub use reference::{explain_key, reference};
+pub use sources::{Environment, Sources};
 
 /// Everything a server runs on, made from one set of sources.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,8 +51,10 @@ pub struct Config {
     pub user: Option<String>,
     /// Group the server drops to when started as root; `None` is the user's own.
     pub group: Option<String>,
-    /// The control socket.
+    /// The control socket; `None` leaves it to the caller, unless `control_off` is set.
     pub control: Option<PathBuf>,
+    /// The config wants no control socket.
+    pub control_off: bool,
     /// How long running requests may finish when the server stops.
     pub drain: Duration,
     /// Limits of connections and requests.
