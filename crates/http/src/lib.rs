@@ -1,1 +1,3 @@
 //! Bytes to requests and answers to bytes.
+
+pub mod listen;
