@@ -3,9 +3,13 @@
 //! `schema` says every key once, `load` reads TOML by it, `check` holds the rules across keys.
 //! The types below are what the rest of the server sees.
 
+mod standin;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use standin::{Errors, Sources, Warnings, load};
 
 /// Everything a server runs on, made from one set of sources.
 #[derive(Clone, Debug, PartialEq)]
