@@ -6,5 +6,6 @@ pub mod config;
 pub mod handle;
 pub mod life;
 pub mod route;
+pub mod serve;
 pub mod shared;
 pub mod step;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -399,7 +399,7 @@ fn limits(limits: &config::Limits) -> Limits {
 fn report(generation: &Generation) -> Report {
     let facts = &generation.facts;
     let mut warnings = facts.warnings.clone();
-    warnings.extend(generation.warnings.iter().map(ToString::to_string));
+    warnings.extend(generation.warnings.faults().iter().map(ToString::to_string));
     Report {
         generation: generation.number,
         keeper_pid: facts.keeper_pid,
