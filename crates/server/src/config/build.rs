@@ -22,7 +22,10 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
     let mut names = Logs::default();
     let (logs, log_spots) = build_logs(root.sections("log"), &mut names, faults);
     names.are_whole = !root.is_claimed("log")
-        && root.sections("log").iter().all(|section| section.given("name").is_some());
+        && root
+            .sections("log")
+            .iter()
+            .all(|section| section.given("name").is_some());
     let limits = build_limits(root, faults);
     let (listeners, listen_spots) = build_listeners(root, &names, faults);
     let mut sites = Vec::new();

@@ -7,13 +7,14 @@ use super::build::Logs;
 use super::check::{FilesSpots, RouteSpots, SiteSpots};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
-use super::pattern::{Pattern, Piece, pieces};
-use super::schema::{FILES, HANDLERS, REDIRECT, REDIRECT_STATUSES, REDIRECT_WORDS, RESPOND};
+use super::schema::{FILES, HANDLERS, REDIRECT_STATUSES, RESPOND};
 use super::text::{check_media_type, header_name_wrong, header_value_wrong, relative_name_wrong};
 use super::tree::{Pair, Section};
 use super::{
     CacheMode, Coding, Files, HalfClose, Handler, Limits, Redirect, Respond, Route, Site, Symlinks,
 };
+use crate::route::pattern::Pattern;
+use crate::route::template::{Location, Rewrite, TemplateError, TemplateFault};
 
 /// One `[[site]]`, and where its parts stand.
 pub(crate) fn build_site(
@@ -64,7 +65,7 @@ pub(crate) fn build_site(
     };
     let spots = SiteSpots {
         header: section.header,
-        has_names: section.has("names"),
+        has_names: section.is_claimed("names") || !section.texts("names").is_empty(),
         names: name_spots,
         root: section.given("root").map(|given| given.spot),
         has_handlers: section.has("root") || section.has("route"),
@@ -143,15 +144,10 @@ impl Around<'_> {
         let pattern = read_pattern(section, faults);
         let (handler, files) = self.handler(section, pattern.as_ref(), faults);
         let rewrite = section.optional_text("rewrite");
-        if let Some(rewrite) = rewrite {
-            let spot = section.spot("rewrite");
-            check_template(rewrite, spot, pattern.as_ref(), &[], faults);
-            if !rewrite.starts_with('/') {
-                let message = "a rewritten path begins with `/`";
-                faults
-                    .error(spot, message)
-                    .hint(format!("write `rewrite = \"/{rewrite}\"`"));
-            }
+        if let (Some(text), Some(pattern)) = (rewrite, &pattern)
+            && let Err(error) = Rewrite::parse(text, pattern)
+        {
+            template_wrong(&error, text, section.spot("rewrite"), faults);
         }
         let route = Route {
             path: section.text("path").to_owned(),
@@ -355,13 +351,23 @@ fn check_files(section: &Section, faults: &mut Faults<'_>) {
 
 fn read_pattern(section: &Section, faults: &mut Faults<'_>) -> Option<Pattern> {
     let given = section.given("path")?;
-    match Pattern::parse(section.text("path")) {
+    let text = section.text("path");
+    match Pattern::parse(text) {
         Ok(pattern) => Some(pattern),
         Err(error) => {
-            faults.error(given.spot, error.message).hint(error.hint);
+            let spot = within_segment(text, error.at, given.spot, faults);
+            let message = format!("{text:?} is no path of a route");
+            faults.error(spot, message).hint(error.to_string());
             None
         }
     }
+}
+
+/// The segment of a path in which something is wrong.
+fn within_segment(text: &str, at: usize, spot: Spot, faults: &Faults<'_>) -> Spot {
+    let rest = text.get(at..).unwrap_or("");
+    let len = rest.find('/').filter(|len| *len > 0).unwrap_or(rest.len());
+    faults.sources().inside(spot, text, at..at + len)
 }
 
 fn build_redirect(
@@ -370,21 +376,10 @@ fn build_redirect(
     faults: &mut Faults<'_>,
 ) -> Redirect {
     let to = section.text("to");
-    let spot = section.spot("to");
-    if section.given("to").is_some() {
-        check_template(to, spot, pattern, REDIRECT_WORDS, faults);
-        let is_target = to.starts_with('/') || to.starts_with("{path}") || to.contains("://");
-        if !is_target {
-            let hint = format!("write a path (`/{to}`) or a URL (`https://{to}`)");
-            faults
-                .error(spot, format!("{to:?} is neither a path nor a URL"))
-                .hint(hint);
-        } else if let Some(c) = to.chars().find(|c| !c.is_ascii_graphic() || *c == '\\') {
-            let hint = "percent-encode what is not plain ASCII; a space is `%20`";
-            faults
-                .error(spot, format!("a URL holds no {c:?}"))
-                .hint(hint);
-        }
+    if let (Some(given), Some(pattern)) = (section.given("to"), pattern)
+        && let Err(error) = Location::parse(to, pattern)
+    {
+        template_wrong(&error, to, given.spot, faults);
     }
     let status: u16 = section.number("status");
     if !REDIRECT_STATUSES.contains(&status) {
@@ -414,7 +409,6 @@ fn build_respond(section: &Section, faults: &mut Faults<'_>) -> Respond {
         section.spot("content_type"),
         faults,
     );
-    debug_assert!(section.is_of(&RESPOND) && REDIRECT.key("to").is_some());
     Respond {
         status,
         content_type: content_type.to_owned(),
@@ -422,44 +416,30 @@ fn build_respond(section: &Section, faults: &mut Faults<'_>) -> Respond {
     }
 }
 
-/// Tells which `{name}` of a text the route's path does not capture.
-fn check_template(
-    text: &str,
-    spot: Spot,
-    pattern: Option<&Pattern>,
-    words: &[&str],
-    faults: &mut Faults<'_>,
-) {
-    let found = match pieces(text) {
-        Ok(found) => found,
-        Err(error) => {
-            faults.error(spot, error.message).hint(error.hint);
-            return;
-        }
-    };
-    // Without a pattern, its captures are not known.
-    let Some(pattern) = pattern else { return };
-    let known: Vec<&str> = pattern.captures().chain(words.iter().copied()).collect();
-    for piece in found {
-        let Piece::Name(name) = piece else { continue };
-        if known.contains(&name) {
-            continue;
-        }
-        let hint = match nearest(name, known.iter().copied()) {
-            Some(meant) => format!("did you mean `{{{meant}}}`?"),
-            None if known.is_empty() => {
-                format!("the path captures nothing; `/a/{{{name}}}` would capture a segment")
-            }
-            None => format!("known here are {}", listed(known.iter().copied(), " and ")),
-        };
-        let spot = faults.sources().inside(spot, text, &format!("{{{name}}}"));
+/// Tells what is wrong with the target of a redirect or a rewrite.
+fn template_wrong(error: &TemplateError, text: &str, spot: Spot, faults: &mut Faults<'_>) {
+    let TemplateFault::Unknown { name, known } = &error.fault else {
+        let spot = within_segment(text, error.at, spot, faults);
         faults
-            .error(
-                spot,
-                format!("the route's path does not capture `{{{name}}}`"),
-            )
-            .hint(hint);
-    }
+            .error(spot, format!("{text:?} leads nowhere"))
+            .hint(error.to_string());
+        return;
+    };
+    // They are quoted for printing.
+    let bare = known.iter().map(|word| word.trim_matches(['`', '{', '}']));
+    let hint = match nearest(name, bare) {
+        Some(meant) => format!("did you mean `{{{meant}}}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    };
+    let spot = faults
+        .sources()
+        .inside(spot, text, error.at..error.at + name.len() + 2);
+    faults
+        .error(
+            spot,
+            format!("the route's path does not capture `{{{name}}}`"),
+        )
+        .hint(hint);
 }
 
 fn headers(pairs: &[Pair], faults: &mut Faults<'_>) -> Vec<(String, String)> {

@@ -1,13 +1,13 @@
 //! Rules across keys, and what must be there on the disk.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use super::fault::{Faults, Spot};
-use super::pattern::Pattern;
 use super::reach::Reach;
 use super::{CacheMode, Config, Files, Handler, ListenAddress, LogTarget, Site};
+use crate::route::pattern::Pattern;
 
 /// What is on the disk, as far as checks ask.
 pub trait Disk {
@@ -26,6 +26,8 @@ pub enum Found {
     Nothing,
     /// It cannot be told, and why.
     Hidden(String),
+    /// Whatever the config wants.
+    Trusted,
 }
 
 /// The disk of this machine.
@@ -52,7 +54,7 @@ pub struct TrustedDisk;
 
 impl Disk for TrustedDisk {
     fn look(&self, _path: &Path) -> Found {
-        Found::Hidden(String::new())
+        Found::Trusted
     }
 }
 
@@ -77,7 +79,7 @@ pub(crate) struct ListenSpots {
 
 pub(crate) struct SiteSpots {
     pub(crate) header: Spot,
-    /// `names` is given, rightly or not.
+    /// It names hosts, rightly or not.
     pub(crate) has_names: bool,
     pub(crate) names: Vec<Spot>,
     pub(crate) root: Option<Spot>,
@@ -109,6 +111,7 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
     let mut looked = Looked {
         disk,
         found: HashMap::new(),
+        told: HashSet::new(),
     };
     for (site, spots) in config.sites.iter().zip(&spots.sites) {
         if !spots.has_handlers {
@@ -117,7 +120,7 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
                 .error(spots.header, "the site answers nothing")
                 .hint(hint);
         }
-        reachable(spots, faults);
+        reachable(site, spots, faults);
         unused_root(site, spots, faults);
         error_pages(site, spots, &mut looked, faults);
         for (route, spots) in site.routes.iter().zip(&spots.routes) {
@@ -249,7 +252,7 @@ fn site_names(config: &Config, spots: &[SiteSpots], faults: &mut Faults<'_>) {
             }
             seen.insert(name, *spot);
         }
-        if !site.names.is_empty() || spots.has_names && !spots.names.is_empty() {
+        if spots.has_names {
             continue;
         }
         match nameless {
@@ -264,21 +267,21 @@ fn site_names(config: &Config, spots: &[SiteSpots], faults: &mut Faults<'_>) {
     }
 }
 
-fn reachable(spots: &SiteSpots, faults: &mut Faults<'_>) {
+fn reachable(site: &Site, spots: &SiteSpots, faults: &mut Faults<'_>) {
     let mut reach = Reach::default();
-    for (index, route) in spots.routes.iter().enumerate() {
-        let Some((spot, pattern)) = &route.path else {
+    for (index, (route, route_spots)) in site.routes.iter().zip(&spots.routes).enumerate() {
+        let Some((spot, pattern)) = &route_spots.path else {
             continue;
         };
-        let Some(earlier) = reach.add(index, pattern) else {
+        let Some(earlier) = reach.add(index, &route.path) else {
             continue;
         };
         let Some((first, wider)) = &spots.routes[earlier].path else {
             continue;
         };
-        let (message, hint) = if wider == pattern {
+        let (message, hint) = if pattern.covers(wider) {
             (
-                "a route with this path stands above",
+                "a route for these paths stands above",
                 "remove one of the two",
             )
         } else {
@@ -320,6 +323,8 @@ fn unused_root(site: &Site, spots: &SiteSpots, faults: &mut Faults<'_>) {
 struct Looked<'d> {
     disk: &'d dyn Disk,
     found: HashMap<PathBuf, Found>,
+    /// Where roots stand that are wrong, as source and offset.
+    told: HashSet<(usize, usize)>,
 }
 
 impl Looked<'_> {
@@ -336,7 +341,7 @@ impl Looked<'_> {
 fn error_pages(site: &Site, spots: &SiteSpots, looked: &mut Looked<'_>, faults: &mut Faults<'_>) {
     for ((_, path), spot) in site.error_pages.iter().zip(&spots.error_pages) {
         match looked.look(path) {
-            Found::File => {}
+            Found::File | Found::Trusted => {}
             Found::Folder => {
                 let message = format!("{} is a folder", path.display());
                 faults
@@ -345,12 +350,29 @@ fn error_pages(site: &Site, spots: &SiteSpots, looked: &mut Looked<'_>, faults: 
             }
             Found::Hidden(why) => hidden(path, &why, *spot, faults),
             Found::Nothing => {
+                let hint = match page_in_root(site, path, looked) {
+                    Some(page) => format!("there is {}: write the way to it", page.display()),
+                    None => BEGIN_OF_PATHS.to_owned(),
+                };
                 let message = format!("there is no file {}", path.display());
-                let hint = "paths begin at the folder of the file that names them";
                 faults.error(*spot, message).hint(hint);
             }
         }
     }
+}
+
+const BEGIN_OF_PATHS: &str = "create it; paths begin at the folder of the file that names them";
+
+/// The page in a root of the site, where people look for it first.
+fn page_in_root(site: &Site, path: &Path, looked: &mut Looked<'_>) -> Option<PathBuf> {
+    let name = path.file_name()?;
+    let roots = site.routes.iter().filter_map(|route| match &route.handler {
+        Handler::Files(files) => Some(files.root.join(name)),
+        _ => None,
+    });
+    roots
+        .into_iter()
+        .find(|page| looked.look(page) == Found::File)
 }
 
 fn files_on_disk(
@@ -359,50 +381,44 @@ fn files_on_disk(
     looked: &mut Looked<'_>,
     faults: &mut Faults<'_>,
 ) {
-    // Without a root, that is told already.
-    if files.root.as_os_str().is_empty() {
+    // Without a root, that is told already; several routes may take theirs from the site.
+    if files.root.as_os_str().is_empty()
+        || looked.told.contains(&(spots.root.source, spots.root.start))
+    {
         return;
     }
     let root = files.root.display();
-    let is_known = looked.found.contains_key(&files.root);
-    match looked.look(&files.root) {
-        Found::Folder => {}
-        // Several routes may share the site's root; one message is enough.
-        _ if is_known => return,
-        Found::File => {
-            let hint = "write the folder it is in";
-            faults
-                .error(spots.root, format!("{root} is a file, not a folder"))
-                .hint(hint);
-            return;
-        }
-        Found::Nothing => {
-            let hint = "create it; paths begin at the folder of the file that names them";
-            faults
-                .error(spots.root, format!("there is no folder {root}"))
-                .hint(hint);
-            return;
-        }
-        Found::Hidden(why) => return hidden(&files.root, &why, spots.root, faults),
-    }
-    if let Some(fallback) = &files.fallback {
-        let path = files.root.join(fallback);
-        if looked.look(&path) != Found::File {
-            let message = format!("there is no file {} yet", path.display());
-            let hint = "until there is, what is not found is answered with 404";
-            faults.warn(spots.fallback, message).hint(hint);
-        }
+    let (message, hint) = match looked.look(&files.root) {
+        Found::Folder => return fallback(files, spots, looked, faults),
+        Found::Trusted => return,
+        Found::File => (
+            format!("{root} is a file, not a folder"),
+            "write the folder it is in",
+        ),
+        Found::Nothing => (format!("there is no folder {root}"), BEGIN_OF_PATHS),
+        Found::Hidden(why) => (format!("{root} cannot be looked at: {why}"), HIDDEN),
+    };
+    looked.told.insert((spots.root.source, spots.root.start));
+    faults.error(spots.root, message).hint(hint);
+}
+
+fn fallback(files: &Files, spots: &FilesSpots, looked: &mut Looked<'_>, faults: &mut Faults<'_>) {
+    let Some(fallback) = &files.fallback else {
+        return;
+    };
+    let path = files.root.join(fallback);
+    if looked.look(&path) != Found::File {
+        let message = format!("there is no file {} yet", path.display());
+        let hint = "until there is, what is not found is answered with 404";
+        faults.warn(spots.fallback, message).hint(hint);
     }
 }
 
+const HIDDEN: &str = "let the user that starts hob search its folders";
+
 fn hidden(path: &Path, why: &str, spot: Spot, faults: &mut Faults<'_>) {
-    // A trusted disk gives no reason.
-    if !why.is_empty() {
-        let message = format!("{} cannot be looked at: {why}", path.display());
-        faults
-            .error(spot, message)
-            .hint("let the user that starts hob search its folders");
-    }
+    let message = format!("{} cannot be looked at: {why}", path.display());
+    faults.error(spot, message).hint(HIDDEN);
 }
 
 fn pinned(config: &Config, files: &Files, spots: &FilesSpots, faults: &mut Faults<'_>) {

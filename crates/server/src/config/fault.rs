@@ -155,7 +155,8 @@ impl Fault {
 
     fn to_json(&self) -> Json {
         let related = self.related.iter().map(|(place, what)| {
-            json!({ "file": place.file, "line": place.line, "column": place.column, "message": what })
+            let Place { file, line, column } = place;
+            json!({ "file": file, "line": line, "column": column, "message": what })
         });
         json!({
             "file": self.place.file,
@@ -197,11 +198,22 @@ impl Excerpt {
         } else {
             cut
         };
-        let shown: String = line.iter().skip(cut).take(EXCERPT_COLUMNS).collect();
+        let mut shown: Vec<char> = line
+            .iter()
+            .copied()
+            .skip(cut)
+            .take(EXCERPT_COLUMNS)
+            .collect();
+        if let (Some(first), true) = (shown.first_mut(), cut > 0) {
+            *first = '…';
+        }
+        if let (Some(last), true) = (shown.last_mut(), cut + EXCERPT_COLUMNS < line.len()) {
+            *last = '…';
+        }
         let skip = before - cut;
         let width = marked.clamp(1, EXCERPT_COLUMNS.saturating_sub(skip).max(1));
         Excerpt {
-            text: printable(&shown),
+            text: printable(&shown.into_iter().collect::<String>()),
             skip,
             width,
         }

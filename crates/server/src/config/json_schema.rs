@@ -124,7 +124,12 @@ mod tests {
         let schema = json_schema();
         for (path, _) in paths() {
             let found = find(&schema, &path).unwrap_or_else(|| panic!("{path} is missing"));
-            assert!(found["description"].as_str().is_some_and(|text| !text.is_empty()), "{path}");
+            assert!(
+                found["description"]
+                    .as_str()
+                    .is_some_and(|text| !text.is_empty()),
+                "{path}"
+            );
         }
         assert_eq!(schema["additionalProperties"], json!(false));
         assert_eq!(

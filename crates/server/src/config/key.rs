@@ -181,8 +181,8 @@ impl Kind {
     }
 }
 
-/// Every key with its full path, such as `site.route.files.listing`, in the order of the table. Keys
-/// of a base table come once for each table they are valid in.
+/// Every key with its full path, such as `site.route.files.listing`, in the order of the table.
+/// Keys of a base table come once for each table they are valid in.
 pub fn paths() -> Vec<(String, &'static Key)> {
     fn add(table: &'static Table, prefix: &str, all: &mut Vec<(String, &'static Key)>) {
         for key in table.all_keys() {

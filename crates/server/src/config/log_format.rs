@@ -2,7 +2,6 @@
 
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
-use super::pattern::{Piece, pieces};
 use super::schema::{LOG_FIELDS, LOG_FORMATS};
 
 /// Tells what is wrong with a `log.format`.
@@ -10,19 +9,33 @@ pub(crate) fn check_log_format(format: &str, spot: Spot, faults: &mut Faults<'_>
     if LOG_FORMATS.contains(&format) {
         return;
     }
-    let pieces = match pieces(format) {
-        Ok(pieces) => pieces,
-        Err(error) => {
-            faults.error(spot, error.message).hint(error.hint);
-            return;
+    let mut field_count = 0;
+    let mut at = 0;
+    while let Some(found) = format[at..].find(['{', '}', '\n', '\r']) {
+        at += found;
+        let rest = &format[at..];
+        if rest.starts_with("{{") || rest.starts_with("}}") {
+            at += 2;
+            continue;
         }
-    };
-    let fields = pieces.iter().filter_map(|piece| match piece {
-        Piece::Name(name) => Some(*name),
-        Piece::Plain(_) => None,
-    });
-    let fields: Vec<&str> = fields.collect();
-    if fields.is_empty() {
+        let field = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+        let Some((field, _)) = field else {
+            let spot = faults.sources().inside(spot, format, at..at + 1);
+            let message = "a brace without its partner, or a line break";
+            faults
+                .error(spot, message)
+                .hint("write `{field}`; a plain brace is `{{` or `}}`");
+            return;
+        };
+        field_count += 1;
+        let end = at + field.len() + 2;
+        if !LOG_FIELDS.contains(&field) {
+            let spot = faults.sources().inside(spot, format, at..end);
+            unknown_field(field, spot, faults);
+        }
+        at = end;
+    }
+    if field_count == 0 {
         let formats = listed(LOG_FORMATS.iter().copied(), " and ");
         let hint = match nearest(format, LOG_FORMATS.iter().copied()) {
             Some(meant) => format!("did you mean \"{meant}\"?"),
@@ -35,19 +48,15 @@ pub(crate) fn check_log_format(format: &str, spot: Spot, faults: &mut Faults<'_>
             )
             .hint(hint);
     }
-    for field in fields {
-        if LOG_FIELDS.contains(&field) {
-            continue;
-        }
-        let hint = match nearest(field, LOG_FIELDS.iter().copied()) {
-            Some(meant) => format!("did you mean `{{{meant}}}`?"),
-            None => format!("fields are {}", listed(LOG_FIELDS.iter().copied(), " and ")),
-        };
-        let spot = faults
-            .sources()
-            .inside(spot, format, &format!("{{{field}}}"));
-        faults
-            .error(spot, format!("there is no field `{{{field}}}`"))
-            .hint(hint);
-    }
+}
+
+fn unknown_field(field: &str, spot: Spot, faults: &mut Faults<'_>) {
+    let fields = || LOG_FIELDS.iter().copied();
+    let hint = match nearest(field, fields()) {
+        Some(meant) => format!("did you mean `{{{meant}}}`?"),
+        None => format!("fields are {}", listed(fields(), " and ")),
+    };
+    faults
+        .error(spot, format!("there is no field `{{{field}}}`"))
+        .hint(hint);
 }

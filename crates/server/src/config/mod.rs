@@ -16,7 +16,6 @@ mod log_format;
 mod nearest;
 mod normal;
 mod parse;
-mod pattern;
 mod reach;
 mod reference;
 pub mod schema;

@@ -1,5 +1,5 @@
-//! TOML text to a spanned tree. The parser stops at its first error; we blank the line it stopped at
-//! and go on, so that one slip does not hide the other mistakes of the file.
+//! TOML text to a spanned tree. The parser stops at its first error; we blank that line and go on,
+//! so that one slip does not hide the other mistakes of the file.
 
 use std::ops::Range;
 
@@ -47,7 +47,9 @@ const ERRORS_MAX: usize = 16;
 
 /// A line that sets one key and can be left out without changing what the others mean.
 fn stands_alone(line: &str) -> bool {
-    let Some((key, value)) = line.split_once('=') else { return false };
+    let Some((key, value)) = line.split_once('=') else {
+        return false;
+    };
     let key = key.trim();
     let count = |c: char| value.matches(c).count();
     let is_open = value.contains("\"\"\"")
@@ -71,7 +73,10 @@ fn line_around(text: &str, at: usize) -> Range<usize> {
 
 /// The range, widened to character boundaries and kept inside the text.
 fn whole_characters(text: &str, range: Range<usize>) -> Range<usize> {
-    let start = text.floor_char_boundary(range.start);
+    let mut start = range.start.min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
     let mut end = range.end.clamp(start, text.len());
     while !text.is_char_boundary(end) {
         end += 1;

@@ -118,8 +118,8 @@ const INTRODUCTION: &str = "\
 <!-- Generated from crates/server/src/config/schema.rs; changes here are lost. -->
 # Config reference
 
-The config is one TOML file, `hob.toml`, with those it includes. A key that is not on this page is an
-error, and `hob check` tells every error at once.
+The config is one TOML file, `hob.toml`, with those it includes. A key that is not on this page is
+an error, and `hob check` tells every error at once.
 
 - Sizes are `\"16KiB\"` (units `B`, `KiB`, `MiB`, `GiB`, `TiB`) or a number of bytes.
 - Durations are `\"250ms\"`, `\"10s\"`, `\"1m30s\"` (units `ms`, `s`, `m`, `h`, `d`).

@@ -1,8 +1,8 @@
 //! Every key of the config, once: its name, type, range, default, meaning and example.
 //!
 //! Loading, unknown-key messages, the reference page, the JSON schema and `hob check --explain` all
-//! follow from [`ROOT`]. Adding a key means one entry here, its reading in `build`, and a golden test.
-//! `key` says what an entry is made of.
+//! follow from [`ROOT`]. Adding a key means one entry here, its reading in `build`, and a golden
+//! test. `key` says what an entry is made of.
 
 use std::time::Duration;
 
@@ -706,9 +706,6 @@ pub const LOG_FIELDS: &[&str] = &[
 
 /// Statuses a redirect may have.
 pub const REDIRECT_STATUSES: &[u16] = &[301, 302, 303, 307, 308];
-
-/// What a redirect's target may name beside the captures of its route.
-pub const REDIRECT_WORDS: &[&str] = &["path", "query", "host"];
 
 const fn secs(count: u64) -> Preset {
     Preset::Time(Duration::from_secs(count))

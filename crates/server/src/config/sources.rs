@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -124,22 +125,17 @@ impl Sources {
     }
 
     /// Where a part of a string value stands, if the value stands there as it is, else the value.
-    pub(crate) fn inside(&self, spot: Spot, value: &str, part: &str) -> Spot {
+    pub(crate) fn inside(&self, spot: Spot, value: &str, part: Range<usize>) -> Spot {
         let written = &self.text(spot.source)[spot.start..spot.end];
-        let bare = written.trim_matches(['"', '\'']);
-        match value
-            .find(part)
-            .filter(|_| bare == value && written.len() == value.len() + 2)
-        {
-            Some(at) => {
-                let start = spot.start + 1 + at;
-                Spot {
-                    source: spot.source,
-                    start,
-                    end: start + part.len(),
-                }
-            }
-            None => spot,
+        let is_plain = written.len() == value.len() + 2 && written[1..].starts_with(value);
+        if !is_plain || value.get(part.clone()).is_none() {
+            return spot;
+        }
+        let start = spot.start + 1 + part.start;
+        Spot {
+            source: spot.source,
+            start,
+            end: start + part.len(),
         }
     }
 

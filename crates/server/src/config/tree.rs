@@ -15,7 +15,7 @@ pub(crate) struct Section {
     /// The header, or whatever begins the table.
     pub(crate) header: Spot,
     given: BTreeMap<&'static str, Given>,
-    /// Keys that were probably meant, but misspelt or given a wrong value: that is reported already.
+    /// Keys that were probably meant, but misspelt or of a wrong value: that is told already.
     claimed: BTreeSet<&'static str>,
 }
 

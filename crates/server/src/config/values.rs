@@ -55,12 +55,12 @@ impl Walk<'_, '_> {
                 self.faults.error(spot, message).hint(hint);
                 None
             }
-            (_, TomlValue::String(raw)) => self.from_text(key, kind, raw.value(), item, spot),
+            (_, TomlValue::String(raw)) => self.string(key, kind, raw.value(), item, spot),
             _ => self.wrong_type(key, item, spot),
         }
     }
 
-    fn from_text(
+    fn string(
         &mut self,
         key: &'static Key,
         kind: &Kind,

@@ -311,13 +311,18 @@ fn home_of(table: &'static Table, name: &str) -> Option<String> {
         return Some(format!("`{name}` belongs into `{}`", inner.name));
     }
     if schema::ROOT.key(name).is_some() {
-        return Some(format!("`{name}` belongs at the top level, above {}", table.header));
+        return Some(format!(
+            "`{name}` belongs at the top level, above {}",
+            table.header
+        ));
     }
     let plain = name.to_ascii_lowercase().replace('-', "_");
     let all = paths();
     let called = all.iter().find(|(_, key)| key.name == plain);
-    let (path, key) =
-        called.or_else(|| all.iter().find(|(_, key)| key.aka.contains(&plain.as_str())))?;
+    let (path, key) = called.or_else(|| {
+        all.iter()
+            .find(|(_, key)| key.aka.contains(&plain.as_str()))
+    })?;
     let home = path.strip_suffix(key.name)?.trim_end_matches('.');
     if home.is_empty() {
         return Some(format!("did you mean `{path}` at the top level?"));
