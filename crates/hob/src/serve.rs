@@ -89,7 +89,10 @@ fn folder_config(options: &ServeOptions) -> Result<String, String> {
     };
     let mut text = String::new();
     if let Some(log) = &options.log {
-        text.push_str(&format!("[[log]]\nfile = {}\n\n", quoted(log)?));
+        text.push_str(&format!(
+            "default_log = \"access\"\n\n[[log]]\nname = \"access\"\nfile = {}\n\n",
+            quoted(log)?
+        ));
     }
     for address in addresses {
         let is_port = !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit());
@@ -105,7 +108,7 @@ fn folder_config(options: &ServeOptions) -> Result<String, String> {
     }
     let dir = options.dir.as_deref().unwrap_or(Path::new("."));
     text.push_str(&format!(
-        "[[site]]\nroot = {}\nlisting = true\n",
+        "[[site]]\nroot = {}\n\n[site.files]\nlisting = true\n",
         quoted(dir)?
     ));
     Ok(text)
@@ -170,7 +173,7 @@ mod tests {
     fn nothing_said_serves_the_current_folder_on_loopback() {
         assert_eq!(
             folder_config(&options()).unwrap(),
-            "[[listen]]\naddress = \"127.0.0.1:8080\"\n\n[[site]]\nroot = \".\"\nlisting = true\n"
+            "[[listen]]\naddress = \"127.0.0.1:8080\"\n\n[[site]]\nroot = \".\"\n\n[site.files]\nlisting = true\n"
         );
     }
 
@@ -184,10 +187,10 @@ mod tests {
         });
         assert_eq!(
             text.unwrap(),
-            "[[log]]\nfile = \"access.log\"\n\n\
+            "default_log = \"access\"\n\n[[log]]\nname = \"access\"\nfile = \"access.log\"\n\n\
              [[listen]]\naddress = \"127.0.0.1:8081\"\n\n\
              [[listen]]\naddress = \"[::1]:80\"\n\n\
-             [[site]]\nroot = \"a \\\"b\\\"\\\\\\u000A\"\nlisting = true\n"
+             [[site]]\nroot = \"a \\\"b\\\"\\\\\\u000A\"\n\n[site.files]\nlisting = true\n"
         );
     }
 }

@@ -90,8 +90,10 @@ impl Answers {
             let mut record = request.record_mut();
             record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
             let route = found.and_then(|(index, _)| site.routes.get(index as usize));
-            record.log =
-                route.and_then(|route| route.log).or_else(listener_log).unwrap_or_default();
+            record.log = route
+                .and_then(|route| route.log)
+                .or_else(listener_log)
+                .unwrap_or_default();
             if let (Some((index, _)), Some(route)) = (found, route) {
                 record.route = index;
                 record.handler = route.handler.kind();
@@ -103,7 +105,11 @@ impl Answers {
         let route = &site.routes[index as usize];
         if !request.limit_body(route.body_bytes_max) {
             self.counters.limit_body.add(1);
-            note_fault(request, Fault::Client, "limits.body: the announced body is too large");
+            note_fault(
+                request,
+                Fault::Client,
+                "limits.body: the announced body is too large",
+            );
             return self.dress(site, Answered::Ready(plain::error(413)), request);
         }
         let answered = if route.rewrite.is_some() {
@@ -126,7 +132,12 @@ impl Answers {
             return Answered::Ready(plain::error(500));
         };
         let head = request.head();
-        let facts = Facts { path, query: head.query(), host: head.host(), captures: &captures };
+        let facts = Facts {
+            path,
+            query: head.query(),
+            host: head.host(),
+            captures: &captures,
+        };
         let mut rewritten = Vec::new();
         match rewrite.expand_path(&facts, &mut rewritten) {
             Ok(()) => self.handle(route, request, &rewritten, 1),
@@ -148,7 +159,12 @@ impl Answers {
                     now_ms: self.now_ms.get(),
                 };
                 let path = path.get(below..).unwrap_or_default();
-                find::answer(ask, path, &mut self.local.borrow_mut(), &mut self.key.borrow_mut())
+                find::answer(
+                    ask,
+                    path,
+                    &mut self.local.borrow_mut(),
+                    &mut self.key.borrow_mut(),
+                )
             }
             Handler::Redirect(redirect) => {
                 let captures: Option<Captures> = route.pattern.matches(path);
@@ -229,7 +245,9 @@ impl Answer for Answers {
         counters.requests.add(1);
         counters.count_status(record.status);
         counters.bytes_in.add(record.bytes_in);
-        counters.bytes_out.add(record.head_bytes_out + record.body_bytes_out);
+        counters
+            .bytes_out
+            .add(record.head_bytes_out + record.body_bytes_out);
         match record.cache {
             CacheOutcome::None => {}
             CacheOutcome::Hit => counters.cache_hits.add(1),

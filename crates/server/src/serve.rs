@@ -134,7 +134,13 @@ impl Server {
         generation: Generation,
     ) -> Result<(Vec<(u16, Arc<OwnedFd>)>, Limits), String> {
         let report = report(&generation);
-        let Generation { config, listeners, logs, control, .. } = generation;
+        let Generation {
+            config,
+            listeners,
+            logs,
+            control,
+            ..
+        } = generation;
         let new_logs = self.open_logs(&config, logs)?;
         let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
         let mut sites = match self.build_sites(&config, &numbers) {
@@ -155,7 +161,11 @@ impl Server {
         let before = std::mem::replace(&mut self.logs, new_logs);
         let older = std::mem::replace(&mut self.old_logs, before);
         self.retire(older);
-        *self.admin.report.lock().unwrap_or_else(PoisonError::into_inner) = report;
+        *self
+            .admin
+            .report
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = report;
         self.listeners.clone_from(&numbered);
         Ok((numbered, limits(&config.limits)))
     }
@@ -221,7 +231,10 @@ impl Server {
                 rotate_bytes: settings.rotate_bytes,
                 rotate_daily: settings.rotate_daily,
             };
-            ids.push(log.register(settings, target).map_err(|error| error.to_string())?);
+            ids.push(
+                log.register(settings, target)
+                    .map_err(|error| error.to_string())?,
+            );
         }
         Ok(ids)
     }
@@ -233,7 +246,9 @@ impl Server {
         control: Option<OwnedFd>,
     ) -> Vec<(u16, Arc<OwnedFd>)> {
         let identity = |socket: &OwnedFd| {
-            rustix::fs::fstat(socket).map(|stat| (stat.st_dev, stat.st_ino)).ok()
+            rustix::fs::fstat(socket)
+                .map(|stat| (stat.st_dev, stat.st_ino))
+                .ok()
         };
         let known: HashMap<_, _> = self
             .listeners
@@ -270,18 +285,21 @@ impl Server {
             None => self.rings.push(consumer),
         }
         signals.running.fetch_add(1, Ordering::SeqCst);
-        std::thread::Builder::new().name(format!("hob-{index}")).spawn(move || {
-            let answers = Answers::new(&shared, &admin, Arc::clone(&counters), producer);
-            let ran = Thread::new(&crew, index, limits, counters, answers).and_then(|mut thread| {
-                thread.set_listeners(listeners)?;
-                thread.run()
-            });
-            if let Err(error) = ran {
-                tracing::error!(%error, "a server thread ended");
-            }
-            signals.running.fetch_sub(1, Ordering::SeqCst);
-            signals.ring();
-        })
+        std::thread::Builder::new()
+            .name(format!("hob-{index}"))
+            .spawn(move || {
+                let answers = Answers::new(&shared, &admin, Arc::clone(&counters), producer);
+                let ran =
+                    Thread::new(&crew, index, limits, counters, answers).and_then(|mut thread| {
+                        thread.set_listeners(listeners)?;
+                        thread.run()
+                    });
+                if let Err(error) = ran {
+                    tracing::error!(%error, "a server thread ended");
+                }
+                signals.running.fetch_sub(1, Ordering::SeqCst);
+                signals.ring();
+            })
     }
 
     /// Listens to the keeper until all threads have ended.
@@ -329,14 +347,21 @@ impl Server {
             }
             Event::Drain { deadline, grace } => self.drain(Drain { deadline, grace }),
             Event::KeeperGone => {
-                self.drain(Drain { deadline: ORPHAN_DRAIN, grace: Duration::ZERO });
+                self.drain(Drain {
+                    deadline: ORPHAN_DRAIN,
+                    grace: Duration::ZERO,
+                });
             }
             Event::LogFile { index, file } => {
                 if let (Some(log), Some(id)) = (&self.log, self.logs.get(index)) {
                     log.replace(*id, File::from(file));
                 }
             }
-            Event::Answer { request, is_ok, text } => {
+            Event::Answer {
+                request,
+                is_ok,
+                text,
+            } => {
                 self.admin.helm.answer(request, Outcome { is_ok, text });
             }
         }
@@ -365,7 +390,11 @@ impl Server {
 
     fn pass_rotations(&self, life: &mut ServerLife) {
         let due = std::mem::take(
-            &mut *self.signals.to_rotate.lock().unwrap_or_else(PoisonError::into_inner),
+            &mut *self
+                .signals
+                .to_rotate
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
         );
         for log in due {
             if let Some(index) = self.logs.iter().position(|known| *known == log) {
@@ -398,8 +427,6 @@ fn limits(limits: &config::Limits) -> Limits {
 
 fn report(generation: &Generation) -> Report {
     let facts = &generation.facts;
-    let mut warnings = facts.warnings.clone();
-    warnings.extend(generation.warnings.faults().iter().map(ToString::to_string));
     Report {
         generation: generation.number,
         keeper_pid: facts.keeper_pid,
@@ -407,19 +434,25 @@ fn report(generation: &Generation) -> Report {
         keeper_started: facts.started,
         servers_started: facts.servers_started,
         addresses: facts.addresses.clone(),
-        warnings,
+        warnings: facts.warnings.clone(),
         sites: generation.config.sites.iter().map(site_name).collect(),
     }
 }
 
 fn site_name(site: &config::Site) -> String {
-    site.names.first().cloned().unwrap_or_else(|| "*".to_owned())
+    site.names
+        .first()
+        .cloned()
+        .unwrap_or_else(|| "*".to_owned())
 }
 
 fn names(config: &Config) -> Names {
     let mut names = Names::new();
     for site in &config.sites {
-        names.add_site(&site_name(site), site.routes.iter().map(|route| route.path.clone()));
+        names.add_site(
+            &site_name(site),
+            site.routes.iter().map(|route| route.path.clone()),
+        );
     }
     names
 }

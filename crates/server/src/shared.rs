@@ -52,8 +52,10 @@ impl Shared {
     /// Puts the cache's settings in force.
     pub fn set_cache(&self, cache: &CacheSettings) {
         self.cache_bytes.store(cache.bytes, Ordering::Relaxed);
-        self.content_bytes_max.store(cache.max_file, Ordering::Relaxed);
-        self.recheck_ms.store(cache.recheck.as_millis() as u64, Ordering::Relaxed);
+        self.content_bytes_max
+            .store(cache.max_file, Ordering::Relaxed);
+        self.recheck_ms
+            .store(cache.recheck.as_millis() as u64, Ordering::Relaxed);
         self.store.set_bytes_max(cache.bytes);
     }
 
@@ -75,7 +77,10 @@ impl Shared {
 
     /// The number of a files handler with these settings.
     pub fn handler_id(&self, settings: String) -> u32 {
-        let mut ids = self.handler_ids.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self
+            .handler_ids
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
         *ids.entry(settings).or_insert(next)
     }

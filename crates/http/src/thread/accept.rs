@@ -121,7 +121,12 @@ impl<A: Answer + 'static> Thread<A> {
 
 /// Who is at the other end of a Unix socket.
 fn peer_uid(socket: &OwnedFd) -> Option<u32> {
-    Some(rustix::net::sockopt::socket_peercred(socket).ok()?.uid.as_raw())
+    Some(
+        rustix::net::sockopt::socket_peercred(socket)
+            .ok()?
+            .uid
+            .as_raw(),
+    )
 }
 
 /// Whose limit is reached.

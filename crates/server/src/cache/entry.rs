@@ -216,5 +216,7 @@ pub struct Parts {
 }
 
 fn held_bytes(one: &Representation) -> u64 {
-    one.content.as_ref().map_or(0, |content| content.len() as u64)
+    one.content
+        .as_ref()
+        .map_or(0, |content| content.len() as u64)
 }

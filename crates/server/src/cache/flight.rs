@@ -25,7 +25,9 @@ struct State<T> {
 
 impl<T> Default for Flights<T> {
     fn default() -> Flights<T> {
-        Flights { under_way: Arc::default() }
+        Flights {
+            under_way: Arc::default(),
+        }
     }
 }
 
@@ -37,18 +39,28 @@ impl<T: Clone + Send + 'static> Flights<T> {
         key: Key,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Waiting<T>, Full> {
-        let state = Mutex::new(State { outcome: None, waiters: Vec::new() });
+        let state = Mutex::new(State {
+            outcome: None,
+            waiters: Vec::new(),
+        });
         let flight = Arc::new(Flight { state });
         {
             let mut under_way = lock(&self.under_way);
             if let Some(flight) = under_way.get(&key) {
-                return Ok(Waiting { flight: Arc::clone(flight) });
+                return Ok(Waiting {
+                    flight: Arc::clone(flight),
+                });
             }
             under_way.insert(key.clone(), Arc::clone(&flight));
         }
         // The lock is free again: a refused job lands at once.
         let under_way = Arc::clone(&self.under_way);
-        let landing = Landing { flight: Arc::clone(&flight), under_way, key, outcome: None };
+        let landing = Landing {
+            flight: Arc::clone(&flight),
+            under_way,
+            key,
+            outcome: None,
+        };
         pool.run(move || {
             let mut landing = landing;
             landing.outcome = Some(job());
@@ -89,7 +101,11 @@ impl<T: Clone> Future for Waiting<T> {
         if let Some(outcome) = &state.outcome {
             return Poll::Ready(outcome.clone());
         }
-        if !state.waiters.iter().any(|waker| waker.will_wake(cx.waker())) {
+        if !state
+            .waiters
+            .iter()
+            .any(|waker| waker.will_wake(cx.waker()))
+        {
             state.waiters.push(cx.waker().clone());
         }
         Poll::Pending

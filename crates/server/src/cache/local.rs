@@ -39,7 +39,10 @@ impl Local {
     /// Takes a view of an entry.
     pub fn insert(&mut self, entry: Arc<Entry>) -> Rc<View> {
         let key = entry.key.clone();
-        let view = Rc::new(View { entry, heads: Default::default() });
+        let view = Rc::new(View {
+            entry,
+            heads: Default::default(),
+        });
         self.views.insert(key, Rc::clone(&view));
         view
     }

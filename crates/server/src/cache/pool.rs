@@ -61,7 +61,11 @@ impl Pool {
         &self,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Answer<T>, Full> {
-        let slot = Arc::new(Mutex::new(Slot::<T> { answer: None, waker: None, is_lost: false }));
+        let slot = Arc::new(Mutex::new(Slot::<T> {
+            answer: None,
+            waker: None,
+            is_lost: false,
+        }));
         let guard = SlotGuard(Arc::clone(&slot));
         self.push(Box::new(move || guard.fill(job())))?;
         Ok(Answer { slot })
@@ -85,7 +89,9 @@ impl Pool {
 
     fn start_thread(&self) {
         let inner = Arc::clone(&self.inner);
-        let builder = std::thread::Builder::new().name("hob-disk".into()).stack_size(STACK_BYTES);
+        let builder = std::thread::Builder::new()
+            .name("hob-disk".into())
+            .stack_size(STACK_BYTES);
         if let Err(error) = builder.spawn(move || inner.work()) {
             tracing::error!(%error, "a thread of the file pool could not be started");
             self.inner.lock().threads -= 1;
@@ -95,7 +101,11 @@ impl Pool {
     /// How busy it is.
     pub fn load(&self) -> Load {
         let state = self.inner.lock();
-        Load { threads: state.threads, idle: state.idle, queued: state.queue.len() }
+        Load {
+            threads: state.threads,
+            idle: state.idle,
+            queued: state.queue.len(),
+        }
     }
 }
 
@@ -224,13 +234,22 @@ mod tests {
                 let _ = blocked.lock().unwrap().recv();
             }
         };
-        let mut answers: Vec<_> = (0..THREADS_MAX).map(|_| pool.run(hang()).unwrap()).collect();
+        let mut answers: Vec<_> = (0..THREADS_MAX)
+            .map(|_| pool.run(hang()).unwrap())
+            .collect();
         for _ in 0..THREADS_MAX {
             starts.recv().unwrap();
         }
         answers.extend((0..QUEUE_MAX).map(|_| pool.run(|| ()).unwrap()));
         assert_eq!(pool.run(|| ()).err(), Some(Full));
-        assert_eq!(pool.load(), Load { threads: THREADS_MAX, idle: 0, queued: QUEUE_MAX });
+        assert_eq!(
+            pool.load(),
+            Load {
+                threads: THREADS_MAX,
+                idle: 0,
+                queued: QUEUE_MAX
+            }
+        );
         drop(release);
         for answer in answers {
             assert_eq!(wait(answer), Some(()));

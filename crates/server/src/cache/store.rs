@@ -112,7 +112,11 @@ impl Store {
         } else {
             state.main.push_back(Arc::clone(&entry));
         }
-        let seat = Seat { entry: Arc::clone(&entry), is_small, counted_bytes: bytes };
+        let seat = Seat {
+            entry: Arc::clone(&entry),
+            is_small,
+            counted_bytes: bytes,
+        };
         state.entries.insert(entry.key.clone(), seat);
         self.make_room(&mut state);
         !entry.is_retired()
@@ -121,7 +125,9 @@ impl Store {
     /// An entry has become larger by a representation made for it.
     pub fn grew(&self, entry: &Entry, bytes: u64) {
         let mut state = self.lock();
-        let Some(seat) = state.entries.get_mut(&entry.key) else { return };
+        let Some(seat) = state.entries.get_mut(&entry.key) else {
+            return;
+        };
         if !std::ptr::eq(Arc::as_ptr(&seat.entry), entry) {
             return;
         }
@@ -139,7 +145,11 @@ impl Store {
     /// Retires an entry whose file has changed or gone.
     pub fn remove(&self, entry: &Arc<Entry>) {
         let mut state = self.lock();
-        if state.entries.get(&entry.key).is_some_and(|seat| Arc::ptr_eq(&seat.entry, entry)) {
+        if state
+            .entries
+            .get(&entry.key)
+            .is_some_and(|seat| Arc::ptr_eq(&seat.entry, entry))
+        {
             self.take_out(&mut state, &entry.key);
         }
         entry.retire();
@@ -182,7 +192,9 @@ impl Store {
     }
 
     fn take_out(&self, state: &mut State, key: &[u8]) {
-        let Some(seat) = state.entries.remove(key) else { return };
+        let Some(seat) = state.entries.remove(key) else {
+            return;
+        };
         state.discount(&seat);
         seat.entry.retire();
         self.departures.fetch_add(1, Ordering::Release);
@@ -198,7 +210,11 @@ impl Store {
         while state.bytes > state.bytes_max {
             let small_share = state.bytes_max / 10;
             let from_small = state.small_bytes > small_share || state.main.is_empty();
-            let evicted = if from_small { self.step_small(state) } else { step_main(state) };
+            let evicted = if from_small {
+                self.step_small(state)
+            } else {
+                step_main(state)
+            };
             match evicted {
                 Some(entry) => {
                     self.evictions.fetch_add(1, Ordering::Relaxed);
@@ -251,7 +267,9 @@ fn step_main(state: &mut State) -> Option<Arc<Entry>> {
 impl State {
     /// The seat of this very entry; `None` when it left or was replaced.
     fn seat_of(&mut self, entry: &Arc<Entry>) -> Option<&mut Seat> {
-        self.entries.get_mut(&entry.key).filter(|seat| Arc::ptr_eq(&seat.entry, entry))
+        self.entries
+            .get_mut(&entry.key)
+            .filter(|seat| Arc::ptr_eq(&seat.entry, entry))
     }
 
     fn discount(&mut self, seat: &Seat) {
@@ -310,7 +328,9 @@ mod tests {
         for cold in 0..5000 {
             store.insert(entry(&format!("cold{cold}"), 4000, false));
         }
-        let kept = (0..20).filter(|hot| store.find(format!("hot{hot}").as_bytes()).is_some()).count();
+        let kept = (0..20)
+            .filter(|hot| store.find(format!("hot{hot}").as_bytes()).is_some())
+            .count();
         assert_eq!(kept, 20);
         let holdings = store.holdings();
         assert!(holdings.bytes <= holdings.bytes_max);

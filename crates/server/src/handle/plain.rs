@@ -16,7 +16,10 @@ pub const READING: &[u8] = b"GET, HEAD, OPTIONS";
 pub fn error(status: u16) -> Response {
     let mut fields = named();
     fields.add(b"Content-Type", html::CONTENT_TYPE.as_bytes());
-    fields.add(b"Content-Security-Policy", html::CONTENT_SECURITY_POLICY.as_bytes());
+    fields.add(
+        b"Content-Security-Policy",
+        html::CONTENT_SECURITY_POLICY.as_bytes(),
+    );
     Response::new(status, fields, Body::Bytes(Bytes::from(error_page(status))))
 }
 
@@ -25,9 +28,25 @@ pub fn error(status: u16) -> Response {
 //= rfc9110#15.6.2
 pub fn wrong_method(method: &[u8], allowed: &[u8]) -> Response {
     const REGISTERED: &[&[u8]] = &[
-        b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"CONNECT", b"OPTIONS", b"TRACE", b"PATCH",
-        b"PROPFIND", b"PROPPATCH", b"MKCOL", b"COPY", b"MOVE", b"LOCK", b"UNLOCK", b"SEARCH",
-        b"REPORT", b"QUERY",
+        b"GET",
+        b"HEAD",
+        b"POST",
+        b"PUT",
+        b"DELETE",
+        b"CONNECT",
+        b"OPTIONS",
+        b"TRACE",
+        b"PATCH",
+        b"PROPFIND",
+        b"PROPPATCH",
+        b"MKCOL",
+        b"COPY",
+        b"MOVE",
+        b"LOCK",
+        b"UNLOCK",
+        b"SEARCH",
+        b"REPORT",
+        b"QUERY",
     ];
     if !REGISTERED.contains(&method) {
         return error(501);

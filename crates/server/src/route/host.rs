@@ -15,8 +15,7 @@ use foldhash::fast::FixedState;
 pub const HOST_BYTES_MAX: usize = 253;
 
 /// Sites by host name.
-#[derive(Clone, Debug)]
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct HostTable {
     exact: Map,
     /// By what follows the star: `*.example.org` is `.example.org`.

@@ -69,14 +69,22 @@ impl Sites {
     pub fn build(config: &Config, log_ids: &[u16], shared: &Shared) -> Result<Sites, String> {
         let names = |site: &config::Site| site.names.clone();
         let all_names: Vec<Vec<String>> = config.sites.iter().map(names).collect();
-        let hosts = HostTable::build(all_names.iter().map(|names| names.iter().map(String::as_str)));
+        let hosts = HostTable::build(
+            all_names
+                .iter()
+                .map(|names| names.iter().map(String::as_str)),
+        );
         let mut roots = HashMap::new();
         let sites = config
             .sites
             .iter()
             .map(|site| Site::build(site, log_ids, shared, &mut roots))
             .collect::<Result<_, _>>()?;
-        Ok(Sites { hosts, sites, listener_logs: HashMap::new() })
+        Ok(Sites {
+            hosts,
+            sites,
+            listener_logs: HashMap::new(),
+        })
     }
 
     /// Index of the site for a host.
@@ -91,10 +99,13 @@ impl Sites {
 
     /// Every files handler.
     pub fn files_handlers(&self) -> impl Iterator<Item = &Arc<Files>> {
-        self.sites.iter().flat_map(|site| &site.routes).filter_map(|route| match &route.handler {
-            Handler::Files(files) => Some(files),
-            _ => None,
-        })
+        self.sites
+            .iter()
+            .flat_map(|site| &site.routes)
+            .filter_map(|route| match &route.handler {
+                Handler::Files(files) => Some(files),
+                _ => None,
+            })
     }
 }
 
@@ -108,7 +119,10 @@ impl Site {
         let mut routes = Vec::with_capacity(site.routes.len());
         for route in &site.routes {
             let at = |text: String| {
-                format!("{}:{}: route \"{}\": {text}", route.place.file, route.place.line, route.path)
+                format!(
+                    "{}:{}: route \"{}\": {text}",
+                    route.place.file, route.place.line, route.path
+                )
             };
             let pattern = Pattern::parse(&route.path).map_err(|error| at(error.to_string()))?;
             let rewrite = match &route.rewrite {
@@ -125,7 +139,13 @@ impl Site {
                 }
                 (LogChoice::Inherit, LogChoice::Inherit) => None,
             };
-            routes.push(Route { pattern, handler, rewrite, body_bytes_max: route.body, log });
+            routes.push(Route {
+                pattern,
+                handler,
+                rewrite,
+                body_bytes_max: route.body,
+                log,
+            });
         }
         let table = RouteTable::build(routes.iter().map(|route| &route.pattern));
         let types = MediaTypes::new([], "utf-8");
@@ -134,12 +154,18 @@ impl Site {
             .iter()
             .map(|(status, path)| error_page(*status, path, &types))
             .collect::<Result<_, _>>()?;
-        Ok(Site { table, routes, error_pages })
+        Ok(Site {
+            table,
+            routes,
+            error_pages,
+        })
     }
 
     /// Index of the route for a normal path, and where the path leaves its fixed folder.
     pub fn find(&self, path: &[u8]) -> Option<(u32, usize)> {
-        self.table.find(path).map(|found| (found.route, found.below))
+        self.table
+            .find(path)
+            .map(|found| (found.route, found.below))
     }
 
     /// The site's own page for a status.
@@ -188,16 +214,22 @@ fn handler(
             body: Bytes::from(respond.body.clone()),
             headers: route.headers.clone(),
         })),
-        config::Handler::Admin => Err("the control API is served on the control socket only".into()),
+        config::Handler::Admin => {
+            Err("the control API is served on the control socket only".into())
+        }
     }
 }
 
 fn error_page(status: u16, path: &Path, types: &MediaTypes) -> Result<ErrorPage, String> {
     use std::os::unix::ffi::OsStrExt;
     let fail = |text: String| format!("error page {}: {text}", path.display());
-    let size = std::fs::metadata(path).map_err(|error| fail(error.to_string()))?.len();
+    let size = std::fs::metadata(path)
+        .map_err(|error| fail(error.to_string()))?
+        .len();
     if size > ERROR_PAGE_BYTES_MAX {
-        return Err(fail(format!("it has {size} bytes; at most {ERROR_PAGE_BYTES_MAX} are allowed")));
+        return Err(fail(format!(
+            "it has {size} bytes; at most {ERROR_PAGE_BYTES_MAX} are allowed"
+        )));
     }
     let body = std::fs::read(path).map_err(|error| fail(error.to_string()))?;
     let media = types.of(path.file_name().unwrap_or_default().as_bytes());
@@ -205,5 +237,9 @@ fn error_page(status: u16, path: &Path, types: &MediaTypes) -> Result<ErrorPage,
         Some(charset) => format!("{}; charset={charset}", media.name),
         None => media.name.to_owned(),
     };
-    Ok(ErrorPage { status, content_type, body: body.into() })
+    Ok(ErrorPage {
+        status,
+        content_type,
+        body: body.into(),
+    })
 }

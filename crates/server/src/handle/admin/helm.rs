@@ -41,7 +41,10 @@ impl Helm {
     /// Nothing asked yet.
     pub fn new() -> std::io::Result<Helm> {
         let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Helm { state: Mutex::default(), bell })
+        Ok(Helm {
+            state: Mutex::default(),
+            bell,
+        })
     }
 
     /// Asks; the future is ready when it is known what came of it.
@@ -70,7 +73,9 @@ impl Helm {
 
     /// Tells the one who asked.
     pub fn answer(&self, number: u64, outcome: Outcome) {
-        let Some(wait) = lock(&self.state).asked.remove(&number) else { return };
+        let Some(wait) = lock(&self.state).asked.remove(&number) else {
+            return;
+        };
         let mut state = lock(&wait.state);
         state.0 = Some(outcome);
         let waker = state.1.take();

@@ -59,7 +59,10 @@ pub fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
     let allowed_uid = lock(&admin.report).keeper_uid;
     // The socket's own mode says the same; this holds when it is passed on or its mode is changed.
     if !matches!(request.facts().peer_uid, Some(uid) if uid == 0 || uid == allowed_uid) {
-        return Answered::Ready(object(403, &json!({"text": "this user may not steer this server"})));
+        return Answered::Ready(object(
+            403,
+            &json!({"text": "this user may not steer this server"}),
+        ));
     }
     let head = request.head();
     let wish = match (head.method(), head.path()) {
@@ -102,9 +105,14 @@ fn status(admin: &Admin) -> Value {
     let load = admin.shared.pool.load();
     let mut snapshot = admin.counters.merged();
     snapshot.cache_evictions = holdings.evictions;
-    let counters: serde_json::Map<String, Value> =
-        snapshot.metrics().map(|metric| (metric.name.to_owned(), metric.value.into())).collect();
-    let started = report.keeper_started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let counters: serde_json::Map<String, Value> = snapshot
+        .metrics()
+        .map(|metric| (metric.name.to_owned(), metric.value.into()))
+        .collect();
+    let started = report
+        .keeper_started
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     let is_root = rustix::process::geteuid().is_root();
     json!({
         "version": env!("CARGO_PKG_VERSION"),

@@ -126,7 +126,14 @@ fn load_now(ask: &Ask, path: &[u8], local: &mut Local, key: &[u8]) -> Step {
     ask.shared.recheck_root(&ask.files.root, ask.now_ms);
     let key: Key = key.into();
     let largest = ask.shared.content_bytes_max();
-    match load::load(&ask.files, &key, path, largest, ask.now_ms, May::TouchMemoryOnly) {
+    match load::load(
+        &ask.files,
+        &key,
+        path,
+        largest,
+        ask.now_ms,
+        May::TouchMemoryOnly,
+    ) {
         Err(Trouble::WouldWait) => Step::Fetch(path.into()),
         Ok(Loaded::File(entry)) => {
             let entry: Arc<Entry> = Arc::from(entry);
@@ -148,7 +155,10 @@ pub fn keep(files: &Files, shared: &Shared, entry: &Arc<Entry>) -> bool {
 
 /// A view for one answer.
 fn passing_view(entry: Arc<Entry>) -> Rc<View> {
-    Rc::new(View { entry, heads: Default::default() })
+    Rc::new(View {
+        entry,
+        heads: Default::default(),
+    })
 }
 
 fn fetched(loaded: Result<Loaded, Trouble>, files: &Files) -> Fetched {
@@ -192,7 +202,9 @@ fn settle(ask: &Ask, path: &[u8], found: Fetched) -> Step {
         Fetched::Folder if settings.listing => Step::List(path.into()),
         Fetched::Folder | Fetched::Forbidden => Step::Done(plain::error(403)),
         Fetched::Missing => match &settings.fallback {
-            Some(fallback) if fallback.as_bytes() != path => Step::Fetch(fallback.as_bytes().into()),
+            Some(fallback) if fallback.as_bytes() != path => {
+                Step::Fetch(fallback.as_bytes().into())
+            }
             _ => Step::Done(plain::error(404)),
         },
         Fetched::Failed => {
@@ -333,11 +345,18 @@ async fn list(ask: &Ask, path: Box<[u8]>) -> Response {
         }
         ListingForm::Html => {
             fields.add(b"Content-Type", html::CONTENT_TYPE.as_bytes());
-            fields.add(b"Content-Security-Policy", html::CONTENT_SECURITY_POLICY.as_bytes());
+            fields.add(
+                b"Content-Security-Policy",
+                html::CONTENT_SECURITY_POLICY.as_bytes(),
+            );
             let mut shown = Vec::new();
             let raw = head.path();
             let normal = crate::route::target::normalise(raw, &mut shown);
-            listing::html(normal.map_or(raw, |normal| normal.path(raw, &shown)), entries, sort)
+            listing::html(
+                normal.map_or(raw, |normal| normal.path(raw, &shown)),
+                entries,
+                sort,
+            )
         }
     };
     plain::dress(&mut fields, &ask.files.headers);

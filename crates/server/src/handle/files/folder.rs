@@ -14,7 +14,10 @@ pub const NAMES_MAX: usize = 20_000;
 /// route does not serve are left out.
 pub fn read(files: &Files, path: &[u8]) -> io::Result<Vec<Entry>> {
     let folder = path.strip_suffix(b"/").unwrap_or(path);
-    let fd = files.root.dir().open_folder(folder, files.settings.symlinks)?;
+    let fd = files
+        .root
+        .dir()
+        .open_folder(folder, files.settings.symlinks)?;
     let mut entries = Vec::new();
     for item in Dir::read_from(&fd)? {
         let item = item?;
@@ -23,7 +26,9 @@ pub fn read(files: &Files, path: &[u8]) -> io::Result<Vec<Entry>> {
             continue;
         }
         // A link counts as what it leads to; one that leads nowhere is left out.
-        let Ok(stat) = rustix::fs::statat(&fd, item.file_name(), AtFlags::empty()) else { continue };
+        let Ok(stat) = rustix::fs::statat(&fd, item.file_name(), AtFlags::empty()) else {
+            continue;
+        };
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => EntryKind::Folder,
             FileType::RegularFile => EntryKind::File,

@@ -42,9 +42,16 @@ pub fn load(
     if !is_folder_path {
         return match dir.look(path, symlinks, may)? {
             Found::Folder => Ok(Loaded::FolderWithoutSlash),
-            Found::File(fd, stamp) => {
-                entry(files, &dir, key, path, (fd, stamp), content_bytes_max, now_ms, may)
-            }
+            Found::File(fd, stamp) => entry(
+                files,
+                &dir,
+                key,
+                path,
+                (fd, stamp),
+                content_bytes_max,
+                now_ms,
+                may,
+            ),
         };
     }
     let folder = path.strip_suffix(b"/").unwrap_or(path);
@@ -56,7 +63,16 @@ pub fn load(
         let file = [path, index.as_bytes()].concat();
         match dir.look(&file, symlinks, may) {
             Ok(Found::File(fd, stamp)) => {
-                return entry(files, &dir, key, &file, (fd, stamp), content_bytes_max, now_ms, may);
+                return entry(
+                    files,
+                    &dir,
+                    key,
+                    &file,
+                    (fd, stamp),
+                    content_bytes_max,
+                    now_ms,
+                    may,
+                );
             }
             Ok(Found::Folder) | Err(Trouble::Missing) => {}
             Err(trouble) => return Err(trouble),
@@ -90,7 +106,9 @@ pub fn survey(
     } else if let Found::File(_, stamp) = dir.look(path, symlinks, may)? {
         file = Some((path.to_vec(), stamp));
     }
-    let Some((name, stamp)) = file else { return Err(Trouble::Missing) };
+    let Some((name, stamp)) = file else {
+        return Err(Trouble::Missing);
+    };
     let mut stamps = vec![(None, stamp)];
     for &coding in &files.settings.precompressed {
         match dir.look(&[&name, suffix(coding)].concat(), symlinks, may) {
@@ -122,16 +140,21 @@ fn entry(
         Some(charset) => format!("{}; charset={charset}", media.name),
         None => media.name.to_owned(),
     };
-    let (file, stamp) =
-        representation(dir, None, (fd, stamp), stamp, content_bytes_max, may)?;
+    let (file, stamp) = representation(dir, None, (fd, stamp), stamp, content_bytes_max, may)?;
     let mut stamps = vec![(None, stamp)];
     let mut stored = vec![file];
     for &coding in &files.settings.precompressed {
         let beside = [path, suffix(coding)].concat();
         match dir.look(&beside, files.settings.symlinks, may) {
             Ok(Found::File(fd, sibling)) => {
-                let (one, sibling) =
-                    representation(dir, Some(coding), (fd, sibling), stamp, content_bytes_max, may)?;
+                let (one, sibling) = representation(
+                    dir,
+                    Some(coding),
+                    (fd, sibling),
+                    stamp,
+                    content_bytes_max,
+                    may,
+                )?;
                 stamps.push((Some(coding), sibling));
                 stored.push(one);
             }
@@ -193,7 +216,11 @@ fn representation(
         }
     }
     // A file that never stands still is sent from its descriptor as it is found then.
-    let file = if content.is_none() { Some(Arc::new(OpenFile::new(fd, dir.is_local))) } else { None };
+    let file = if content.is_none() {
+        Some(Arc::new(OpenFile::new(fd, dir.is_local)))
+    } else {
+        None
+    };
     let tagged = if coding.is_none() { stamp } else { original };
     let one = Representation {
         coding,

@@ -125,7 +125,12 @@ impl RootDir {
         let fd = rustix::fs::open(path, flags, Mode::empty())?;
         let stat = rustix::fs::fstat(&fd)?;
         let is_local = is_local(rustix::fs::fstatfs(&fd)?.f_type as u64);
-        Ok(RootDir { fd, device: stat.st_dev, inode: stat.st_ino, is_local })
+        Ok(RootDir {
+            fd,
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            is_local,
+        })
     }
 
     /// What stands at `path`, which is relative; empty is the root itself.
@@ -172,7 +177,13 @@ impl RootDir {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let path = Path::new(OsStr::from_bytes(name));
-        Ok(rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), resolve)?)
+        Ok(rustix::fs::openat2(
+            &self.fd,
+            path,
+            flags,
+            Mode::empty(),
+            resolve,
+        )?)
     }
 }
 

@@ -22,7 +22,10 @@ pub fn load_all(files: &Files, shared: &Shared) -> Result<usize, String> {
             .map_err(|error| format!("cache = \"pin\": {root} cannot be read: {error}"))?;
         let own = (folder.clone(), false);
         let below = names.into_iter().map(|(name, is_folder)| {
-            ([&folder[..], &name[..], if is_folder { b"/" } else { b"" }].concat(), is_folder)
+            (
+                [&folder[..], &name[..], if is_folder { b"/" } else { b"" }].concat(),
+                is_folder,
+            )
         });
         for (path, is_folder) in std::iter::once(own).chain(below) {
             if is_folder {
@@ -60,7 +63,10 @@ fn pin(files: &Files, shared: &Shared, path: &[u8]) -> Result<bool, String> {
 
 fn names(files: &Files, folder: &[u8]) -> std::io::Result<Vec<(Vec<u8>, bool)>> {
     let path = folder.strip_suffix(b"/").unwrap_or(folder);
-    let fd = files.root.dir().open_folder(path, files.settings.symlinks)?;
+    let fd = files
+        .root
+        .dir()
+        .open_folder(path, files.settings.symlinks)?;
     let mut names = Vec::new();
     for item in Dir::read_from(&fd)? {
         let item = item?;

@@ -52,7 +52,13 @@ fn is_resident(file: impl AsFd, offset: u64, len: u64) -> bool {
     let mut stat = CacheStat::default();
     // SAFETY: both pointers are to live values of the layout cachestat(2) describes; it writes only `stat`.
     let result = unsafe {
-        libc::syscall(SYS_CACHESTAT, file.as_fd().as_raw_fd(), &raw const range, &raw mut stat, 0)
+        libc::syscall(
+            SYS_CACHESTAT,
+            file.as_fd().as_raw_fd(),
+            &raw const range,
+            &raw mut stat,
+            0,
+        )
     };
     if result != 0 {
         // Linux before 6.5, or a filter that does not know the call.

@@ -39,7 +39,12 @@ pub fn choose(files: &Files, entry: &Entry, head: &RequestHead) -> Choice {
     let accept = head.joined(Known::AcceptEncoding);
     let mut available = Vec::with_capacity(4);
     let stored = entry.stored.iter().filter_map(|one| one.coding);
-    let made = files.settings.compress.iter().copied().filter(|_| entry.may_compress);
+    let made = files
+        .settings
+        .compress
+        .iter()
+        .copied()
+        .filter(|_| entry.may_compress);
     for coding in stored.chain(made) {
         if !available.contains(&coding) {
             available.push(coding);
@@ -64,7 +69,9 @@ pub fn respond(
     pool: &Pool,
 ) -> Response {
     let entry = &view.entry;
-    let one = coding.and_then(|coding| entry.coded(coding)).unwrap_or_else(|| entry.identity());
+    let one = coding
+        .and_then(|coding| entry.coded(coding))
+        .unwrap_or_else(|| entry.identity());
     let head = request.head();
     match verdict(entry, one, request) {
         Verdict::NotModified => Response::new(304, bare_fields(files, entry, one), Body::Empty),
@@ -107,7 +114,11 @@ fn verdict(entry: &Entry, one: &Representation, request: &Request) -> Verdict {
         modified: Some(entry.modified_secs as i64),
         modified_text: Some(&entry.modified_text),
     };
-    let method = if head.method() == b"HEAD" { Method::Head } else { Method::Get };
+    let method = if head.method() == b"HEAD" {
+        Method::Head
+    } else {
+        Method::Get
+    };
     let now = (request.record().started_unix_ms / 1000) as i64;
     conditional::evaluate(method, &conditions, &current, now)
 }
@@ -146,9 +157,13 @@ fn chunk(
     pool: &Pool,
 ) -> Option<Chunk> {
     if let Some(content) = &one.content {
-        return Some(Chunk::Bytes(content.slice(offset as usize..(offset + len) as usize)));
+        return Some(Chunk::Bytes(
+            content.slice(offset as usize..(offset + len) as usize),
+        ));
     }
-    one.file.as_ref().map(|file| Chunk::File(file_body(file, pool, request, offset, len)))
+    one.file
+        .as_ref()
+        .map(|file| Chunk::File(file_body(file, pool, request, offset, len)))
 }
 
 fn ranges(
@@ -173,7 +188,11 @@ fn ranges(
             let mut text = Vec::new();
             part.write_content_range(one.len, &mut text);
             fields.add(b"Content-Range", &text);
-            Response::new(206, fields, body(one, part.start, part.len(), request, pool))
+            Response::new(
+                206,
+                fields,
+                body(one, part.start, part.len(), request, pool),
+            )
         }
         Selection::Many(parts) => several(files, view, one, request, pool, &parts),
     }
@@ -242,7 +261,10 @@ fn fields(files: &Files, entry: &Entry, one: &Representation) -> Fields {
     fields.add(b"ETag", one.entity_tag.as_bytes());
     fields.add(b"Accept-Ranges", b"bytes");
     if let Some(coding) = one.coding {
-        fields.add(b"Content-Encoding", negotiate::coding_name(coding).as_bytes());
+        fields.add(
+            b"Content-Encoding",
+            negotiate::coding_name(coding).as_bytes(),
+        );
     }
     add_common(files, entry, &mut fields);
     fields
@@ -270,7 +292,11 @@ fn add_common(files: &Files, entry: &Entry, fields: &mut Fields) {
 }
 
 /// A representation made on the fly from the whole content.
-pub fn made(content: &[u8], coding: Coding, entity_tag: String) -> std::io::Result<Option<Representation>> {
+pub fn made(
+    content: &[u8],
+    coding: Coding,
+    entity_tag: String,
+) -> std::io::Result<Option<Representation>> {
     let level = crate::step::compress::default_level(coding);
     let Some(bytes) = crate::step::compress::compress(content, coding, level)? else {
         return Ok(None);

@@ -28,9 +28,16 @@ pub fn file_body(
     offset: u64,
     len: u64,
 ) -> FileBody {
-    let source =
-        DiskFile { file: Arc::clone(file), pool: pool.clone(), request: request.clone() };
-    FileBody { source: Rc::new(source), offset, len }
+    let source = DiskFile {
+        file: Arc::clone(file),
+        pool: pool.clone(),
+        request: request.clone(),
+    };
+    FileBody {
+        source: Rc::new(source),
+        offset,
+        len,
+    }
 }
 
 impl FileSource for DiskFile {
@@ -39,7 +46,11 @@ impl FileSource for DiskFile {
     }
 
     fn resident(&self, offset: u64, len: u64) -> u64 {
-        if self.file.is_local { resident_bytes(self.file.as_fd(), offset, len) } else { 0 }
+        if self.file.is_local {
+            resident_bytes(self.file.as_fd(), offset, len)
+        } else {
+            0
+        }
     }
 
     fn fetch(&self, offset: u64, len: usize) -> hob_http::body::FetchFuture {
@@ -49,7 +60,9 @@ impl FileSource for DiskFile {
         let request = self.request.clone();
         Box::pin(async move {
             let job = job.map_err(|_| io::Error::other("limits: the file pool's queue is full"))?;
-            let bytes = job.await.unwrap_or_else(|| Err(io::ErrorKind::Interrupted.into()));
+            let bytes = job
+                .await
+                .unwrap_or_else(|| Err(io::ErrorKind::Interrupted.into()));
             request.record_mut().disk_wait_us += started.elapsed().as_micros() as u64;
             bytes
         })

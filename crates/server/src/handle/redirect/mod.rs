@@ -17,9 +17,19 @@ pub struct Redirect {
 }
 
 /// Answers with the target filled in.
-pub fn answer(redirect: &Redirect, request: &Request, path: &[u8], captures: &Captures) -> Response {
+pub fn answer(
+    redirect: &Redirect,
+    request: &Request,
+    path: &[u8],
+    captures: &Captures,
+) -> Response {
     let head = request.head();
-    let facts = Facts { path, query: head.query(), host: head.host(), captures };
+    let facts = Facts {
+        path,
+        query: head.query(),
+        host: head.host(),
+        captures,
+    };
     let mut location = Vec::new();
     if redirect.to.expand(&facts, &mut location).is_err() {
         return plain::error(400);
