@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Serve(ServeOptions),
     /// Say everything that is wrong with a config
     Check(CheckOptions),
+    /// Say what would answer a request, and why, without serving it
+    Explain(ExplainOptions),
     /// Show the state of the running hob
     Status(StatusOptions),
     /// Have the running hob read its config again
@@ -79,6 +81,33 @@ pub(crate) struct CheckOptions {
     #[arg(long, value_name = "FILE", default_value = "hob.toml")]
     pub(crate) config: PathBuf,
     /// Result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Instead, explain a key: `limits.head_time`, or its last part
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["config", "json"])]
+    pub(crate) explain: Option<String>,
+    /// Instead, print the reference of every key, in Markdown
+    #[arg(long, conflicts_with_all = ["config", "json", "explain"])]
+    pub(crate) reference: bool,
+    /// Instead, print the JSON schema of a config
+    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference"])]
+    pub(crate) schema: bool,
+}
+
+/// What to explain.
+#[derive(Args)]
+pub(crate) struct ExplainOptions {
+    /// Method: GET, HEAD, ...
+    pub(crate) method: String,
+    /// URL, or a path alone
+    pub(crate) url: String,
+    /// Config file; what `serve` would serve when it is not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Header field the request would have; more than once for more
+    #[arg(long, value_name = "NAME:VALUE")]
+    pub(crate) header: Vec<String>,
+    /// Explanation as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

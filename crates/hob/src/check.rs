@@ -1,4 +1,4 @@
-//! `hob check`: everything that is wrong with a config, without serving it.
+//! `hob check`: everything that is wrong with a config, without serving it; and what its keys mean.
 
 use hob_server::config::{self, Sources};
 
@@ -7,6 +7,34 @@ use crate::args::{CheckOptions, Surroundings};
 
 /// Loads the config and says what came of it.
 pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusal> {
+    if let Some(key) = &options.explain {
+        return explain_key(key);
+    }
+    if options.reference {
+        print!("{}", config::reference());
+        return Ok(());
+    }
+    if options.schema {
+        println!("{:#}", config::json_schema());
+        return Ok(());
+    }
+    check(options)
+}
+
+fn explain_key(key: &str) -> Result<(), Refusal> {
+    match config::explain_key(key) {
+        Some(text) => {
+            print!("{text}");
+            Ok(())
+        }
+        None => Err(Refusal {
+            code: 2,
+            text: config::unknown_key(key),
+        }),
+    }
+}
+
+fn check(options: &CheckOptions) -> Result<(), Refusal> {
     let loaded = Sources::read(&options.config, &Surroundings::variable)
         .and_then(|sources| config::load(&sources));
     let is_ok = loaded.is_ok();

@@ -5,6 +5,7 @@ mod args;
 mod check;
 mod control;
 mod diagnostics;
+mod explain;
 mod serve;
 
 use std::process::ExitCode;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Serve(options) => serve::run(options, surroundings),
         Command::Server => serve::run_server(),
         Command::Check(options) => check::run(&options, &surroundings),
+        Command::Explain(options) => explain::run(&options),
         Command::Status(options) => control::status(&options, &surroundings),
         Command::Reload(options) => control::act("reload", &options, &surroundings),
         Command::Upgrade(options) => control::act("upgrade", &options, &surroundings),

@@ -18,7 +18,7 @@ use crate::handle::files::find::{self, Ask};
 use crate::handle::{Handler, plain, redirect, respond};
 use crate::route::pattern::Captures;
 use crate::route::sites::{ErrorPage, Route, Site, Sites};
-use crate::route::target::{self, Normal};
+use crate::route::target;
 use crate::route::template::Facts;
 use crate::shared::Shared;
 
@@ -64,45 +64,43 @@ impl Answers {
 
     fn route(&self, sites: &Sites, request: &Request) -> Answered {
         let head = request.head();
+        let listener_log = sites.listener_logs.get(&request.facts().listener).copied();
+        let site_index = sites.site_of(head.host());
+        let Some(site) = sites.site(site_index) else {
+            return Answered::Ready(plain::error(404));
+        };
+        {
+            let mut record = request.record_mut();
+            record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
+            record.log = site.log.or(listener_log).unwrap_or_default();
+        }
         let raw = head.path();
         if raw == b"*" {
             return Answered::Ready(plain::options(plain::READING));
         }
         if head.method() == b"CONNECT" {
-            return Answered::Ready(plain::wrong_method(b"CONNECT", plain::READING));
+            let response = plain::wrong_method(b"CONNECT", plain::READING);
+            return self.dress(site, Answered::Ready(response), request);
         }
         let mut room = self.path.borrow_mut();
         let normal = match target::normalise(raw, &mut room) {
             Ok(normal) => normal,
             Err(bad) => {
                 note_fault(request, Fault::Client, bad.reason());
-                return Answered::Ready(plain::error(400));
+                return self.dress(site, Answered::Ready(plain::error(400)), request);
             }
-        };
-        let site_index = sites.site_of(head.host());
-        let Some(site) = sites.site(site_index) else {
-            return Answered::Ready(plain::error(404));
         };
         let path = normal.path(raw, &room);
-        let found = site.find(path);
-        let listener_log = || sites.listener_logs.get(&request.facts().listener).copied();
-        {
-            let mut record = request.record_mut();
-            record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
-            let route = found.and_then(|(index, _)| site.routes.get(index as usize));
-            record.log = route
-                .and_then(|route| route.log)
-                .or_else(listener_log)
-                .unwrap_or_default();
-            if let (Some((index, _)), Some(route)) = (found, route) {
-                record.route = index;
-                record.handler = route.handler.kind();
-            }
-        }
-        let Some((index, below)) = found else {
+        let Some((index, below)) = site.find(path) else {
             return self.dress(site, Answered::Ready(plain::error(404)), request);
         };
         let route = &site.routes[index as usize];
+        {
+            let mut record = request.record_mut();
+            record.route = index;
+            record.handler = route.handler.kind();
+            record.log = route.log.or(listener_log).unwrap_or_default();
+        }
         if !request.limit_body(route.body_bytes_max) {
             self.counters.limit_body.add(1);
             note_fault(
@@ -113,7 +111,7 @@ impl Answers {
             return self.dress(site, Answered::Ready(plain::error(413)), request);
         }
         let answered = if route.rewrite.is_some() {
-            self.rewrite_and_handle(route, request, path, normal)
+            self.rewrite_and_handle(route, request, path)
         } else {
             self.handle(route, request, path, below)
         };
@@ -121,13 +119,7 @@ impl Answers {
     }
 
     /// The handler sees the rewritten path, all of it.
-    fn rewrite_and_handle(
-        &self,
-        route: &Route,
-        request: &Request,
-        path: &[u8],
-        _normal: Normal,
-    ) -> Answered {
+    fn rewrite_and_handle(&self, route: &Route, request: &Request, path: &[u8]) -> Answered {
         let (Some(rewrite), Some(captures)) = (&route.rewrite, route.pattern.matches(path)) else {
             return Answered::Ready(plain::error(500));
         };
@@ -211,7 +203,8 @@ fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
     record.reason = Some(reason);
 }
 
-fn with_page(mut response: Response, page: &ErrorPage) -> Response {
+/// The answer with the site's own page as its body.
+pub(crate) fn with_page(mut response: Response, page: &ErrorPage) -> Response {
     let fields = response.fields_mut();
     fields.set(b"Content-Type", page.content_type.as_bytes());
     fields.remove(b"Content-Security-Policy");

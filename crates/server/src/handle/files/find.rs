@@ -88,7 +88,7 @@ pub fn answer(ask: Ask, path: &[u8], local: &mut Local, key: &mut Vec<u8>) -> An
 
 /// A name in the path begins with a dot; `.well-known` at the top is no secret.
 //= rfc8615#3
-fn has_dot_name(path: &[u8]) -> bool {
+pub fn has_dot_name(path: &[u8]) -> bool {
     let rest = path.strip_prefix(b".well-known/").unwrap_or(path);
     rest.first() == Some(&b'.') || memchr::memmem::find(rest, b"/.").is_some()
 }
