@@ -7,29 +7,24 @@ use crate::args::{CheckOptions, Surroundings};
 
 /// Loads the config and says what came of it.
 pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusal> {
-    let name = options.config.display();
     let loaded = Sources::read(&options.config, &Surroundings::variable)
         .and_then(|sources| config::load(&sources));
-    let (warnings, errors) = match &loaded {
-        Ok((_, warnings)) => (
-            warnings.iter().map(ToString::to_string).collect(),
-            Vec::new(),
-        ),
-        Err(errors) => (
-            Vec::new(),
-            errors.to_string().lines().map(str::to_owned).collect(),
-        ),
-    };
-    let is_ok = errors.is_empty();
+    let is_ok = loaded.is_ok();
     if options.json {
-        let answer = serde_json::json!({ "ok": is_ok, "errors": errors, "warnings": warnings });
+        let mut answer = match &loaded {
+            Ok((_, warnings)) => warnings.to_json(),
+            Err(errors) => errors.to_json(),
+        };
+        answer["ok"] = is_ok.into();
         println!("{answer}");
     } else {
-        for line in errors.iter().chain(&warnings) {
-            eprintln!("{line}");
+        match &loaded {
+            Ok((_, warnings)) if warnings.is_empty() => {}
+            Ok((_, warnings)) => eprintln!("{warnings}"),
+            Err(errors) => eprintln!("{errors}"),
         }
         if is_ok {
-            println!("{name}: no errors");
+            println!("{}: no errors", options.config.display());
         }
     }
     if is_ok {

@@ -50,10 +50,16 @@ pub(crate) fn run_server() -> Result<(), Refusal> {
 }
 
 fn refusal(failure: Failure) -> Refusal {
-    Refusal {
-        code: failure.exit_code(),
-        text: failure.to_string(),
-    }
+    let code = failure.exit_code();
+    let text = match failure {
+        Failure::System(text) => text,
+        // Errors with a place stand on lines of their own, as `hob check` prints them.
+        Failure::Config(text) => {
+            eprintln!("{}", text.trim_end());
+            String::new()
+        }
+    };
+    Refusal { code, text }
 }
 
 /// What the config is read from, now and at every reload.
@@ -75,7 +81,7 @@ fn sources(options: &ServeOptions) -> Result<Box<dyn Fn() -> Result<Sources, Err
         text: format!("no current folder: {error}"),
     })?;
     Ok(Box::new(move || {
-        Ok(Sources::from_text("command line", &text, &folder))
+        Sources::from_text("command line", &text, &folder, &Surroundings::variable)
     }))
 }
 
@@ -144,7 +150,8 @@ fn check_handover(version: u32) -> Result<(), Refusal> {
     std::io::stdin()
         .read_to_end(&mut bytes)
         .map_err(|error| refuse(error.to_string()))?;
-    let sources = Sources::decode(&bytes).map_err(|errors| refuse(errors.to_string()))?;
+    let sources = Sources::decode(&bytes)
+        .ok_or_else(|| refuse("the running hob's sources make no sense here".to_owned()))?;
     config::load(&sources).map_err(|errors| refuse(errors.to_string()))?;
     Ok(())
 }

@@ -26,6 +26,8 @@ pub struct Config {
     pub group: Option<String>,
     /// The control socket.
     pub control: Option<PathBuf>,
+    /// No control socket at all.
+    pub control_off: bool,
     /// How long running requests may finish when the server stops.
     pub drain: Duration,
     /// Limits of connections and requests.

@@ -32,10 +32,28 @@ impl fmt::Display for Errors {
 
 impl std::error::Error for Errors {}
 
+impl Errors {
+    /// For programs.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({ "errors": self.0 })
+    }
+}
+
+impl fmt::Display for Warnings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+
 impl Warnings {
-    /// One sentence each.
-    pub fn iter(&self) -> impl Iterator<Item = &String> {
-        self.0.iter()
+    /// True when there is nothing to warn about.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// For programs.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({ "warnings": self.0 })
     }
 }
 
@@ -53,12 +71,18 @@ impl Sources {
     }
 
     /// Takes a text.
-    pub fn from_text(name: &str, text: &str, base_dir: &Path) -> Sources {
-        Sources {
+    pub fn from_text(
+        name: &str,
+        text: &str,
+        base_dir: &Path,
+        _env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Sources, Errors> {
+        let base_dir = base_dir.to_owned();
+        Ok(Sources {
             name: name.to_owned(),
             text: text.to_owned(),
-            base_dir: base_dir.to_owned(),
-        }
+            base_dir,
+        })
     }
 
     /// As bytes.
@@ -67,14 +91,14 @@ impl Sources {
     }
 
     /// From bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Sources, Errors> {
+    pub fn decode(bytes: &[u8]) -> Option<Sources> {
         let text = String::from_utf8_lossy(bytes);
         let mut parts = text.splitn(3, '\0');
         match (parts.next(), parts.next(), parts.next()) {
             (Some(name), Some(base_dir), Some(text)) => {
-                Ok(Sources::from_text(name, text, Path::new(base_dir)))
+                Sources::from_text(name, text, Path::new(base_dir), &|_| None).ok()
             }
-            _ => Err(Errors(vec!["malformed sources".to_owned()])),
+            _ => None,
         }
     }
 }
@@ -219,6 +243,7 @@ fn empty() -> Config {
         user: None,
         group: None,
         control: None,
+        control_off: false,
         drain: Duration::from_secs(30),
         limits: Limits {
             target: 8192,

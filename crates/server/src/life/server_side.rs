@@ -354,7 +354,7 @@ fn take_place(papers: &Papers) -> Result<(), String> {
 
 fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
     let sources = Sources::decode(&papers.sources)
-        .map_err(|errors| Failure::System(format!("sources from the keeper: {errors}")))?;
+        .ok_or_else(|| Failure::System("malformed sources from the keeper".to_owned()))?;
     let (config, warnings) =
         config::load(&sources).map_err(|errors| Failure::Config(errors.to_string()))?;
     let listener_count = config.listeners.len();

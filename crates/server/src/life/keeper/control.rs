@@ -16,6 +16,7 @@ use rustix::net::{
 use rustix::process::geteuid;
 
 use super::{ControlChoice, Failure};
+use crate::config::Config;
 
 const BACKLOG: i32 = 64;
 
@@ -32,11 +33,12 @@ pub(super) struct KeptControl {
 /// second value says so. A place that somebody named must work.
 pub(super) fn open(
     choice: &ControlChoice,
-    configured: Option<&Path>,
+    config: &Config,
 ) -> Result<(Option<KeptControl>, Option<String>), Failure> {
-    let named = match (choice, configured) {
+    let named = match (choice, &config.control) {
         (ControlChoice::Off, _) => return Ok((None, None)),
         (ControlChoice::At(path), _) => path.as_path(),
+        (ControlChoice::Config { .. }, _) if config.control_off => return Ok((None, None)),
         (ControlChoice::Config { .. }, Some(path)) => path,
         (ControlChoice::Config { usual }, None) => return Ok(open_usual(usual)),
     };
@@ -152,6 +154,16 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
+    use crate::config::{self, Sources};
+
+    fn config(text: &str) -> Config {
+        let sources = Sources::from_text("test", text, Path::new("/"), &|_| None).unwrap();
+        config::load(&sources).unwrap().0
+    }
+
+    fn no_key() -> Config {
+        config("[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\nroot = \"/\"\n")
+    }
 
     fn mode(path: &Path) -> u32 {
         path.metadata().unwrap().permissions().mode() & 0o777
@@ -161,7 +173,7 @@ mod tests {
     fn socket_is_0600_in_a_new_folder_of_0700() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hob/control.sock");
-        let (control, warning) = open(&ControlChoice::At(path.clone()), None).unwrap();
+        let (control, warning) = open(&ControlChoice::At(path.clone()), &no_key()).unwrap();
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
         assert_eq!(warning, None);
         UnixStream::connect(&path).unwrap();
@@ -174,7 +186,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let choice = ControlChoice::At(folder.path().join("control.sock"));
-        let failure = open(&choice, None).unwrap_err().to_string();
+        let failure = open(&choice, &no_key()).unwrap_err().to_string();
         assert!(
             failure.contains("mode 755") && failure.contains("chmod 700"),
             "{failure}"
@@ -184,12 +196,12 @@ mod tests {
     #[test]
     fn taken_usual_place_is_a_warning_and_a_taken_named_place_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("control.sock");
+        let path = folder.path().join("hob/control.sock");
         let choice = ControlChoice::Config {
             usual: path.clone(),
         };
-        let (first, _) = open(&choice, None).unwrap();
-        let (second, warning) = open(&choice, None).unwrap();
+        let (first, _) = open(&choice, &no_key()).unwrap();
+        let (second, warning) = open(&choice, &no_key()).unwrap();
         assert!(
             first.is_some() && second.is_none(),
             "{first:?} {second:?} {warning:?}"
@@ -199,22 +211,36 @@ mod tests {
                 .unwrap()
                 .contains("another hob answers there; going on without one")
         );
-        open(&choice, Some(&path)).unwrap_err();
-        open(&ControlChoice::At(path.clone()), None).unwrap_err();
+        open(
+            &choice,
+            &Config {
+                control: Some(path.clone()),
+                ..no_key()
+            },
+        )
+        .unwrap_err();
+        open(&ControlChoice::At(path.clone()), &no_key()).unwrap_err();
 
         drop(first);
         assert!(path.exists(), "left behind as by a kill -9");
-        let (third, warning) = open(&choice, None).unwrap();
+        let (third, warning) = open(&choice, &no_key()).unwrap();
         assert!(third.is_some() && warning.is_none());
     }
 
     #[test]
     fn file_in_the_way_stays_and_off_is_off() {
         let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).unwrap();
         let path = folder.path().join("control.sock");
         std::fs::write(&path, "mine").unwrap();
-        open(&ControlChoice::At(path.clone()), None).unwrap_err();
+        open(&ControlChoice::At(path.clone()), &no_key()).unwrap_err();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
-        assert!(open(&ControlChoice::Off, Some(&path)).unwrap().0.is_none());
+        assert!(open(&ControlChoice::Off, &no_key()).unwrap().0.is_none());
+        let choice = ControlChoice::Config { usual: path };
+        let off = Config {
+            control_off: true,
+            ..no_key()
+        };
+        assert!(open(&choice, &off).unwrap().0.is_none());
     }
 }

@@ -364,7 +364,7 @@ fn decode_body(
 
 fn decode_sources(reader: &mut Reader<'_>) -> Result<Sources, Malformed> {
     let bytes = reader.block(memory::MEMORY_BYTES_MAX as usize)?;
-    Sources::decode(bytes).map_err(|_| Malformed("sources in the handover"))
+    Sources::decode(bytes).ok_or(Malformed("sources in the handover"))
 }
 
 fn decode_listener(

@@ -45,7 +45,10 @@ impl Settings {
             .map_err(Failure::Config)?;
         let logs = logs::open_all(&config.logs)?;
         let (listeners, clamped) = listeners::open_all(&config.listeners, kept, inherited)?;
-        let mut warnings: Vec<String> = notes.iter().map(ToString::to_string).collect();
+        let mut warnings = Vec::new();
+        if !notes.is_empty() {
+            warnings.push(notes.to_string());
+        }
         warnings.extend(clamped);
         Ok(Settings {
             generation,
@@ -97,7 +100,10 @@ impl Settings {
             ("nice", now.nice == before.nice),
             ("user", now.user == before.user),
             ("group", now.group == before.group),
-            ("control", now.control == before.control),
+            (
+                "control",
+                (&now.control, now.control_off) == (&before.control, before.control_off),
+            ),
         ]
         .into_iter()
         .filter_map(|(key, is_same)| (!is_same).then_some(key))

@@ -14,7 +14,7 @@ fn pair() -> (End, ServerLife) {
 }
 
 fn outfit(number: u64, text: &str, listener_count: usize) -> Outfit {
-    let sources = Sources::from_text("test", text, std::path::Path::new("/"));
+    let sources = Sources::from_text("test", text, std::path::Path::new("/"), &|_| None).unwrap();
     let papers = Papers {
         sources: sources.encode(),
         identity: None,
