@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 
 use harness::client::get;
-use harness::{Hob, Place, text_of};
+use harness::{Hob, Place, status_line, text_of};
 use rustix::process::Signal;
 
 #[test]
@@ -21,6 +21,7 @@ fn folder_is_served_without_a_config_and_status_shows_it() {
     let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(status["keeper_pid"], hob.pid());
     assert_eq!(status["pid"], hob.server());
+    assert_eq!(status_line(hob.server(), "Name"), "hob-server");
     let human = text_of(&place.run(&["status"]));
     assert!(
         human.contains(&format!("keeper pid: {}\n", hob.pid())),

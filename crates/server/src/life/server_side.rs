@@ -99,6 +99,8 @@ impl ServerLife {
                 "a server is started by `hob serve`, not by hand".to_owned(),
             ));
         }
+        // Executed by way of /proc/self/exe, which would make it `exe` in every list of processes.
+        let _ = rustix::thread::set_name(c"hob-server");
         let life = exec::take_stdin().and_then(ServerLife::from_channel);
         life.map_err(|error| Failure::System(format!("cannot use the keeper's channel: {error}")))
     }
