@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use hob_server::config::{self, Errors, Sources};
-use hob_server::life::{ControlChoice, Failure, Options, keeper, trial};
+use hob_server::life::{ControlChoice, Failure, Options, keeper};
 
 use crate::Refusal;
 use crate::args::{ServeOptions, Surroundings};
@@ -43,7 +43,7 @@ pub(crate) fn run(options: ServeOptions, surroundings: Surroundings) -> Result<(
 /// The process that serves.
 pub(crate) fn run_server() -> Result<(), Refusal> {
     // The keeper says why, with everything else it knows.
-    trial::run().map_err(|failure| Refusal {
+    hob_server::serve::run().map_err(|failure| Refusal {
         code: failure.exit_code(),
         text: String::new(),
     })
@@ -95,7 +95,10 @@ fn folder_config(options: &ServeOptions) -> Result<String, String> {
     };
     let mut text = String::new();
     if let Some(log) = &options.log {
-        text.push_str(&format!("[[log]]\nfile = {}\n\n", quoted(log)?));
+        text.push_str(&format!(
+            "default_log = \"access\"\n\n[[log]]\nname = \"access\"\nfile = {}\n\n",
+            quoted(log)?
+        ));
     }
     for address in addresses {
         let is_port = !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit());
@@ -111,7 +114,7 @@ fn folder_config(options: &ServeOptions) -> Result<String, String> {
     }
     let dir = options.dir.as_deref().unwrap_or(Path::new("."));
     text.push_str(&format!(
-        "[[site]]\nroot = {}\nlisting = true\n",
+        "[[site]]\nroot = {}\n\n[site.files]\nlisting = true\n",
         quoted(dir)?
     ));
     Ok(text)
@@ -176,7 +179,7 @@ mod tests {
     fn nothing_said_serves_the_current_folder_on_loopback() {
         assert_eq!(
             folder_config(&options()).unwrap(),
-            "[[listen]]\naddress = \"127.0.0.1:8080\"\n\n[[site]]\nroot = \".\"\nlisting = true\n"
+            "[[listen]]\naddress = \"127.0.0.1:8080\"\n\n[[site]]\nroot = \".\"\n\n[site.files]\nlisting = true\n"
         );
     }
 
@@ -190,10 +193,10 @@ mod tests {
         });
         assert_eq!(
             text.unwrap(),
-            "[[log]]\nfile = \"access.log\"\n\n\
+            "default_log = \"access\"\n\n[[log]]\nname = \"access\"\nfile = \"access.log\"\n\n\
              [[listen]]\naddress = \"127.0.0.1:8081\"\n\n\
              [[listen]]\naddress = \"[::1]:80\"\n\n\
-             [[site]]\nroot = \"a \\\"b\\\"\\\\\\u000A\"\nlisting = true\n"
+             [[site]]\nroot = \"a \\\"b\\\"\\\\\\u000A\"\n\n[site.files]\nlisting = true\n"
         );
     }
 }

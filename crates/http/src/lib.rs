@@ -1,3 +1,29 @@
-//! Bytes to requests and answers to bytes.
+//! Bytes to requests and answers to bytes: listening, connections, HTTP/1.
+//!
+//! A user of this crate implements [`Answer`] and gives it to a [`thread::Thread`]; it sees
+//! [`Request`], [`Response`] and [`Body`] and no socket. This crate knows no files, scripts or config.
+//!
+//! - `head` what a head is: a request's bytes with offsets, a response's fields
+//! - `request`, `response`, `body` the face handlers work with
+//! - `h1` the HTTP/1 engine: bytes and time in, bytes and events out
+//! - `thread` the loop that carries bytes between sockets, engine and answers
+//! - `listen` opening sockets
+#![deny(missing_docs)]
 
+pub mod body;
+pub mod date;
+pub mod h1;
+pub mod head;
+pub mod limits;
 pub mod listen;
+mod raw;
+pub mod request;
+pub mod response;
+pub mod status;
+pub mod thread;
+
+pub use body::{Body, BodyError, BodyStream, Chunk, FileBody, FileSource, Region};
+pub use bytes::Bytes;
+pub use head::{Fields, Known, RequestHead};
+pub use request::{Facts, HalfClose, Request};
+pub use response::{Answer, Answered, Prepared, Response, ResponseHead};

@@ -3,13 +3,39 @@
 //! `schema` says every key once, `load` reads TOML by it, `check` holds the rules across keys.
 //! The types below are what the rest of the server sees.
 
-mod standin;
+mod address;
+mod build;
+mod build_site;
+mod check;
+mod expand;
+mod fault;
+mod json_schema;
+pub mod key;
+mod load;
+mod log_format;
+mod nearest;
+mod normal;
+mod parse;
+mod reach;
+mod reference;
+pub mod schema;
+mod sources;
+mod text;
+mod tree;
+mod units;
+mod values;
+mod walk;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use standin::{Errors, Sources, Warnings, load};
+pub use check::{Disk, Found, RealDisk, TrustedDisk};
+pub use fault::{Errors, Fault, Warnings};
+pub use json_schema::json_schema;
+pub use load::{load, load_with};
+pub use reference::{explain_key, reference};
+pub use sources::{Environment, Sources};
 
 /// Everything a server runs on, made from one set of sources.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,9 +50,9 @@ pub struct Config {
     pub user: Option<String>,
     /// Group the server drops to when started as root; `None` is the user's own.
     pub group: Option<String>,
-    /// The control socket.
+    /// The control socket; `None` leaves it to the caller, unless `control_off` is set.
     pub control: Option<PathBuf>,
-    /// No control socket at all.
+    /// The config wants no control socket.
     pub control_off: bool,
     /// How long running requests may finish when the server stops.
     pub drain: Duration,

@@ -13,7 +13,6 @@ mod parcel;
 mod privileges;
 mod server_side;
 mod signals;
-pub mod trial;
 mod wire;
 
 pub use channel::Wish;

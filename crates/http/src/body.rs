@@ -1,0 +1,191 @@
+//! Bodies of answers, and how a body says it broke.
+//!
+//! A [`Body`] is empty, bytes, shared memory, a file range, a pipe, a stream, or a tunnel. Fast paths match the
+//! variant; everything else can be read as bounded chunks through [`BodyStream`].
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hob_trace::Fault;
+
+use crate::head::Fields;
+
+/// The body of an answer.
+pub enum Body {
+    /// No bytes.
+    Empty,
+    /// Bytes in our memory, counted by their owner.
+    Bytes(Bytes),
+    /// Bytes in memory another process can write.
+    Region(Box<dyn Region>),
+    /// A range of a file; leaves by sendfile in clear text.
+    File(FileBody),
+    /// What comes out of a pipe, until its end or `len` bytes; leaves by splice in clear text.
+    Pipe {
+        /// The reading end, non-blocking.
+        fd: OwnedFd,
+        /// Bytes announced, when known.
+        len: Option<u64>,
+    },
+    /// Chunks as they come.
+    Stream(Box<dyn BodyStream>),
+    /// After this head the connection carries raw bytes: these go out, and the request's body
+    /// yields what comes in (101 over HTTP/1, 2xx for CONNECT).
+    Tunnel(Box<dyn BodyStream>),
+}
+
+impl Body {
+    /// Size in bytes, when known.
+    pub fn len(&self) -> Option<u64> {
+        match self {
+            Body::Empty => Some(0),
+            Body::Bytes(bytes) => Some(bytes.len() as u64),
+            Body::Region(region) => Some(region.raw().1 as u64),
+            Body::File(file) => Some(file.len),
+            Body::Pipe { len, .. } => *len,
+            Body::Stream(stream) => stream.len(),
+            Body::Tunnel(_) => None,
+        }
+    }
+
+    /// True when there are certainly no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self {
+            Body::Empty => "empty",
+            Body::Bytes(_) => "bytes",
+            Body::Region(_) => "region",
+            Body::File(_) => "file",
+            Body::Pipe { .. } => "pipe",
+            Body::Stream(_) => "stream",
+            Body::Tunnel(_) => "tunnel",
+        };
+        write!(f, "Body({word}, {:?})", self.len())
+    }
+}
+
+/// Bytes with an owner in memory that a peer may still write.
+///
+/// No reference to them is ever made: the pointer goes to the kernel as it is, or the bytes are
+/// copied out. The value is dropped when the bytes are out, or when they never will be.
+pub trait Region {
+    /// Where the bytes are and how many; the same at every call, valid until the drop.
+    fn raw(&self) -> (*const u8, usize);
+}
+
+/// A range of a file.
+pub struct FileBody {
+    /// Where the bytes come from.
+    pub source: Rc<dyn FileSource>,
+    /// First byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub len: u64,
+}
+
+/// A file as the serving threads see it: only what is in memory is touched here.
+pub trait FileSource {
+    /// The file, for sendfile.
+    fn fd(&self) -> BorrowedFd<'_>;
+    /// How many bytes from `offset` (at most `len`) can be sent without waiting for a disk.
+    fn resident(&self, offset: u64, len: u64) -> u64;
+    /// Reads at most `len` bytes from `offset` somewhere else, where waiting is allowed.
+    /// Fewer bytes than asked are fine; none means the file has become shorter.
+    fn fetch(&self, offset: u64, len: usize) -> FetchFuture;
+}
+
+/// A read under way.
+pub type FetchFuture = Pin<Box<dyn Future<Output = io::Result<Bytes>>>>;
+
+/// Chunks of a body as they come.
+pub trait BodyStream {
+    /// The next chunk of at most `max` bytes; `None` at the end. Not called again after the end or an error.
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: usize,
+    ) -> Poll<Option<Result<Chunk, BodyError>>>;
+
+    /// Size in bytes, when known; exactly so many must come.
+    fn len(&self) -> Option<u64> {
+        None
+    }
+
+    /// True when it is known that nothing will come.
+    fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+
+    /// Fields that follow the body; asked once, after the end.
+    fn trailers(&mut self) -> Option<Fields> {
+        None
+    }
+}
+
+/// One piece of a body.
+pub enum Chunk {
+    /// Bytes in our memory.
+    Bytes(Bytes),
+    /// Bytes in shared memory.
+    Region(Box<dyn Region>),
+    /// A range of a file.
+    File(FileBody),
+}
+
+impl Chunk {
+    /// Size in bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Chunk::Bytes(bytes) => bytes.len() as u64,
+            Chunk::Region(region) => region.raw().1 as u64,
+            Chunk::File(file) => file.len,
+        }
+    }
+
+    /// True for a piece without bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Why a body broke off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyError {
+    /// The request's framing is wrong (400).
+    Malformed(&'static str),
+    /// The request's body is larger than allowed (413).
+    TooLarge,
+    /// The client sent nothing for too long (408).
+    TooSlow,
+    /// The client left before the end.
+    ClientLeft,
+    /// The source of an answer's body broke.
+    Source(Fault, &'static str),
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BodyError::Malformed(what) => write!(f, "the request body is malformed: {what}"),
+            BodyError::TooLarge => f.write_str("the request body is larger than its limit"),
+            BodyError::TooSlow => f.write_str("the client stopped sending its request body"),
+            BodyError::ClientLeft => f.write_str("the client left"),
+            BodyError::Source(fault, what) => {
+                write!(f, "the answer broke ({}): {what}", fault.word())
+            }
+        }
+    }
+}
+
+impl std::error::Error for BodyError {}

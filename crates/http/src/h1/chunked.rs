@@ -1,0 +1,184 @@
+//! The chunked coding, read strictly (RFC 9112 section 7.1).
+//!
+//! ```text
+//! Size  --hex digits [; ext] CRLF-->  Data --n bytes--> DataEnd --CRLF--> Size
+//!   `-- 0 CRLF --> Trailers --lines, empty line--> End
+//! ```
+
+use bytes::Bytes;
+
+use crate::h1::parse::{HEAD_TOO_LONG, Refusal, TOO_MANY_HEADERS};
+use crate::limits::{CHUNK_LINE_BYTES_MAX, CHUNK_OVERHEAD_BYTES_MAX, Limits};
+
+/// Decodes one chunked body.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    state: State,
+    overhead_bytes: usize,
+    trailer_lines: Vec<u8>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Size,
+    Data(u64),
+    DataEnd,
+    Trailers,
+    End,
+}
+
+/// What a [`Decoder`] made of its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decoded {
+    /// More input is needed.
+    NeedMore,
+    /// The last so many bytes of what was used are data.
+    Data(usize),
+    /// The body has ended; trailers can be taken.
+    End,
+    /// The framing is wrong.
+    Refused(Refusal),
+}
+
+impl Decoder {
+    /// Reads one step. Returns how many bytes of `input` were used and what they gave.
+    pub fn read(&mut self, input: &[u8], limits: &Limits) -> (usize, Decoded) {
+        let mut used = 0;
+        loop {
+            let rest = &input[used..];
+            match self.state {
+                State::Data(left) => {
+                    let here = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
+                    if here == 0 {
+                        return (used, Decoded::NeedMore);
+                    }
+                    let left = left - here as u64;
+                    self.state = if left == 0 {
+                        State::DataEnd
+                    } else {
+                        State::Data(left)
+                    };
+                    return (used + here, Decoded::Data(here));
+                }
+                State::DataEnd => match rest {
+                    [b'\r', b'\n', ..] => {
+                        used += 2;
+                        self.state = State::Size;
+                    }
+                    [] | [b'\r'] => return (used, Decoded::NeedMore),
+                    _ => return refused("a chunk is longer than it says"),
+                },
+                State::Size => match self.read_size(rest) {
+                    Ok(None) => return (used, Decoded::NeedMore),
+                    Ok(Some(line)) => used += line,
+                    Err(refusal) => return (0, Decoded::Refused(refusal)),
+                },
+                State::Trailers => match self.read_trailer(rest, limits) {
+                    Ok(None) => return (used, Decoded::NeedMore),
+                    Ok(Some(line)) => used += line,
+                    Err(refusal) => return (0, Decoded::Refused(refusal)),
+                },
+                State::End => return (used, Decoded::End),
+            }
+        }
+    }
+
+    /// The trailer fields, once the end is reached.
+    pub fn trailers(&self) -> Result<Vec<(Bytes, Bytes)>, Refusal> {
+        if self.trailer_lines.is_empty() {
+            return Ok(Vec::new());
+        }
+        const BAD: Refusal = Refusal::bad("a trailer field is malformed");
+        let mut lines = self.trailer_lines.clone();
+        lines.extend_from_slice(b"\r\n");
+        let count = memchr::memchr_iter(b'\n', &lines).count();
+        let mut slots = vec![httparse::EMPTY_HEADER; count];
+        match httparse::parse_headers(&lines, &mut slots) {
+            Ok(httparse::Status::Complete((_, fields))) => Ok(fields
+                .iter()
+                .map(|field| {
+                    let name = Bytes::copy_from_slice(field.name.as_bytes());
+                    (name, Bytes::copy_from_slice(field.value))
+                })
+                .collect()),
+            _ => Err(BAD),
+        }
+    }
+
+    fn read_size(&mut self, input: &[u8]) -> Result<Option<usize>, Refusal> {
+        let Some(line_len) = find_line(input, CHUNK_LINE_BYTES_MAX)? else {
+            return Ok(None);
+        };
+        let line = &input[..line_len - 2];
+        self.overhead_bytes += line_len;
+        if self.overhead_bytes > CHUNK_OVERHEAD_BYTES_MAX && line.len() > 18 {
+            return Err(Refusal::bad("chunk extensions are too long"));
+        }
+        let digits = line
+            .iter()
+            .position(|b| !b.is_ascii_hexdigit())
+            .unwrap_or(line.len());
+        if digits == 0 || digits > 16 {
+            return Err(Refusal::bad("a chunk size is malformed"));
+        }
+        //= rfc9112#7.1.1
+        let extension = line[digits..].trim_ascii_start();
+        if !(extension.is_empty() && digits == line.len() || extension.first() == Some(&b';'))
+            || extension
+                .iter()
+                .any(|&byte| byte < b' ' && byte != b'\t' || byte == 0x7f)
+        {
+            return Err(Refusal::bad("a chunk size is malformed"));
+        }
+        let size = line[..digits].iter().fold(0u64, |sum, &digit| {
+            sum << 4 | u64::from((digit as char).to_digit(16).unwrap_or(0))
+        });
+        if size > i64::MAX as u64 {
+            return Err(Refusal::bad("a chunk size is too large"));
+        }
+        self.state = if size == 0 {
+            State::Trailers
+        } else {
+            State::Data(size)
+        };
+        Ok(Some(line_len))
+    }
+
+    fn read_trailer(&mut self, input: &[u8], limits: &Limits) -> Result<Option<usize>, Refusal> {
+        let room = limits.head_bytes.saturating_sub(self.trailer_lines.len());
+        let Some(line_len) = find_line(input, room).map_err(|refusal| {
+            if room < limits.head_bytes {
+                HEAD_TOO_LONG
+            } else {
+                refusal
+            }
+        })?
+        else {
+            return Ok(None);
+        };
+        if line_len == 2 {
+            self.state = State::End;
+        } else {
+            self.trailer_lines.extend_from_slice(&input[..line_len]);
+            if memchr::memchr_iter(b'\n', &self.trailer_lines).count() > limits.header_count {
+                return Err(TOO_MANY_HEADERS);
+            }
+        }
+        Ok(Some(line_len))
+    }
+}
+
+fn refused(reason: &'static str) -> (usize, Decoded) {
+    (0, Decoded::Refused(Refusal::bad(reason)))
+}
+
+/// Length of the first line with its CRLF; `None` when it is not all there.
+fn find_line(input: &[u8], len_max: usize) -> Result<Option<usize>, Refusal> {
+    match memchr::memchr(b'\n', &input[..input.len().min(len_max)]) {
+        Some(at) if at > 0 && input[at - 1] == b'\r' => Ok(Some(at + 1)),
+        Some(_) => Err(Refusal::bad("a chunk line ends with LF without CR")),
+        None if input.len() >= len_max => Err(Refusal::bad("a chunk line is too long")),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,487 @@
+//! Finding and reading a request's head (RFC 9112 sections 2 to 6, RFC 9110 section 7).
+//!
+//! Two steps: a [`Scanner`] finds the end of the head line by line as bytes come in, each byte looked at once; then
+//! [`read_head`] reads the whole head once. Strict where another reading of the same bytes is possible:
+//! such a request is refused, never repaired.
+
+use std::mem::MaybeUninit;
+
+use hob_trace::Protocol;
+
+use crate::head::{self, Known, RequestHead, Span};
+use crate::limits::{HEADERS_INLINE, Limits};
+
+/// Why a request is refused by the engine, and with which status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The answer's status code.
+    pub status: u16,
+    /// Why, for the record.
+    pub reason: &'static str,
+}
+
+impl Refusal {
+    pub(crate) const fn bad(reason: &'static str) -> Refusal {
+        Refusal {
+            status: 400,
+            reason,
+        }
+    }
+
+    const fn of(status: u16, reason: &'static str) -> Refusal {
+        Refusal { status, reason }
+    }
+}
+
+/// Refusals that limits cause; their texts name the limit.
+pub const TARGET_TOO_LONG: Refusal =
+    Refusal::of(414, "limits.target: the request target is too long");
+/// The head is longer than its limit.
+pub const HEAD_TOO_LONG: Refusal = Refusal::of(431, "limits.head: the request head is too long");
+/// There are more fields than allowed.
+pub const TOO_MANY_HEADERS: Refusal = Refusal::of(431, "limits.headers: too many header fields");
+
+/// How a request's body is framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// So many bytes; 0 is no body.
+    Bytes(u64),
+    /// Chunked coding.
+    Chunked,
+}
+
+/// What the head says about the rest of the message and of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framing {
+    /// The body's framing.
+    pub length: Length,
+    /// The connection may carry another request.
+    pub keep_alive: bool,
+    /// The client waits for `100 Continue`.
+    pub expects_continue: bool,
+}
+
+/// Finds the end of a head as bytes come in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scanner {
+    scanned: usize,
+    line_start: usize,
+    line_count: usize,
+}
+
+/// What a [`Scanner`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scan {
+    /// The head goes on.
+    Incomplete,
+    /// An empty line of so many bytes stands before the head: to be dropped.
+    Blank(usize),
+    /// The head is complete and has so many bytes.
+    Complete(usize),
+    /// No head this server accepts begins like this.
+    Refused(Refusal),
+}
+
+impl Scanner {
+    /// Looks at the bytes of `input` it has not seen; `input` begins where the head begins.
+    pub fn scan(&mut self, input: &[u8], limits: &Limits) -> Scan {
+        if self.scanned == 0 {
+            match input.first() {
+                None => return Scan::Incomplete,
+                Some(&byte) if !head::is_token_byte(byte) && byte != b'\r' && byte != b'\n' => {
+                    return Scan::Refused(Refusal::bad("the request does not begin with a method"));
+                }
+                Some(_) => {}
+            }
+        }
+        while let Some(found) = memchr::memchr(b'\n', &input[self.scanned..]) {
+            let at = self.scanned + found;
+            //= rfc9112#2.2
+            // A line ended by LF alone is read differently by different servers.
+            if at == 0 || input[at - 1] != b'\r' {
+                return Scan::Refused(Refusal::bad("a line ends with LF without CR"));
+            }
+            let is_empty = at - 1 == self.line_start;
+            self.scanned = at + 1;
+            self.line_start = at + 1;
+            match (is_empty, self.line_count) {
+                (true, 0) => {
+                    *self = Scanner::default();
+                    return Scan::Blank(at + 1);
+                }
+                (true, _) if at < limits.head_bytes => return Scan::Complete(at + 1),
+                (true, _) => return Scan::Refused(HEAD_TOO_LONG),
+                (false, _) => self.line_count += 1,
+            }
+            if self.line_count > limits.header_count + 1 {
+                return Scan::Refused(TOO_MANY_HEADERS);
+            }
+        }
+        self.scanned = input.len();
+        // Method, two spaces and the version come on top of the target.
+        if self.line_count == 0 && input.len() > limits.target_bytes + 64 {
+            return Scan::Refused(TARGET_TOO_LONG);
+        }
+        if input.len() >= limits.head_bytes {
+            return Scan::Refused(HEAD_TOO_LONG);
+        }
+        Scan::Incomplete
+    }
+}
+
+/// Reads a complete head (`bytes` is exactly the head) into `head`, which is empty.
+pub fn read_head(
+    bytes: &[u8],
+    head: &mut RequestHead,
+    limits: &Limits,
+) -> Result<Framing, Refusal> {
+    if limits.header_count <= HEADERS_INLINE {
+        let mut slots = [const { MaybeUninit::uninit() }; HEADERS_INLINE];
+        read_with(bytes, head, limits, &mut slots[..limits.header_count])
+    } else {
+        let mut slots = vec![MaybeUninit::uninit(); limits.header_count];
+        read_with(bytes, head, limits, &mut slots)
+    }
+}
+
+fn read_with<'b>(
+    bytes: &'b [u8],
+    head: &mut RequestHead,
+    limits: &Limits,
+    slots: &mut [MaybeUninit<httparse::Header<'b>>],
+) -> Result<Framing, Refusal> {
+    let mut parsed = httparse::Request::new(&mut []);
+    match parsed.parse_with_uninit_headers(bytes, slots) {
+        Ok(httparse::Status::Complete(used)) if used == bytes.len() => {}
+        Ok(_) => return Err(Refusal::bad("the request head is malformed")),
+        Err(error) => {
+            keep_refused_line(bytes, head);
+            return Err(refusal_of(error, bytes));
+        }
+    }
+    let (Some(method), Some(target), Some(version)) = (parsed.method, parsed.path, parsed.version)
+    else {
+        return Err(Refusal::bad("the request line is malformed"));
+    };
+    head.bytes.extend_from_slice(bytes);
+    head.protocol = if version == 0 {
+        Protocol::Http10
+    } else {
+        Protocol::Http11
+    };
+    head.method = span_in(bytes, method.as_bytes());
+    head.target = span_in(bytes, target.as_bytes());
+    for header in parsed.headers.iter() {
+        head.push_field(
+            span_in(bytes, header.name.as_bytes()),
+            span_in(bytes, header.value),
+        );
+    }
+    if target.len() > limits.target_bytes {
+        return Err(TARGET_TOO_LONG);
+    }
+    read_target(head)?;
+    read_host(head)?;
+    read_framing(head)
+}
+
+/// Where `part`, a piece of `whole`, stands in it.
+fn span_in(whole: &[u8], part: &[u8]) -> Span {
+    let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
+    debug_assert!(start + part.len() <= whole.len());
+    Span {
+        start: start as u32,
+        len: part.len() as u32,
+    }
+}
+
+/// Keeps method and target of a refused head for the record, as far as they can be told apart.
+pub(crate) fn keep_refused_line(bytes: &[u8], head: &mut RequestHead) {
+    let line = bytes
+        .split(|&byte| byte == b'\r')
+        .next()
+        .unwrap_or_default();
+    head.bytes.extend_from_slice(line);
+    let mut words = line.split(|&byte| byte == b' ');
+    if let (Some(method), Some(target)) = (words.next(), words.next()) {
+        head.method = span_in(line, method);
+        head.target = span_in(line, target);
+    }
+}
+
+fn refusal_of(error: httparse::Error, bytes: &[u8]) -> Refusal {
+    match error {
+        httparse::Error::TooManyHeaders => TOO_MANY_HEADERS,
+        httparse::Error::HeaderName => Refusal::bad("a field name is malformed"),
+        httparse::Error::HeaderValue => Refusal::bad("a field value has a control character"),
+        httparse::Error::Version => {
+            let line = bytes
+                .split(|&byte| byte == b'\r')
+                .next()
+                .unwrap_or_default();
+            let word = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
+            match word {
+                [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
+                    if major.is_ascii_digit() && minor.is_ascii_digit() =>
+                {
+                    Refusal::of(505, "this HTTP version is not spoken here")
+                }
+                _ => Refusal::bad("the HTTP version is malformed"),
+            }
+        }
+        _ => Refusal::bad("the request line is malformed"),
+    }
+}
+
+/// Sorts out the four forms of a target.
+//= rfc9112#3.2
+fn read_target(head: &mut RequestHead) -> Result<(), Refusal> {
+    let target = head.target.of(&head.bytes);
+    let start = head.target.start;
+    if target.contains(&b'#') {
+        return Err(Refusal::bad("the request target has a fragment"));
+    }
+    let is_connect = head.method.of(&head.bytes) == b"CONNECT";
+    match target.first() {
+        Some(b'/') if !is_connect => {
+            let (path, query) = split_query(target, start);
+            (head.path, head.query) = (path, query);
+            Ok(())
+        }
+        Some(b'*') if target.len() == 1 && head.method.of(&head.bytes) == b"OPTIONS" => {
+            head.path = head.target;
+            Ok(())
+        }
+        Some(_) if is_connect => {
+            let port = target
+                .rsplit(|&byte| byte == b':')
+                .next()
+                .unwrap_or_default();
+            if !is_host(target) || port.len() == target.len() || port.is_empty() {
+                return Err(Refusal::bad("CONNECT needs host:port"));
+            }
+            head.host = head.target;
+            Ok(())
+        }
+        Some(_) => read_absolute(head),
+        None => Err(Refusal::bad("the request target is empty")),
+    }
+}
+
+/// `http://host/path?query`, as clients send it to a proxy.
+//= rfc9112#3.2.2
+fn read_absolute(head: &mut RequestHead) -> Result<(), Refusal> {
+    let target = head.target.of(&head.bytes);
+    let scheme_len = match () {
+        () if starts_with_no_case(target, b"http://") => 7,
+        () if starts_with_no_case(target, b"https://") => 8,
+        () => {
+            return Err(Refusal::bad(
+                "the request target is neither a path nor a URL",
+            ));
+        }
+    };
+    let rest = &target[scheme_len..];
+    let authority_len = rest
+        .iter()
+        .position(|&byte| byte == b'/' || byte == b'?')
+        .unwrap_or(rest.len());
+    if authority_len == 0 || !is_host(&rest[..authority_len]) {
+        return Err(Refusal::bad("the host in the request target is malformed"));
+    }
+    let authority_start = head.target.start + scheme_len as u32;
+    let after = &rest[authority_len..];
+    let (path, query) = split_query(after, authority_start + authority_len as u32);
+    head.host = Span {
+        start: authority_start,
+        len: authority_len as u32,
+    };
+    (head.path, head.query) = (path, query);
+    if path.len == 0 {
+        head.path = Span {
+            start: head.bytes.len() as u32,
+            len: 1,
+        };
+        head.bytes.push(b'/');
+    }
+    Ok(())
+}
+
+fn starts_with_no_case(text: &[u8], start: &[u8]) -> bool {
+    text.len() >= start.len() && text[..start.len()].eq_ignore_ascii_case(start)
+}
+
+fn split_query(text: &[u8], start: u32) -> (Span, Option<Span>) {
+    match memchr::memchr(b'?', text) {
+        None => (
+            Span {
+                start,
+                len: text.len() as u32,
+            },
+            None,
+        ),
+        Some(at) => {
+            let query = Span {
+                start: start + at as u32 + 1,
+                len: (text.len() - at - 1) as u32,
+            };
+            (
+                Span {
+                    start,
+                    len: at as u32,
+                },
+                Some(query),
+            )
+        }
+    }
+}
+
+/// Exactly one valid `Host` in HTTP/1.1, at most one in 1.0; the target's own host wins.
+//= rfc9112#3.2
+fn read_host(head: &mut RequestHead) -> Result<(), Refusal> {
+    if head.is_repeated(Known::Host) {
+        return Err(Refusal::bad("there is more than one Host field"));
+    }
+    match head.value(Known::Host) {
+        None if head.protocol == Protocol::Http10 => Ok(()),
+        None => Err(Refusal::bad("there is no Host field")),
+        Some(host) if !host.is_empty() && !is_host(host) => {
+            Err(Refusal::bad("the Host field is malformed"))
+        }
+        Some(host) => {
+            if head.host.len == 0 {
+                head.host = span_in(&head.bytes, host);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// True for `name`, `name:port`, `1.2.3.4`, `[v6]`, `[v6]:port`; no user part.
+//= rfc3986#3.2.2
+pub fn is_host(host: &[u8]) -> bool {
+    let (name_is_good, port) = if let Some(rest) = host.strip_prefix(b"[") {
+        let Some(end) = memchr::memchr(b']', rest) else {
+            return false;
+        };
+        let inner = &rest[..end];
+        let good = !inner.is_empty()
+            && inner
+                .iter()
+                .all(|&b| b.is_ascii_hexdigit() || b":.".contains(&b));
+        (good, &rest[end + 1..])
+    } else {
+        let end = memchr::memchr(b':', host).unwrap_or(host.len());
+        let name = &host[..end];
+        let good = name
+            .iter()
+            .all(|&b| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=".contains(&b));
+        (good && !name.is_empty(), &host[end..])
+    };
+    let port_is_good = match port {
+        [] => true,
+        [b':', digits @ ..] => digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    name_is_good && port_is_good
+}
+
+/// Body framing, persistence, expectations.
+//= rfc9112#6.3
+fn read_framing(head: &RequestHead) -> Result<Framing, Refusal> {
+    let is_11 = head.protocol == Protocol::Http11;
+    let length = match (
+        head.value(Known::TransferEncoding),
+        head.value(Known::ContentLength),
+    ) {
+        (None, None) => {
+            //= rfc1945#7.2.2
+            if !is_11 && matches!(head.method(), b"POST" | b"PUT" | b"PATCH") {
+                return Err(Refusal::of(
+                    411,
+                    "an HTTP/1.0 request with a body needs Content-Length",
+                ));
+            }
+            Length::Bytes(0)
+        }
+        (Some(_), Some(_)) => {
+            return Err(Refusal::bad(
+                "Content-Length together with Transfer-Encoding",
+            ));
+        }
+        (None, Some(_)) if head.is_repeated(Known::ContentLength) => {
+            return Err(Refusal::bad("more than one Content-Length field"));
+        }
+        (None, Some(value)) => Length::Bytes(read_decimal(value)?),
+        (Some(_), None) if !is_11 => {
+            return Err(Refusal::bad("Transfer-Encoding in an HTTP/1.0 request"));
+        }
+        (Some(value), None) => read_transfer_encoding(head, value)?,
+    };
+    let expects_continue = match head.value(Known::Expect) {
+        None => false,
+        Some(value) if value.eq_ignore_ascii_case(b"100-continue") => {
+            is_11 && length != Length::Bytes(0)
+        }
+        Some(_) => return Err(Refusal::of(417, "an expectation other than 100-continue")),
+    };
+    Ok(Framing {
+        length,
+        keep_alive: is_persistent(head, is_11),
+        expects_continue,
+    })
+}
+
+fn read_transfer_encoding(head: &RequestHead, value: &[u8]) -> Result<Length, Refusal> {
+    if head.is_repeated(Known::TransferEncoding) {
+        return Err(Refusal::bad("more than one Transfer-Encoding field"));
+    }
+    if value.eq_ignore_ascii_case(b"chunked") {
+        return Ok(Length::Chunked);
+    }
+    let mut codings = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+    //= rfc9112#6.1
+    if codings
+        .next_back()
+        .is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"))
+        && codings.all(|coding| {
+            head::is_name(coding)
+                && !coding.eq_ignore_ascii_case(b"chunked")
+                && !coding.eq_ignore_ascii_case(b"identity")
+        })
+    {
+        return Err(Refusal::of(501, "a transfer coding other than chunked"));
+    }
+    Err(Refusal::bad(
+        "Transfer-Encoding does not end with chunked, once",
+    ))
+}
+
+/// Digits only, no sign, no list, no overflow.
+fn read_decimal(value: &[u8]) -> Result<u64, Refusal> {
+    const BAD: Refusal = Refusal::bad("Content-Length is not a number");
+    if value.is_empty() || value.len() > 19 {
+        return Err(BAD);
+    }
+    value.iter().try_fold(0u64, |sum, byte| match byte {
+        b'0'..=b'9' => Ok(sum * 10 + u64::from(byte - b'0')),
+        _ => Err(BAD),
+    })
+}
+
+//= rfc9112#9.3
+fn is_persistent(head: &RequestHead, is_11: bool) -> bool {
+    if head.value(Known::Connection).is_none() {
+        return is_11;
+    }
+    let has = |token: &[u8]| {
+        head.values(b"connection")
+            .flat_map(|value| value.split(|&byte| byte == b','))
+            .any(|word| word.trim_ascii().eq_ignore_ascii_case(token))
+    };
+    if is_11 {
+        !has(b"close")
+    } else {
+        has(b"keep-alive") && !has(b"close")
+    }
+}

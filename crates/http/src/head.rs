@@ -1,0 +1,417 @@
+//! Heads: a request's as one buffer with offsets, a response's as ready-made lines.
+//!
+//! Both keep their bytes in one allocation. HTTP/1 fills a [`RequestHead`] straight from the socket's
+//! bytes; HTTP/2 and 3 will append decoded names and values to the same buffer.
+
+use std::fmt;
+
+use hob_trace::Protocol;
+
+/// A piece of a head's buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+impl Span {
+    pub(crate) fn of(self, bytes: &[u8]) -> &[u8] {
+        let start = self.start as usize;
+        bytes
+            .get(start..start + self.len as usize)
+            .unwrap_or_default()
+    }
+}
+
+/// A request's head: one counted buffer and offsets into it.
+pub struct RequestHead {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) method: Span,
+    pub(crate) target: Span,
+    pub(crate) path: Span,
+    pub(crate) query: Option<Span>,
+    pub(crate) host: Span,
+    pub(crate) protocol: Protocol,
+    pub(crate) fields: Vec<(Span, Span)>,
+    /// Index + 1 of the first field with a known name; 0 is absent.
+    known: [u8; Known::COUNT],
+    /// Bit per known name: it came more than once.
+    repeated: u64,
+}
+
+impl RequestHead {
+    /// A head of which nothing is known.
+    pub fn empty() -> RequestHead {
+        RequestHead {
+            bytes: Vec::new(),
+            method: Span::default(),
+            target: Span::default(),
+            path: Span::default(),
+            query: None,
+            host: Span::default(),
+            protocol: Protocol::Http11,
+            fields: Vec::new(),
+            known: [0; Known::COUNT],
+            repeated: 0,
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        if self.bytes.capacity() > crate::limits::HEAD_KEPT_BYTES_MAX {
+            self.bytes = Vec::new();
+        }
+        self.bytes.clear();
+        self.fields.clear();
+        self.method = Span::default();
+        self.target = Span::default();
+        self.path = Span::default();
+        self.query = None;
+        self.host = Span::default();
+        self.known = [0; Known::COUNT];
+        self.repeated = 0;
+    }
+
+    pub(crate) fn push_field(&mut self, name: Span, value: Span) {
+        if let Some(known) = Known::of(name.of(&self.bytes)) {
+            let slot = &mut self.known[known as usize];
+            if *slot != 0 {
+                self.repeated |= 1 << known as u32;
+            } else if let Ok(index) = u8::try_from(self.fields.len() + 1) {
+                *slot = index;
+            }
+        }
+        self.fields.push((name, value));
+    }
+
+    /// The method as sent; methods are case-sensitive.
+    pub fn method(&self) -> &[u8] {
+        self.method.of(&self.bytes)
+    }
+
+    /// The request target as sent.
+    pub fn target(&self) -> &[u8] {
+        self.target.of(&self.bytes)
+    }
+
+    /// The path of the target as sent (still percent-encoded); `*` for the asterisk form, empty for
+    /// the authority form.
+    pub fn path(&self) -> &[u8] {
+        self.path.of(&self.bytes)
+    }
+
+    /// What follows the first `?` of the target; `None` without one.
+    pub fn query(&self) -> Option<&[u8]> {
+        self.query.map(|span| span.of(&self.bytes))
+    }
+
+    /// Host and port the request is for: the target's own, else `Host`; empty when there was none.
+    pub fn host(&self) -> &[u8] {
+        self.host.of(&self.bytes)
+    }
+
+    /// HTTP version of the request.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// All fields in the order sent; names are as sent, compare them without case.
+    pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.fields
+            .iter()
+            .map(|(name, value)| (name.of(&self.bytes), value.of(&self.bytes)))
+    }
+
+    /// The first value of a known field; costs one array look-up.
+    pub fn value(&self, known: Known) -> Option<&[u8]> {
+        match self.known[known as usize] {
+            0 => None,
+            // A field beyond the 255th has no index and is looked for by name.
+            index => self
+                .fields
+                .get(index as usize - 1)
+                .map(|(_, value)| value.of(&self.bytes)),
+        }
+    }
+
+    /// True when a known field came more than once.
+    pub fn is_repeated(&self, known: Known) -> bool {
+        self.repeated & (1 << known as u32) != 0
+    }
+
+    /// All values of a field, by name without case.
+    pub fn values<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        self.fields()
+            .filter(move |(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+
+    /// All values of a known field joined by `, ` (RFC 9110 section 5.3); `None` when absent.
+    pub fn joined(&self, known: Known) -> Option<std::borrow::Cow<'_, [u8]>> {
+        let first = self.value(known)?;
+        if !self.is_repeated(known) {
+            return Some(first.into());
+        }
+        let all: Vec<&[u8]> = self.values(known.name().as_bytes()).collect();
+        Some(all.join(&b", "[..]).into())
+    }
+
+    /// Bytes of the head as sent.
+    pub fn byte_count(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl fmt::Debug for RequestHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} {} {}",
+            self.method().escape_ascii(),
+            self.target().escape_ascii(),
+            self.protocol.word()
+        )
+    }
+}
+
+macro_rules! known {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal),+ $(,)?) => {
+        /// Request fields with an index of their own in every head.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Known { $($(#[$doc])* $variant),+ }
+
+        impl Known {
+            const NAMES: &'static [&'static str] = &[$($text),+];
+            /// How many there are.
+            pub const COUNT: usize = Self::NAMES.len();
+            const ALL: [Known; Self::COUNT] = [$(Known::$variant),+];
+
+            /// The field's name, in lower case.
+            pub fn name(self) -> &'static str {
+                Self::NAMES[self as usize]
+            }
+        }
+    };
+}
+
+known! {
+    /// `Accept`
+    Accept = "accept",
+    /// `Accept-Encoding`
+    AcceptEncoding = "accept-encoding",
+    /// `Authorization`
+    Authorization = "authorization",
+    /// `Connection`
+    Connection = "connection",
+    /// `Content-Length`
+    ContentLength = "content-length",
+    /// `Content-Type`
+    ContentType = "content-type",
+    /// `Cookie`
+    Cookie = "cookie",
+    /// `Expect`
+    Expect = "expect",
+    /// `Host`
+    Host = "host",
+    /// `If-Match`
+    IfMatch = "if-match",
+    /// `If-Modified-Since`
+    IfModifiedSince = "if-modified-since",
+    /// `If-None-Match`
+    IfNoneMatch = "if-none-match",
+    /// `If-Range`
+    IfRange = "if-range",
+    /// `If-Unmodified-Since`
+    IfUnmodifiedSince = "if-unmodified-since",
+    /// `Range`
+    Range = "range",
+    /// `Referer`
+    Referer = "referer",
+    /// `Transfer-Encoding`
+    TransferEncoding = "transfer-encoding",
+    /// `Upgrade`
+    Upgrade = "upgrade",
+    /// `User-Agent`
+    UserAgent = "user-agent",
+}
+
+impl Known {
+    /// The known field of this name, without case.
+    pub fn of(name: &[u8]) -> Option<Known> {
+        // Length and first letter leave at most two candidates.
+        let first = name.first()?.to_ascii_lowercase();
+        Self::ALL.into_iter().find(|known| {
+            let text = known.name().as_bytes();
+            text.len() == name.len() && text[0] == first && text.eq_ignore_ascii_case(name)
+        })
+    }
+}
+
+/// Header fields of an answer, kept as HTTP/1 lines (`name: value CRLF`) with offsets.
+///
+/// HTTP/1 copies the lines as they are; the other versions walk the offsets.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Fields {
+    lines: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    start: u32,
+    name_len: u16,
+    value_len: u32,
+}
+
+impl Entry {
+    fn end(&self) -> usize {
+        self.start as usize + self.name_len as usize + 2 + self.value_len as usize + 2
+    }
+}
+
+impl Fields {
+    /// No fields.
+    pub const fn new() -> Fields {
+        Fields {
+            lines: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+
+    /// Adds a field. Returns false, and adds nothing, for a name that is no token or a value with
+    /// control characters (RFC 9110 section 5.5), so that no answer can be split.
+    pub fn add(&mut self, name: &[u8], value: &[u8]) -> bool {
+        if !is_name(name)
+            || !is_value(value)
+            || self.lines.len() + value.len() > u32::MAX as usize / 2
+        {
+            return false;
+        }
+        let (Ok(start), Ok(name_len), Ok(value_len)) = (
+            u32::try_from(self.lines.len()),
+            u16::try_from(name.len()),
+            u32::try_from(value.len()),
+        ) else {
+            return false;
+        };
+        self.lines.extend_from_slice(name);
+        self.lines.extend_from_slice(b": ");
+        self.lines.extend_from_slice(value);
+        self.lines.extend_from_slice(b"\r\n");
+        self.entries.push(Entry {
+            start,
+            name_len,
+            value_len,
+        });
+        true
+    }
+
+    /// Removes every field of this name and adds one.
+    pub fn set(&mut self, name: &[u8], value: &[u8]) -> bool {
+        self.remove(name);
+        self.add(name, value)
+    }
+
+    /// Removes every field of this name, without case.
+    pub fn remove(&mut self, name: &[u8]) {
+        if self.value(name).is_none() {
+            return;
+        }
+        let mut kept = Fields::new();
+        for (n, v) in self.iter() {
+            if !n.eq_ignore_ascii_case(name) {
+                kept.add(n, v);
+            }
+        }
+        *self = kept;
+    }
+
+    /// The first value of this name, without case.
+    pub fn value(&self, name: &[u8]) -> Option<&[u8]> {
+        self.iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, v)| v)
+    }
+
+    /// Names and values in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.entries.iter().map(|entry| {
+            let line = &self.lines[entry.start as usize..entry.end()];
+            let (name, rest) = line.split_at(entry.name_len as usize);
+            (name, &rest[2..2 + entry.value_len as usize])
+        })
+    }
+
+    /// The lines as HTTP/1 sends them, each ended by CRLF.
+    pub fn lines(&self) -> &[u8] {
+        &self.lines
+    }
+
+    /// True when there is no field.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines.escape_ascii().to_string())
+    }
+}
+
+/// True for a token (RFC 9110 section 5.6.2).
+pub fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(|&byte| is_token_byte(byte))
+}
+
+/// True for a byte a token may hold.
+pub(crate) fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// True for a field value without control characters (HTAB is allowed) and outer white space.
+fn is_value(value: &[u8]) -> bool {
+    value
+        .iter()
+        .all(|&byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_name_is_found_in_any_case() {
+        for known in Known::ALL {
+            let upper = known.name().to_ascii_uppercase();
+            assert_eq!(Known::of(upper.as_bytes()), Some(known));
+        }
+        assert_eq!(Known::of(b"x-forwarded-for"), None);
+        assert_eq!(Known::of(b""), None);
+        assert!(Known::COUNT <= 64, "one bit each in `repeated`");
+    }
+
+    #[test]
+    fn fields_refuse_what_would_split_an_answer() {
+        let mut fields = Fields::new();
+        assert!(fields.add(b"A", b"1"));
+        assert!(!fields.add(b"A", b"1\r\nB: 2"));
+        assert!(!fields.add(b"A b", b"1"));
+        assert!(!fields.add(b"", b"1"));
+        assert!(!fields.add(b"A", b"\0"));
+        assert_eq!(fields.lines(), b"A: 1\r\n");
+    }
+
+    #[test]
+    fn removing_keeps_the_order_of_the_rest() {
+        let mut fields = Fields::new();
+        for (name, value) in [("A", "1"), ("B", "2"), ("a", "3"), ("C", "")] {
+            assert!(fields.add(name.as_bytes(), value.as_bytes()));
+        }
+        fields.remove(b"A");
+        assert_eq!(fields.lines(), b"B: 2\r\nC: \r\n");
+        assert_eq!(fields.value(b"c"), Some(&b""[..]));
+        assert!(fields.set(b"b", b"4"));
+        assert_eq!(fields.lines(), b"C: \r\nb: 4\r\n");
+    }
+}

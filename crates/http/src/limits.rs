@@ -1,0 +1,77 @@
+//! Every limit of this crate. Those a user may set are in [`Limits`]; the rest are constants here.
+
+use std::time::Duration;
+
+/// Limits of connections and requests, as set by the user.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Longest request target, in bytes (414).
+    pub target_bytes: usize,
+    /// Longest request head, in bytes (431).
+    pub head_bytes: usize,
+    /// Most header fields of a request (431).
+    pub header_count: usize,
+    /// Time for a whole head from its first byte, and for a new connection's first byte.
+    pub head_time: Duration,
+    /// Longest pause between two pieces of a request body.
+    pub body_progress: Duration,
+    /// Longest pause in which a client takes no byte of an answer.
+    pub write_progress: Duration,
+    /// How long a connection may stay idle between requests.
+    pub idle: Duration,
+    /// How long input is read and dropped before a connection with unread input closes.
+    pub linger: Duration,
+    /// Open connections of all threads together.
+    pub connection_count: usize,
+    /// Open connections of one client address; 0 is no limit.
+    pub connection_count_per_client: usize,
+    /// Largest request body unless the answer says otherwise, in bytes (413).
+    pub body_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            target_bytes: 8 * 1024,
+            head_bytes: 64 * 1024,
+            header_count: 100,
+            head_time: Duration::from_secs(10),
+            body_progress: Duration::from_secs(30),
+            write_progress: Duration::from_secs(60),
+            idle: Duration::from_secs(75),
+            linger: Duration::from_secs(5),
+            connection_count: 10_000,
+            connection_count_per_client: 0,
+            body_bytes: 1024 * 1024,
+        }
+    }
+}
+
+/// Bytes read from one connection before others have their turn; also the size of a read.
+pub(crate) const READ_BYTES_PER_TURN: usize = 64 * 1024;
+/// Requests answered on one connection before others have their turn.
+pub(crate) const REQUESTS_PER_TURN: usize = 32;
+/// Bytes of one bulk answer before other bulk answers have their turn.
+pub(crate) const BULK_BYTES_PER_TURN: usize = 512 * 1024;
+/// Bytes of all bulk answers before new events are looked at.
+pub(crate) const BULK_BYTES_PER_ROUND: usize = 1024 * 1024;
+/// Connections accepted before other events have their turn.
+pub(crate) const ACCEPTS_PER_TURN: usize = 64;
+/// Request body bytes held for a handler that has not read them yet.
+pub(crate) const BODY_WINDOW_BYTES: usize = 64 * 1024;
+/// Answer bytes taken from a stream and not yet taken by the kernel.
+pub(crate) const OUT_WINDOW_BYTES: usize = 256 * 1024;
+/// Bodies up to this size are copied behind their head and leave in one write.
+pub(crate) const COPY_BYTES_MAX: usize = 8 * 1024;
+/// An unread request body up to this size is read and dropped to keep the connection.
+pub(crate) const DISCARD_BYTES_MAX: u64 = 256 * 1024;
+/// Bytes of chunk extensions and size lines in one request body.
+pub(crate) const CHUNK_OVERHEAD_BYTES_MAX: usize = 64 * 1024;
+/// Longest single chunk-size line with its extensions.
+pub(crate) const CHUNK_LINE_BYTES_MAX: usize = 4 * 1024;
+/// Header fields parsed without an allocation.
+pub(crate) const HEADERS_INLINE: usize = 128;
+/// Requests kept for re-use per thread.
+pub(crate) const REQUEST_POOL_MAX: usize = 64;
+/// A head buffer larger than this is not kept for re-use, in bytes.
+pub(crate) const HEAD_KEPT_BYTES_MAX: usize = 8 * 1024;

@@ -1,0 +1,306 @@
+//! A request as handlers see it: its head, its body as it arrives, and the line back to the client.
+//!
+//! A [`Request`] is a counted handle that stays on its thread. When the last handle goes, its memory is
+//! used for the next request of the thread.
+
+use std::cell::{Cell, Ref, RefCell, RefMut};
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use hob_trace::Record;
+
+use crate::body::BodyError;
+use crate::head::{Fields, RequestHead};
+
+/// What is known of a connection: data, not a socket.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The client; `None` over a Unix socket.
+    pub peer: Option<SocketAddr>,
+    /// User of the process at the other end of a Unix socket.
+    pub peer_uid: Option<u32>,
+    /// Index of the listener that took the connection.
+    pub listener: u16,
+    /// A number of the connection, unique in this process.
+    pub number: u64,
+    /// What the TLS handshake gave; `None` in clear text.
+    pub tls: Option<Rc<TlsFacts>>,
+}
+
+/// What the TLS handshake gave.
+#[derive(Clone, Debug, Default)]
+pub struct TlsFacts {
+    /// Server name asked for (SNI).
+    pub server_name: Option<String>,
+    /// Protocol version as OpenSSL names it, `TLSv1.3`.
+    pub version: &'static str,
+    /// Cipher suite by its IANA name.
+    pub suite: &'static str,
+}
+
+/// What FIN from the client means while its answer is being made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HalfClose {
+    /// The client still reads: go on.
+    Serve,
+    /// The client has left: stop.
+    Cancel,
+}
+
+/// A request. Cloning counts; everything stays on the thread that read it.
+#[derive(Clone)]
+pub struct Request {
+    pub(crate) exchange: Rc<Exchange>,
+}
+
+/// The memory behind a [`Request`].
+pub(crate) struct Exchange {
+    pub(crate) head: RequestHead,
+    pub(crate) facts: Rc<Facts>,
+    pub(crate) record: RefCell<Record>,
+    pub(crate) body: RefCell<Incoming>,
+    pub(crate) line: RefCell<Line>,
+    pub(crate) body_limit: Cell<u64>,
+    pub(crate) half_close: Cell<HalfClose>,
+    pub(crate) left: Cell<bool>,
+    pub(crate) ready: Rc<ReadyList>,
+    pub(crate) key: Cell<u64>,
+}
+
+/// The request's body on its way to the handler.
+#[derive(Default)]
+pub(crate) struct Incoming {
+    pub(crate) chunks: VecDeque<Bytes>,
+    pub(crate) held_bytes: usize,
+    pub(crate) state: IncomingState,
+    pub(crate) announced: Option<u64>,
+    pub(crate) is_wanted: bool,
+    pub(crate) trailers: Vec<(Bytes, Bytes)>,
+    pub(crate) waker: Option<Waker>,
+}
+
+/// Whether more of a request's body will come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum IncomingState {
+    #[default]
+    Ended,
+    Open,
+    Broken(BodyError),
+}
+
+/// What the handler and the connection tell each other.
+#[derive(Default)]
+pub(crate) struct Line {
+    pub(crate) interim: Vec<(u16, Fields)>,
+    pub(crate) left_waker: Option<Waker>,
+}
+
+/// Connections of one thread whose handlers did something outside their turn.
+#[derive(Default)]
+pub(crate) struct ReadyList {
+    keys: RefCell<Vec<u64>>,
+}
+
+impl ReadyList {
+    pub(crate) fn push(&self, key: u64) {
+        let mut keys = self.keys.borrow_mut();
+        if keys.last() != Some(&key) {
+            keys.push(key);
+        }
+    }
+
+    pub(crate) fn take(&self, into: &mut Vec<u64>) {
+        into.append(&mut self.keys.borrow_mut());
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.borrow().is_empty()
+    }
+}
+
+impl Request {
+    /// The head.
+    pub fn head(&self) -> &RequestHead {
+        &self.exchange.head
+    }
+
+    /// The connection it came over.
+    pub fn facts(&self) -> &Facts {
+        &self.exchange.facts
+    }
+
+    /// What is known about the request so far.
+    pub fn record(&self) -> Ref<'_, Record> {
+        self.exchange.record.borrow()
+    }
+
+    /// The record, to note who answers and why.
+    pub fn record_mut(&self) -> RefMut<'_, Record> {
+        self.exchange.record.borrow_mut()
+    }
+
+    /// Sets the largest body accepted, in bytes. Takes effect only before the body is read: call it
+    /// while answering, not later. Returns false when the announced size is already over it.
+    pub fn limit_body(&self, bytes: u64) -> bool {
+        self.exchange.body_limit.set(bytes);
+        self.exchange
+            .body
+            .borrow()
+            .announced
+            .is_none_or(|announced| announced <= bytes)
+    }
+
+    /// Says what FIN from the client means for this request; without it, [`HalfClose::Serve`].
+    pub fn set_half_close(&self, meaning: HalfClose) {
+        self.exchange.half_close.set(meaning);
+    }
+
+    /// The announced size of the body in bytes; `None` when it comes in chunks.
+    pub fn body_len(&self) -> Option<u64> {
+        self.exchange.body.borrow().announced
+    }
+
+    /// The next piece of the body; `None` at its end. Asking is what sends `100 Continue` to a client that waits for it,
+    /// and what lets more bytes in: at most 64 KiB are held unread.
+    pub fn poll_body(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        let mut body = self.exchange.body.borrow_mut();
+        if let Some(chunk) = body.chunks.pop_front() {
+            body.held_bytes -= chunk.len();
+            self.exchange.notify();
+            return Poll::Ready(Some(Ok(chunk)));
+        }
+        match body.state {
+            IncomingState::Ended => Poll::Ready(None),
+            IncomingState::Broken(error) => Poll::Ready(Some(Err(error))),
+            IncomingState::Open => {
+                body.waker = Some(cx.waker().clone());
+                if !body.is_wanted {
+                    body.is_wanted = true;
+                    self.exchange.notify();
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    /// The next piece of the body, awaited.
+    pub async fn next_body(&self) -> Option<Result<Bytes, BodyError>> {
+        std::future::poll_fn(|cx| self.poll_body(cx)).await
+    }
+
+    /// Fields after a chunked body; complete once the body has ended.
+    pub fn trailers(&self) -> Vec<(Bytes, Bytes)> {
+        self.exchange.body.borrow().trailers.clone()
+    }
+
+    /// Sends an interim answer (100 to 199, not 101) before the final one.
+    pub fn interim(&self, status: u16, fields: Fields) {
+        debug_assert!((100..200).contains(&status) && status != 101);
+        self.exchange
+            .line
+            .borrow_mut()
+            .interim
+            .push((status, fields));
+        self.exchange.notify();
+    }
+
+    /// True when the client is known to be gone.
+    pub fn has_left(&self) -> bool {
+        self.exchange.left.get()
+    }
+
+    /// Ready when the client is known to be gone.
+    pub fn poll_left(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.exchange.left.get() {
+            return Poll::Ready(());
+        }
+        self.exchange.line.borrow_mut().left_waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.exchange.head.fmt(f)
+    }
+}
+
+impl Exchange {
+    pub(crate) fn new(facts: Rc<Facts>, ready: Rc<ReadyList>) -> Exchange {
+        Exchange {
+            head: RequestHead::empty(),
+            facts,
+            record: RefCell::new(Record::empty()),
+            body: RefCell::default(),
+            line: RefCell::default(),
+            body_limit: Cell::new(u64::MAX),
+            half_close: Cell::new(HalfClose::Serve),
+            left: Cell::new(false),
+            ready,
+            key: Cell::new(0),
+        }
+    }
+
+    /// Makes it fit for the next request; the memory stays.
+    pub(crate) fn renew(&mut self, facts: &Rc<Facts>) {
+        self.head.clear();
+        if !Rc::ptr_eq(&self.facts, facts) {
+            self.facts = Rc::clone(facts);
+        }
+        *self.record.get_mut() = Record::empty();
+        let body = self.body.get_mut();
+        if body.is_wanted || body.announced != Some(0) || !body.chunks.is_empty() {
+            *body = Incoming::default();
+        }
+        body.state = IncomingState::Ended;
+        let line = self.line.get_mut();
+        line.interim.clear();
+        line.left_waker = None;
+        self.half_close.set(HalfClose::Serve);
+        self.left.set(false);
+    }
+
+    pub(crate) fn notify(&self) {
+        self.ready.push(self.key.get());
+    }
+
+    /// The client is gone: everyone who waits is told.
+    pub(crate) fn leave(&self) {
+        self.left.set(true);
+        if let Some(waker) = self.line.borrow_mut().left_waker.take() {
+            waker.wake();
+        }
+        let mut body = self.body.borrow_mut();
+        if body.state == IncomingState::Open {
+            body.break_off(BodyError::ClientLeft);
+        }
+    }
+}
+
+impl Incoming {
+    pub(crate) fn push(&mut self, bytes: Bytes) {
+        self.held_bytes += bytes.len();
+        self.chunks.push_back(bytes);
+        self.wake();
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.state = IncomingState::Ended;
+        self.wake();
+    }
+
+    pub(crate) fn break_off(&mut self, error: BodyError) {
+        self.state = IncomingState::Broken(error);
+        self.wake();
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Answers: what a handler gives back, now or later.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use crate::body::Body;
+use crate::head::Fields;
+use crate::request::Request;
+use crate::status;
+
+/// Answers the requests of one thread. Implemented by the server.
+pub trait Answer {
+    /// Answers a request whose head has been read; its body may still be on its way.
+    fn answer(&self, request: &Request) -> Answered;
+
+    /// Dresses an answer that the protocol engine gives by itself (400, 408, 431, ...). The head may be
+    /// incomplete. The status stays as it is.
+    fn refuse(&self, request: &Request, status: u16) -> Response {
+        let _ = request;
+        Response::text(status, status::phrase(status))
+    }
+
+    /// The exchange is over: its last byte was handed to the kernel, or it broke. The record is complete.
+    fn finished(&self, request: &Request);
+
+    /// Called once per loop turn before new events, with the time in milliseconds on the monotonic clock.
+    fn begin_turn(&self, now_ms: u64) {
+        let _ = now_ms;
+    }
+}
+
+/// An answer, ready or on its way.
+pub enum Answered {
+    /// Ready now.
+    Ready(Response),
+    /// Ready when the future is. It is polled on its thread and dropped when the answer is there or the
+    /// client has left.
+    Later(Pin<Box<dyn Future<Output = Response>>>),
+}
+
+/// An answer's head and body.
+#[derive(Debug)]
+pub struct Response {
+    /// Status code and fields.
+    pub head: ResponseHead,
+    /// The body; ignored for HEAD requests and statuses without one, except for its size.
+    pub body: Body,
+    /// Close the connection after this answer.
+    pub close: bool,
+}
+
+/// Status code and fields, as a list or prepared.
+#[derive(Debug)]
+pub enum ResponseHead {
+    /// A list; framing, date and connection fields are added when it is sent.
+    Fields(u16, Fields),
+    /// Prepared once for many answers.
+    Prepared(Rc<Prepared>),
+}
+
+/// A head prepared once for many answers: only date and connection fields are added.
+pub struct Prepared {
+    status: u16,
+    fields: Fields,
+    lines: Vec<u8>,
+    body_bytes: u64,
+}
+
+impl Prepared {
+    /// Prepares a head for a body of a known size.
+    pub fn new(status: u16, fields: Fields, body_bytes: u64) -> Prepared {
+        let mut lines = Vec::with_capacity(64 + fields.lines().len());
+        push_status_line(status, &mut lines);
+        lines.extend_from_slice(fields.lines());
+        if !status::is_bodiless(status) {
+            push_content_length(body_bytes, &mut lines);
+        }
+        lines.shrink_to_fit();
+        Prepared {
+            status,
+            fields,
+            lines,
+            body_bytes,
+        }
+    }
+
+    /// Status code.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Fields without those of framing, date and connection.
+    pub fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// Size of the body in bytes.
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// Memory held, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Prepared>() + self.lines.capacity() + self.fields.lines().len() * 2
+    }
+
+    /// Status line and fields with their framing, each ended by CRLF.
+    pub(crate) fn lines(&self) -> &[u8] {
+        &self.lines
+    }
+}
+
+impl fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines.escape_ascii().to_string())
+    }
+}
+
+impl Response {
+    /// An answer with these fields and body.
+    pub fn new(status: u16, fields: Fields, body: Body) -> Response {
+        Response {
+            head: ResponseHead::Fields(status, fields),
+            body,
+            close: false,
+        }
+    }
+
+    /// An answer with a prepared head.
+    pub fn prepared(head: Rc<Prepared>, body: Body) -> Response {
+        Response {
+            head: ResponseHead::Prepared(head),
+            body,
+            close: false,
+        }
+    }
+
+    /// A short plain text.
+    pub fn text(status: u16, text: &str) -> Response {
+        let mut fields = Fields::new();
+        fields.add(b"Content-Type", b"text/plain; charset=utf-8");
+        let body = if status::is_bodiless(status) {
+            Body::Empty
+        } else {
+            Body::Bytes(bytes::Bytes::from(format!("{text}\n")))
+        };
+        Response::new(status, fields, body)
+    }
+
+    /// The status code.
+    pub fn status(&self) -> u16 {
+        match &self.head {
+            ResponseHead::Fields(status, _) => *status,
+            ResponseHead::Prepared(prepared) => prepared.status,
+        }
+    }
+
+    /// The fields, to be changed; a prepared head is copied first.
+    pub fn fields_mut(&mut self) -> &mut Fields {
+        if let ResponseHead::Prepared(prepared) = &self.head {
+            self.head = ResponseHead::Fields(prepared.status, prepared.fields.clone());
+        }
+        match &mut self.head {
+            ResponseHead::Fields(_, fields) => fields,
+            ResponseHead::Prepared(_) => unreachable!("made a list above"),
+        }
+    }
+
+    /// The fields.
+    pub fn fields(&self) -> &Fields {
+        match &self.head {
+            ResponseHead::Fields(_, fields) => fields,
+            ResponseHead::Prepared(prepared) => &prepared.fields,
+        }
+    }
+}
+
+/// Appends `HTTP/1.1 200 OK CRLF`.
+//= rfc9112#4
+pub(crate) fn push_status_line(status: u16, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    push_number(u64::from(status), out);
+    out.push(b' ');
+    out.extend_from_slice(status::phrase(status).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends `Content-Length: n CRLF`.
+pub(crate) fn push_content_length(body_bytes: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"Content-Length: ");
+    push_number(body_bytes, out);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends a number in decimal.
+pub(crate) fn push_number(number: u64, out: &mut Vec<u8>) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut rest = number;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prepared_head_has_its_framing() {
+        let mut fields = Fields::new();
+        fields.add(b"ETag", b"\"a\"");
+        let prepared = Prepared::new(200, fields.clone(), 1024);
+        assert_eq!(
+            prepared.lines(),
+            b"HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1024\r\n"
+        );
+        let bodiless = Prepared::new(304, fields, 1024);
+        assert_eq!(
+            bodiless.lines(),
+            b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n"
+        );
+    }
+
+    #[test]
+    fn numbers_are_decimal() {
+        let mut out = Vec::new();
+        for number in [0, 7, 10, 1023, u64::MAX] {
+            push_number(number, &mut out);
+            out.push(b' ');
+        }
+        assert_eq!(out, b"0 7 10 1023 18446744073709551615 ");
+    }
+}

@@ -1,0 +1,210 @@
+//! A connection: socket, engine, what is on its way in and out, and the stage its answer is in.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Waker;
+
+use bytes::Bytes;
+
+use crate::body::{BodyStream, FetchFuture, FileBody, Region};
+use crate::h1;
+use crate::request::{Facts, Request};
+use crate::response::Response;
+
+pub(crate) struct Conn {
+    pub(crate) socket: OwnedFd,
+    pub(crate) key: u64,
+    pub(crate) core: h1::Conn,
+    pub(crate) facts: Rc<Facts>,
+    /// Bytes read from the socket and not used yet.
+    pub(crate) carry: Vec<u8>,
+    pub(crate) out: Outgoing,
+    /// The request being answered.
+    pub(crate) request: Option<Request>,
+    pub(crate) stage: Stage,
+    pub(crate) waker: Option<Waker>,
+    pub(crate) request_count: u32,
+    /// The tick of the wheel this connection stands in; 0 is none.
+    pub(crate) tick: u64,
+    /// The socket may have bytes for us.
+    pub(crate) is_readable: bool,
+    /// The client has sent FIN.
+    pub(crate) is_half_closed: bool,
+    /// The connection is broken both ways.
+    pub(crate) is_reset: bool,
+    /// The socket is in the epoll set.
+    pub(crate) is_watched: bool,
+    /// It counts towards its client's limit of connections.
+    pub(crate) is_counted: bool,
+    /// Stands in the queue of bulk answers.
+    pub(crate) is_in_bulk: bool,
+}
+
+/// What a connection is doing.
+pub(crate) enum Stage {
+    /// Reading a request head, or waiting for one.
+    Reading,
+    /// The answer is on its way.
+    Later(Pin<Box<dyn Future<Output = Response>>>),
+    /// The body comes as a stream.
+    Stream {
+        body: Box<dyn BodyStream>,
+        is_tunnel: bool,
+    },
+    /// The body comes out of a pipe.
+    Pipe { fd: OwnedFd, left: Option<u64> },
+    /// All of the answer is queued; what the engine says comes next follows when it has left.
+    Flushing(h1::Next),
+    /// The rest of the request body is read and dropped; then the next request.
+    Discarding,
+    /// Our side is shut; input is read and dropped until FIN or the deadline.
+    Lingering,
+}
+
+/// Bytes waiting for the socket, in order.
+#[derive(Default)]
+pub(crate) struct Outgoing {
+    pub(crate) pieces: VecDeque<Piece>,
+    /// Bytes of pieces in memory (files not counted).
+    pub(crate) held_bytes: usize,
+    pub(crate) fetch: Option<FetchFuture>,
+}
+
+pub(crate) enum Piece {
+    /// Our own bytes, from an offset on.
+    Own(Vec<u8>, usize),
+    /// Counted bytes.
+    Shared(Bytes),
+    /// Shared memory, from an offset on.
+    Region(Box<dyn Region>, usize),
+    /// A file range.
+    File(FileBody),
+    /// Everything before this belongs to this request's answer.
+    End(Request),
+}
+
+impl Conn {
+    pub(crate) fn new(socket: OwnedFd, core: h1::Conn, facts: Rc<Facts>) -> Conn {
+        Conn {
+            socket,
+            key: 0,
+            core,
+            facts,
+            carry: Vec::new(),
+            out: Outgoing::default(),
+            request: None,
+            stage: Stage::Reading,
+            waker: None,
+            request_count: 0,
+            tick: 0,
+            is_readable: true,
+            is_half_closed: false,
+            is_reset: false,
+            is_watched: false,
+            is_counted: false,
+            is_in_bulk: false,
+        }
+    }
+
+    /// True when nothing is under way: the connection may be closed without loss.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Reading)
+            && self.core.is_between_requests()
+            && self.carry.is_empty()
+            && self.out.is_empty()
+    }
+}
+
+impl Outgoing {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, piece: Piece) {
+        self.held_bytes += piece.held_bytes();
+        self.pieces.push_back(piece);
+    }
+
+    pub(crate) fn push_front(&mut self, piece: Piece) {
+        self.held_bytes += piece.held_bytes();
+        self.pieces.push_front(piece);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Piece> {
+        let piece = self.pieces.pop_front()?;
+        self.held_bytes -= piece.held_bytes();
+        if self.pieces.is_empty() {
+            // An idle connection holds no buffer.
+            self.pieces = VecDeque::new();
+        }
+        Some(piece)
+    }
+
+    /// Room for bytes after everything queued; the caller keeps `held_bytes` right by calling [`Self::grew`].
+    pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
+        if !matches!(self.pieces.back(), Some(Piece::Own(..))) {
+            self.pieces.push_back(Piece::Own(Vec::new(), 0));
+        }
+        match self.pieces.back_mut() {
+            Some(Piece::Own(bytes, _)) => bytes,
+            _ => unreachable!("pushed above"),
+        }
+    }
+
+    pub(crate) fn grew(&mut self, bytes: usize) {
+        self.held_bytes += bytes;
+    }
+
+    /// Forgets the first `count` bytes of the pieces in memory at the front.
+    pub(crate) fn consume(&mut self, mut count: usize) {
+        self.held_bytes -= count;
+        while count > 0 {
+            let (len, left) = match self.pieces.front_mut() {
+                Some(Piece::Own(bytes, from)) => {
+                    let len = (bytes.len() - *from).min(count);
+                    *from += len;
+                    (len, bytes.len() - *from)
+                }
+                Some(Piece::Shared(bytes)) => {
+                    let len = bytes.len().min(count);
+                    bytes::Buf::advance(bytes, len);
+                    (len, bytes.len())
+                }
+                _ => unreachable!("only bytes in memory are gathered"),
+            };
+            count -= len;
+            if left == 0 {
+                self.pieces.pop_front();
+            }
+        }
+        // Empty pieces carry nothing and would stop the next gathering.
+        while self.pieces.front().is_some_and(Piece::is_spent) {
+            self.pieces.pop_front();
+        }
+        if self.pieces.is_empty() {
+            self.pieces = VecDeque::new();
+        }
+    }
+}
+
+impl Piece {
+    fn held_bytes(&self) -> usize {
+        match self {
+            Piece::Own(bytes, from) => bytes.len() - from,
+            Piece::Shared(bytes) => bytes.len(),
+            Piece::Region(region, from) => region.raw().1 - from,
+            Piece::File(_) | Piece::End(_) => 0,
+        }
+    }
+
+    fn is_spent(&self) -> bool {
+        match self {
+            Piece::Own(bytes, from) => *from == bytes.len(),
+            Piece::Shared(bytes) => bytes.is_empty(),
+            Piece::Region(..) | Piece::File(_) | Piece::End(_) => false,
+        }
+    }
+}

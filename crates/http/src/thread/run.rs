@@ -1,0 +1,515 @@
+//! The loop of one thread.
+//!
+//! Sockets stand in this thread's own epoll set, edge-triggered, from their first wait to their close. Work that could not be
+//! finished in its turn (bulk answers, wakes of handlers) is done after the events, with budgets.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hob_trace::metric::ThreadCounters;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+};
+
+use crate::date::DateLine;
+use crate::limits::{BULK_BYTES_PER_ROUND, BULK_BYTES_PER_TURN, Limits, READ_BYTES_PER_TURN};
+use crate::request::{ReadyList, Request};
+use crate::response::Answer;
+use crate::thread::conn::Conn;
+use crate::thread::drive::Fate;
+use crate::thread::shared::{Crew, Drain, Letter, Mailbox, conn_waker};
+use crate::thread::wheel::Wheel;
+
+/// One server thread and everything on it.
+pub struct Thread<A: Answer> {
+    pub(crate) answer: A,
+    pub(crate) crew: Arc<Crew>,
+    pub(crate) index: usize,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) limits: Rc<Limits>,
+    pub(crate) counters: Arc<ThreadCounters>,
+    pub(crate) epoll: OwnedFd,
+    pub(crate) timer: OwnedFd,
+    pub(crate) timer_ms: Cell<u64>,
+    pub(crate) wheel: Wheel,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) free: Vec<u32>,
+    pub(crate) listeners: Vec<(u16, Arc<OwnedFd>)>,
+    /// Bytes as they come from a socket; empty between reads.
+    pub(crate) input: Box<[u8]>,
+    /// Bytes on their way to the socket of the connection being driven; empty between connections.
+    pub(crate) output: Vec<u8>,
+    /// Requests whose answer ends in `output`.
+    pub(crate) finishing: Vec<Request>,
+    pub(crate) pool: Vec<Request>,
+    pub(crate) ready: Rc<ReadyList>,
+    pub(crate) bulk: VecDeque<u64>,
+    pub(crate) now_us: u64,
+    pub(crate) now_ms: u64,
+    pub(crate) unix_offset_ms: u64,
+    pub(crate) date: DateLine,
+    next_date_ms: u64,
+    pub(crate) draining: Option<Draining>,
+    guest: Option<Box<dyn Guest>>,
+    must_stop: bool,
+}
+
+/// A place for a connection; its generation tells late events of an earlier one.
+pub(crate) struct Slot {
+    pub(crate) generation: u32,
+    pub(crate) conn: Option<Box<Conn>>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Draining {
+    pub(crate) deadline_ms: u64,
+    pub(crate) grace_ms: u64,
+}
+
+/// Another event source that lives on this thread, such as an async runtime whose tasks handlers wait for.
+pub trait Guest {
+    /// Readable when the guest has work.
+    fn fd(&self) -> BorrowedFd<'_>;
+    /// Does the work there is, without waiting.
+    fn turn(&mut self);
+}
+
+/// Keys of things in the epoll set that are no connections have this generation.
+const SPECIAL: u64 = 0x7fff_ffff << 32;
+const BELL: u64 = SPECIAL | 0xffff_ffff;
+const TIMER: u64 = SPECIAL | 0xffff_fffe;
+const GUEST: u64 = SPECIAL | 0xffff_fffd;
+/// Marks the event of a pipe that belongs to a connection.
+const PIPE: u64 = 1 << 63;
+const GENERATION_MAX: u32 = 0x7fff_fffe;
+const EVENTS_PER_TURN: usize = 256;
+
+impl<A: Answer + 'static> Thread<A> {
+    /// A thread of the crew, ready to run.
+    pub fn new(
+        crew: &Arc<Crew>,
+        index: usize,
+        limits: Limits,
+        counters: Arc<ThreadCounters>,
+        answer: A,
+    ) -> io::Result<Thread<A>> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let timer = rustix::time::timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+        )?;
+        let mailbox = Arc::clone(crew.mailbox(index));
+        epoll::add(
+            &epoll,
+            mailbox.bell(),
+            EventData::new_u64(BELL),
+            EventFlags::IN,
+        )?;
+        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
+        let mut thread = Thread {
+            answer,
+            crew: Arc::clone(crew),
+            index,
+            mailbox,
+            limits: Rc::new(limits),
+            counters,
+            epoll,
+            timer,
+            timer_ms: Cell::new(u64::MAX),
+            wheel: Wheel::default(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            listeners: Vec::new(),
+            input: vec![0; READ_BYTES_PER_TURN].into_boxed_slice(),
+            output: Vec::with_capacity(16 * 1024),
+            finishing: Vec::new(),
+            pool: Vec::new(),
+            ready: Rc::default(),
+            bulk: VecDeque::new(),
+            now_us: 0,
+            now_ms: 0,
+            unix_offset_ms: 0,
+            date: DateLine::new(Duration::ZERO),
+            next_date_ms: 0,
+            draining: None,
+            guest: None,
+            must_stop: false,
+        };
+        thread.begin_turn();
+        Ok(thread)
+    }
+
+    /// Takes a guest in; handlers on this thread may wait for what it drives.
+    pub fn set_guest(&mut self, guest: Box<dyn Guest>) -> io::Result<()> {
+        epoll::add(
+            &self.epoll,
+            guest.fd(),
+            EventData::new_u64(GUEST),
+            EventFlags::IN,
+        )?;
+        self.guest = Some(guest);
+        Ok(())
+    }
+
+    /// The answers this thread gives.
+    pub fn answer_mut(&mut self) -> &mut A {
+        &mut self.answer
+    }
+
+    /// Sets the limits for connections accepted from now on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = Rc::new(limits);
+    }
+
+    /// Watches exactly these listening sockets from now on; all threads watch the same ones.
+    pub fn set_listeners(&mut self, listeners: Vec<(u16, Arc<OwnedFd>)>) -> io::Result<()> {
+        for (number, socket) in &self.listeners {
+            if !listeners.iter().any(|(n, _)| n == number) {
+                epoll::delete(&self.epoll, socket)?;
+            }
+        }
+        for (number, socket) in &listeners {
+            if !self.listeners.iter().any(|(n, _)| n == number) {
+                let key = EventData::new_u64(SPECIAL | u64::from(*number));
+                epoll::add(
+                    &self.epoll,
+                    socket,
+                    key,
+                    EventFlags::IN | EventFlags::EXCLUSIVE,
+                )?;
+            }
+        }
+        self.listeners = listeners;
+        Ok(())
+    }
+
+    /// Stops accepting, lets running answers finish, and then ends [`Self::run`].
+    pub fn drain(&mut self, drain: Drain) {
+        if let Err(error) = self.set_listeners(Vec::new()) {
+            tracing::warn!(%error, "a listening socket could not be left");
+        }
+        let by = |time: Duration| self.now_ms + time.as_millis() as u64;
+        self.draining = Some(Draining {
+            deadline_ms: by(drain.deadline),
+            grace_ms: by(drain.grace),
+        });
+        self.close_idle();
+        self.arm_timer(self.now_ms + 50);
+    }
+
+    /// Runs until drained.
+    pub fn run(&mut self) -> io::Result<()> {
+        let mut events = Vec::with_capacity(EVENTS_PER_TURN);
+        let mut keys = Vec::new();
+        let mut letters = Vec::new();
+        while !self.must_stop {
+            events.clear();
+            let has_work = !self.bulk.is_empty() || !self.ready.is_empty();
+            let no_wait = Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            let timeout = if has_work || self.mailbox.fall_asleep() {
+                Some(&no_wait)
+            } else {
+                None
+            };
+            let spare = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.epoll, spare, timeout) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.mailbox.wake_up();
+            self.begin_turn();
+            for event in &events {
+                self.dispatch(event.data.u64(), event.flags);
+            }
+            if self.mailbox.has_mail() {
+                self.mailbox.take(&mut letters);
+                for letter in letters.drain(..) {
+                    self.open_letter(letter);
+                }
+            }
+            self.ready.take(&mut keys);
+            for key in keys.drain(..) {
+                self.drive_key(key, |_| {});
+            }
+            self.run_bulk();
+            if self.draining.is_some() {
+                self.end_when_drained();
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_turn(&mut self) {
+        let now = clock_gettime(ClockId::Monotonic);
+        self.now_us = micros(now);
+        self.now_ms = self.now_us / 1000;
+        if self.now_ms >= self.next_date_ms {
+            let unix_ms = micros(clock_gettime(ClockId::Realtime)) / 1000;
+            self.unix_offset_ms = unix_ms.wrapping_sub(self.now_ms);
+            self.date = DateLine::new(Duration::from_millis(unix_ms));
+            self.next_date_ms = self.now_ms + 1000 - unix_ms % 1000;
+        }
+        self.answer.begin_turn(self.now_ms);
+    }
+
+    /// Reads the clock again, after work.
+    pub(crate) fn clock_us() -> u64 {
+        micros(clock_gettime(ClockId::Monotonic))
+    }
+
+    fn dispatch(&mut self, key: u64, flags: EventFlags) {
+        if key & SPECIAL != SPECIAL {
+            if key & PIPE != 0 {
+                return self.drive_key(key & !PIPE, |_| {});
+            }
+            return self.drive_key(key, |conn| {
+                conn.is_readable |= flags.intersects(EventFlags::IN | EventFlags::RDHUP);
+                conn.is_half_closed |= flags.contains(EventFlags::RDHUP);
+                conn.is_reset |= flags.intersects(EventFlags::HUP | EventFlags::ERR);
+            });
+        }
+        match key {
+            BELL => self.mailbox.silence(),
+            TIMER => self.run_timer(),
+            GUEST => {
+                if let Some(guest) = &mut self.guest {
+                    guest.turn();
+                }
+            }
+            _ => self.accept((key & 0xffff) as u16),
+        }
+    }
+
+    fn open_letter(&mut self, letter: Letter) {
+        match letter {
+            Letter::Connection(accepted) => self.adopt(accepted),
+            Letter::Wake(key) => self.drive_key(key, |_| {}),
+            Letter::Job(job) => job(self),
+        }
+    }
+
+    /// Lets a connection go on. Keys of connections that are gone do nothing.
+    pub(crate) fn drive_key(&mut self, key: u64, note: impl FnOnce(&mut Conn)) {
+        let index = (key & 0xffff_ffff) as usize;
+        let Some(slot) = self.slots.get_mut(index) else {
+            return;
+        };
+        if u64::from(slot.generation) != key >> 32 {
+            return;
+        }
+        let Some(mut conn) = slot.conn.take() else {
+            return;
+        };
+        note(&mut conn);
+        match self.drive(&mut conn) {
+            Fate::Keep => self.keep(conn),
+            Fate::Close => self.close(conn),
+        }
+    }
+
+    /// Puts a driven connection back and sees to its deadline.
+    pub(crate) fn keep(&mut self, mut conn: Box<Conn>) {
+        let (deadline_ms, _) = conn.core.deadline();
+        if deadline_ms < conn.tick.saturating_mul(crate::thread::wheel::TICK_MS) || conn.tick == 0 {
+            if deadline_ms == u64::MAX {
+                conn.tick = 0;
+            } else {
+                conn.tick = self.wheel.add(conn.key, deadline_ms);
+                self.arm_timer(conn.tick * crate::thread::wheel::TICK_MS);
+            }
+        }
+        let index = (conn.key & 0xffff_ffff) as usize;
+        self.slots[index].conn = Some(conn);
+    }
+
+    /// Gives a new connection a slot; returns its key.
+    pub(crate) fn seat(&mut self) -> u64 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot {
+                generation: 0,
+                conn: None,
+            });
+            (self.slots.len() - 1) as u32
+        });
+        u64::from(self.slots[index as usize].generation) << 32 | u64::from(index)
+    }
+
+    /// Ends a connection; whoever waits for it is told.
+    pub(crate) fn close(&mut self, mut conn: Box<Conn>) {
+        self.abandon(&mut conn);
+        self.mailbox.conn_count.fetch_sub(1, Ordering::Relaxed);
+        self.crew.leave(conn.facts.peer.filter(|_| conn.is_counted));
+        let index = (conn.key & 0xffff_ffff) as u32;
+        let slot = &mut self.slots[index as usize];
+        slot.generation = if slot.generation >= GENERATION_MAX {
+            0
+        } else {
+            slot.generation + 1
+        };
+        self.free.push(index);
+        self.counters.connections_closed.add(1);
+    }
+
+    fn run_bulk(&mut self) {
+        let mut budget = BULK_BYTES_PER_ROUND;
+        for _ in 0..self.bulk.len() {
+            let Some(key) = self.bulk.pop_front() else {
+                break;
+            };
+            self.drive_key(key, |conn| conn.is_in_bulk = false);
+            budget = budget.saturating_sub(BULK_BYTES_PER_TURN);
+            if budget == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Lets the connection go on after the others had their turn.
+    pub(crate) fn queue_bulk(&mut self, conn: &mut Conn) {
+        if !conn.is_in_bulk {
+            conn.is_in_bulk = true;
+            self.bulk.push_back(conn.key);
+        }
+    }
+
+    pub(crate) fn watch(&self, conn: &mut Conn) -> io::Result<()> {
+        if conn.is_watched {
+            return Ok(());
+        }
+        conn.is_watched = true;
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(
+            &self.epoll,
+            &conn.socket,
+            EventData::new_u64(conn.key),
+            flags,
+        )?;
+        Ok(())
+    }
+
+    pub(crate) fn watch_pipe(&self, fd: BorrowedFd<'_>, key: u64) -> io::Result<()> {
+        let flags = EventFlags::IN | EventFlags::ET;
+        epoll::add(&self.epoll, fd, EventData::new_u64(key | PIPE), flags)?;
+        Ok(())
+    }
+
+    pub(crate) fn waker_of(&self, conn: &mut Conn) -> std::task::Waker {
+        conn.waker
+            .get_or_insert_with(|| conn_waker(&self.mailbox, conn.key))
+            .clone()
+    }
+
+    fn arm_timer(&self, at_ms: u64) {
+        if at_ms >= self.timer_ms.get() {
+            return;
+        }
+        self.timer_ms.set(at_ms);
+        let at = Timespec {
+            tv_sec: (at_ms / 1000) as i64,
+            tv_nsec: (at_ms % 1000 * 1_000_000) as i64,
+        };
+        let once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let spec = Itimerspec {
+            it_interval: once,
+            it_value: at,
+        };
+        let armed =
+            rustix::time::timerfd_settime(self.timer.as_fd(), TimerfdTimerFlags::ABSTIME, &spec);
+        if let Err(error) = armed {
+            tracing::error!(%error, "the timer of a server thread could not be set");
+        }
+    }
+
+    fn run_timer(&mut self) {
+        let _ = rustix::io::read(&self.timer, &mut [0u8; 8]);
+        self.timer_ms.set(u64::MAX);
+        while let Some((tick, keys)) = self.wheel.take_due(self.now_ms) {
+            for key in keys {
+                self.check_deadline(key, tick);
+            }
+        }
+        if let Some(next_ms) = self.wheel.next_ms() {
+            self.arm_timer(next_ms);
+        }
+    }
+
+    fn check_deadline(&mut self, key: u64, tick: u64) {
+        let index = (key & 0xffff_ffff) as usize;
+        let Some(slot) = self.slots.get_mut(index) else {
+            return;
+        };
+        if u64::from(slot.generation) != key >> 32 {
+            return;
+        }
+        let Some(mut conn) = slot.conn.take_if(|conn| conn.tick == tick) else {
+            return;
+        };
+        conn.tick = 0;
+        let (deadline_ms, deadline) = conn.core.deadline();
+        if deadline_ms > self.now_ms {
+            return self.keep(conn);
+        }
+        match self.time_out(&mut conn, deadline) {
+            Fate::Keep => self.keep(conn),
+            Fate::Close => self.close(conn),
+        }
+    }
+
+    fn end_when_drained(&mut self) {
+        let Some(draining) = self.draining else {
+            return;
+        };
+        if self.now_ms >= draining.grace_ms {
+            self.close_idle_now();
+        }
+        if self.open_here() == 0 || self.now_ms >= draining.deadline_ms {
+            self.must_stop = true;
+            return;
+        }
+        let next = if self.now_ms < draining.grace_ms {
+            draining.grace_ms
+        } else {
+            draining.deadline_ms
+        };
+        self.arm_timer(next.min(self.now_ms + 250));
+    }
+
+    /// Closes idle connections when there is no grace for them.
+    fn close_idle(&mut self) {
+        if self
+            .draining
+            .is_some_and(|draining| self.now_ms >= draining.grace_ms)
+        {
+            self.close_idle_now();
+        }
+    }
+
+    fn close_idle_now(&mut self) {
+        for index in 0..self.slots.len() {
+            if let Some(conn) = self.slots[index].conn.take_if(|conn| conn.is_idle()) {
+                self.close(conn);
+            }
+        }
+    }
+
+    fn open_here(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.conn.is_some()).count()
+    }
+}
+
+fn micros(time: Timespec) -> u64 {
+    time.tv_sec.cast_unsigned() * 1_000_000 + time.tv_nsec.cast_unsigned() / 1000
+}

@@ -1,0 +1,283 @@
+//! Bytes to the kernel, in order: what was made in this turn first, then what is queued.
+
+use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
+use std::task::{Context, Poll};
+
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags};
+
+use crate::limits::BULK_BYTES_PER_TURN;
+use crate::raw;
+use crate::response::Answer;
+use crate::thread::conn::{Conn, Piece};
+use crate::thread::run::Thread;
+
+/// How sending ended.
+pub(crate) enum Flushed {
+    /// Everything was handed to the kernel.
+    All,
+    /// The socket takes no more for now.
+    Blocked,
+    /// A file's bytes are being fetched from the disk.
+    Fetching,
+    /// The budget of this turn is used up.
+    Yield,
+    /// The client is gone, or the source of the bytes broke.
+    Broken(io::Error),
+}
+
+/// Pieces given to the kernel in one call.
+const GATHER_MAX: usize = 16;
+/// Bytes fetched from a disk at a time.
+const FETCH_BYTES: usize = 256 * 1024;
+
+impl<A: Answer + 'static> Thread<A> {
+    /// Sends `output`, then the queue of the connection.
+    pub(crate) fn flush(&mut self, conn: &mut Conn) -> Flushed {
+        if conn.out.is_empty() {
+            return self.flush_output(conn);
+        }
+        let mut budget = BULK_BYTES_PER_TURN;
+        loop {
+            if let Some(Piece::End(_)) = conn.out.pieces.front()
+                && self.output.is_empty()
+            {
+                if let Some(Piece::End(request)) = conn.out.pop() {
+                    self.finishing.push(request);
+                }
+                continue;
+            }
+            if self.output.is_empty() && conn.out.is_empty() {
+                self.finish_all();
+                return Flushed::All;
+            }
+            match self.send_some(conn, budget) {
+                Ok(Sent::Bytes(count)) => {
+                    self.note_first_byte(conn);
+                    if let Some(left) = budget.checked_sub(count).filter(|left| *left > 0) {
+                        budget = left;
+                    } else if self.output.is_empty() && conn.out.is_empty() {
+                        self.finish_all();
+                        return Flushed::All;
+                    } else {
+                        conn.core.wait_for_write(self.now_ms);
+                        return self.stalled(conn, Flushed::Yield);
+                    }
+                }
+                Ok(Sent::MustFetch) => return self.stalled(conn, Flushed::Fetching),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    conn.core.wait_for_write(self.now_ms);
+                    return self.stalled(conn, Flushed::Blocked);
+                }
+                Err(error) => return Flushed::Broken(error),
+            }
+        }
+    }
+
+    /// The common case: everything fits into one call.
+    fn flush_output(&mut self, conn: &mut Conn) -> Flushed {
+        if self.output.is_empty() {
+            self.finish_all();
+            return Flushed::All;
+        }
+        let sent = rustix::net::send(&conn.socket, &self.output, SendFlags::NOSIGNAL);
+        match sent {
+            Ok(count) if count == self.output.len() => {
+                self.output.clear();
+                self.finish_all();
+                Flushed::All
+            }
+            Ok(count) => {
+                self.output.drain(..count);
+                self.note_first_byte(conn);
+                conn.core.wait_for_write(self.now_ms);
+                self.stalled(conn, Flushed::Blocked)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {
+                conn.core.wait_for_write(self.now_ms);
+                self.stalled(conn, Flushed::Blocked)
+            }
+            Err(error) => Flushed::Broken(error.into()),
+        }
+    }
+
+    /// Something stays behind: what this turn made goes into the connection's own queue.
+    fn stalled(&mut self, conn: &mut Conn, how: Flushed) -> Flushed {
+        for request in self.finishing.drain(..).rev() {
+            conn.out.push_front(Piece::End(request));
+        }
+        if !self.output.is_empty() {
+            conn.out
+                .push_front(Piece::Own(self.output.as_slice().to_vec(), 0));
+            self.output.clear();
+        }
+        how
+    }
+
+    /// One call's worth of bytes.
+    fn send_some(&mut self, conn: &mut Conn, budget: usize) -> io::Result<Sent> {
+        let mut slices = [IoSlice::new(&[]); GATHER_MAX];
+        let mut count = 0;
+        let mut gathered = 0;
+        if !self.output.is_empty() {
+            slices[0] = IoSlice::new(&self.output);
+            gathered = self.output.len();
+            count = 1;
+        }
+        let mut next = conn.out.pieces.iter().peekable();
+        while let Some(piece) = next.peek() {
+            let bytes = match piece {
+                Piece::Own(bytes, from) => &bytes[*from..],
+                Piece::Shared(bytes) => &bytes[..],
+                _ => break,
+            };
+            let room = budget.saturating_sub(gathered);
+            if count == GATHER_MAX || room == 0 {
+                break;
+            }
+            let bytes = &bytes[..bytes.len().min(room)];
+            slices[count] = IoSlice::new(bytes);
+            gathered += bytes.len();
+            count += 1;
+            next.next();
+        }
+        let more = matches!(next.peek(), Some(Piece::File(_) | Piece::Region(..)));
+        if gathered > 0 {
+            let flags = SendFlags::NOSIGNAL
+                | if more {
+                    SendFlags::MORE
+                } else {
+                    SendFlags::empty()
+                };
+            let mut no_control = SendAncillaryBuffer::default();
+            let sent =
+                rustix::net::sendmsg(&conn.socket, &slices[..count], &mut no_control, flags)?;
+            let from_output = sent.min(self.output.len());
+            if from_output == self.output.len() {
+                self.output.clear();
+            } else {
+                self.output.drain(..from_output);
+            }
+            conn.out.consume(sent - from_output);
+            return Ok(Sent::Bytes(sent));
+        }
+        match conn.out.pieces.front_mut() {
+            Some(Piece::Region(..)) => send_region(conn),
+            Some(Piece::File(_)) => self.send_file(conn, budget),
+            _ => Ok(Sent::Bytes(0)),
+        }
+    }
+
+    /// Sends a piece of a file that is in memory, or has it fetched.
+    fn send_file(&mut self, conn: &mut Conn, budget: usize) -> io::Result<Sent> {
+        if conn.out.fetch.is_some() {
+            return self.take_fetched(conn);
+        }
+        let Some(Piece::File(file)) = conn.out.pieces.front_mut() else {
+            return Ok(Sent::Bytes(0));
+        };
+        let wanted = file.len.min(budget as u64);
+        let resident = file.source.resident(file.offset, wanted).min(wanted);
+        if resident == 0 {
+            let fetch = file
+                .source
+                .fetch(file.offset, file.len.min(FETCH_BYTES as u64) as usize);
+            conn.out.fetch = Some(fetch);
+            return self.take_fetched(conn);
+        }
+        let mut offset = file.offset;
+        let sent = rustix::fs::sendfile(
+            &conn.socket,
+            file.source.fd(),
+            Some(&mut offset),
+            resident as usize,
+        )?;
+        if sent == 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the file became shorter",
+            ));
+        }
+        file.offset += sent as u64;
+        file.len -= sent as u64;
+        if file.len == 0 {
+            conn.out.pop();
+        }
+        Ok(Sent::Bytes(sent))
+    }
+
+    /// Takes bytes that were read elsewhere and puts them before the rest of their file.
+    fn take_fetched(&mut self, conn: &mut Conn) -> io::Result<Sent> {
+        let waker = self.waker_of(conn);
+        let Some(fetch) = &mut conn.out.fetch else {
+            return Ok(Sent::MustFetch);
+        };
+        let bytes = match fetch.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Pending => return Ok(Sent::MustFetch),
+            Poll::Ready(result) => result,
+        };
+        conn.out.fetch = None;
+        let bytes = bytes?;
+        let Some(Piece::File(file)) = conn.out.pieces.front_mut() else {
+            return Ok(Sent::Bytes(0));
+        };
+        if bytes.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the file became shorter",
+            ));
+        }
+        let count = (bytes.len() as u64).min(file.len);
+        file.offset += count;
+        file.len -= count;
+        let is_spent = file.len == 0;
+        if is_spent {
+            conn.out.pop();
+        }
+        conn.out
+            .push_front(Piece::Shared(bytes.slice(..count as usize)));
+        Ok(Sent::Bytes(0))
+    }
+
+    fn note_first_byte(&self, conn: &Conn) {
+        let request = conn
+            .request
+            .as_ref()
+            .or(conn.out.pieces.iter().find_map(|p| match p {
+                Piece::End(request) => Some(request),
+                _ => None,
+            }));
+        if let Some(request) = request {
+            let mut record = request.record_mut();
+            if record.first_byte_us == 0 {
+                record.first_byte_us = Self::clock_us().saturating_sub(record.started_us).max(1);
+            }
+        }
+    }
+}
+
+/// What one call did.
+enum Sent {
+    Bytes(usize),
+    MustFetch,
+}
+
+fn send_region(conn: &mut Conn) -> io::Result<Sent> {
+    let more = conn.out.pieces.len() > 1;
+    let Some(Piece::Region(region, from)) = conn.out.pieces.front_mut() else {
+        return Ok(Sent::Bytes(0));
+    };
+    let len = region.raw().1;
+    let sent = if *from == len {
+        0
+    } else {
+        raw::send_region(conn.socket.as_fd(), region.as_ref(), *from, more)?
+    };
+    *from += sent;
+    conn.out.held_bytes -= sent;
+    if *from == len {
+        conn.out.pop();
+    }
+    Ok(Sent::Bytes(sent))
+}

@@ -1,0 +1,209 @@
+//! What other threads may touch of a server thread: its mailbox and its counts.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use rustix::event::EventfdFlags;
+
+use crate::thread::accept::Accepted;
+use crate::thread::run::Thread;
+
+/// All threads of a server, as each of them sees the others.
+pub struct Crew {
+    mailboxes: Vec<Arc<Mailbox>>,
+    pub(crate) open: AtomicUsize,
+    pub(crate) next_number: AtomicU64,
+    pub(crate) per_client: Mutex<HashMap<IpAddr, usize>>,
+}
+
+/// One thread's letter box.
+pub(crate) struct Mailbox {
+    letters: Mutex<Vec<Letter>>,
+    has_mail: AtomicBool,
+    is_asleep: AtomicBool,
+    bell: OwnedFd,
+    /// Connections this thread has, and those on their way to it.
+    pub(crate) conn_count: AtomicUsize,
+}
+
+/// What can be sent to a thread. The job's answer type is erased: see [`Handle::run`].
+pub(crate) enum Letter {
+    Connection(Accepted),
+    Wake(u64),
+    Job(Job),
+}
+
+type Job = Box<dyn FnOnce(&mut dyn std::any::Any) + Send>;
+
+/// How a thread drains.
+#[derive(Clone, Copy, Debug)]
+pub struct Drain {
+    /// How long running answers may take.
+    pub deadline: Duration,
+    /// How long idle connections stay open, so that a request on its way still gets its answer.
+    pub grace: Duration,
+}
+
+impl Crew {
+    /// A crew of so many threads.
+    pub fn new(thread_count: usize) -> std::io::Result<Arc<Crew>> {
+        let mailbox = || {
+            Ok(Arc::new(Mailbox {
+                letters: Mutex::default(),
+                has_mail: AtomicBool::new(false),
+                is_asleep: AtomicBool::new(false),
+                bell: rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+                conn_count: AtomicUsize::new(0),
+            }))
+        };
+        Ok(Arc::new(Crew {
+            mailboxes: (0..thread_count.max(1))
+                .map(|_| mailbox())
+                .collect::<std::io::Result<_>>()?,
+            open: AtomicUsize::new(0),
+            next_number: AtomicU64::new(1),
+            per_client: Mutex::default(),
+        }))
+    }
+
+    /// How many threads.
+    pub fn thread_count(&self) -> usize {
+        self.mailboxes.len()
+    }
+
+    /// Open connections of all threads.
+    pub fn open_connections(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Connections of each thread.
+    pub fn connections_by_thread(&self) -> Vec<usize> {
+        self.mailboxes
+            .iter()
+            .map(|m| m.conn_count.load(Ordering::Relaxed))
+            .collect()
+    }
+
+    pub(crate) fn mailbox(&self, index: usize) -> &Arc<Mailbox> {
+        &self.mailboxes[index]
+    }
+
+    /// The thread with the fewest connections; `own` when it is among them.
+    pub(crate) fn least_loaded(&self, own: usize) -> usize {
+        let count = |index: usize| self.mailboxes[index].conn_count.load(Ordering::Relaxed);
+        let mut best = own;
+        for index in 0..self.mailboxes.len() {
+            if count(index) < count(best) {
+                best = index;
+            }
+        }
+        best
+    }
+}
+
+/// A way to reach a thread from others.
+#[derive(Clone)]
+pub struct Handle {
+    crew: Arc<Crew>,
+    index: usize,
+}
+
+impl Handle {
+    /// The handle of one thread of a crew.
+    pub fn new(crew: &Arc<Crew>, index: usize) -> Handle {
+        assert!(
+            index < crew.thread_count(),
+            "a crew has a mailbox for each thread"
+        );
+        Handle {
+            crew: Arc::clone(crew),
+            index,
+        }
+    }
+
+    /// Runs a job on the thread, between events. `A` must be the thread's answer type, or the job is
+    /// not run.
+    pub fn run<A: crate::Answer + 'static>(
+        &self,
+        job: impl FnOnce(&mut Thread<A>) + Send + 'static,
+    ) {
+        self.crew
+            .mailbox(self.index)
+            .send(Letter::Job(Box::new(move |thread| {
+                match thread.downcast_mut::<Thread<A>>() {
+                    Some(thread) => job(thread),
+                    None => debug_assert!(false, "a job for another kind of thread"),
+                }
+            })));
+    }
+}
+
+impl Mailbox {
+    /// Puts a letter in and wakes the thread if it sleeps.
+    pub(crate) fn send(&self, letter: Letter) {
+        self.letters
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(letter);
+        self.has_mail.store(true, Ordering::SeqCst);
+        if self.is_asleep.swap(false, Ordering::SeqCst) {
+            // A full counter is as good as a ring: the thread will wake.
+            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// About to sleep: true when there is mail, so sleep must not be.
+    pub(crate) fn fall_asleep(&self) -> bool {
+        self.is_asleep.store(true, Ordering::SeqCst);
+        self.has_mail.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn wake_up(&self) {
+        self.is_asleep.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_mail(&self) -> bool {
+        self.has_mail.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn take(&self, into: &mut Vec<Letter>) {
+        self.has_mail.store(false, Ordering::SeqCst);
+        into.append(&mut self.letters.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(crate) fn bell(&self) -> &OwnedFd {
+        &self.bell
+    }
+
+    pub(crate) fn silence(&self) {
+        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+    }
+}
+
+/// Wakes one connection of one thread, from anywhere.
+struct ConnWaker {
+    mailbox: Arc<Mailbox>,
+    key: u64,
+}
+
+impl Wake for ConnWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.mailbox.send(Letter::Wake(self.key));
+    }
+}
+
+pub(crate) fn conn_waker(mailbox: &Arc<Mailbox>, key: u64) -> Waker {
+    Waker::from(Arc::new(ConnWaker {
+        mailbox: Arc::clone(mailbox),
+        key,
+    }))
+}

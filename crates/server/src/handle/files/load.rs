@@ -1,0 +1,270 @@
+//! Making a cache entry from a file: look, read what is small, note what stands beside it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rustix::io::{Errno, ReadWriteFlags};
+
+use crate::cache::entry::{Entry, Key, OpenFile, Parts, Representation, Stamp};
+use crate::config::{CacheMode, Coding};
+use crate::handle::files::Files;
+use crate::handle::files::open::{Found, May, RootDir, Trouble, stamp_of};
+use crate::step::date::format_http_date;
+
+/// What a path below a files route is.
+pub enum Loaded {
+    /// A file that can be served.
+    File(Box<Entry>),
+    /// A folder asked for without its final slash.
+    FolderWithoutSlash,
+    /// A folder without an index file.
+    Folder,
+}
+
+/// Reads of a file that changes meanwhile are tried again so often.
+const TRIES: usize = 3;
+
+/// Looks up `path` (normal, without its first slash) and makes an entry of what is there.
+/// `content_bytes_max` is the largest content held in memory.
+pub fn load(
+    files: &Files,
+    key: &Key,
+    path: &[u8],
+    content_bytes_max: u64,
+    now_ms: u64,
+    may: May,
+) -> Result<Loaded, Trouble> {
+    let dir = files.root.dir();
+    let symlinks = files.settings.symlinks;
+    let is_folder_path = path.is_empty() || path.ends_with(b"/");
+    if !is_folder_path {
+        return match dir.look(path, symlinks, may)? {
+            Found::Folder => Ok(Loaded::FolderWithoutSlash),
+            Found::File(fd, stamp) => entry(
+                files,
+                &dir,
+                key,
+                path,
+                (fd, stamp),
+                content_bytes_max,
+                now_ms,
+                may,
+            ),
+        };
+    }
+    let folder = path.strip_suffix(b"/").unwrap_or(path);
+    match dir.look(folder, symlinks, may)? {
+        Found::File(..) => return Err(Trouble::Missing),
+        Found::Folder => {}
+    }
+    for index in &files.settings.index {
+        let file = [path, index.as_bytes()].concat();
+        match dir.look(&file, symlinks, may) {
+            Ok(Found::File(fd, stamp)) => {
+                return entry(
+                    files,
+                    &dir,
+                    key,
+                    &file,
+                    (fd, stamp),
+                    content_bytes_max,
+                    now_ms,
+                    may,
+                );
+            }
+            Ok(Found::Folder) | Err(Trouble::Missing) => {}
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    Ok(Loaded::Folder)
+}
+
+/// The states of the file that answers for `path` and of its precompressed siblings, as
+/// [`Entry::stamps`] has them.
+pub fn survey(
+    files: &Files,
+    path: &[u8],
+    may: May,
+) -> Result<Vec<(Option<Coding>, Stamp)>, Trouble> {
+    let dir = files.root.dir();
+    let symlinks = files.settings.symlinks;
+    let mut file = None;
+    if path.is_empty() || path.ends_with(b"/") {
+        for index in &files.settings.index {
+            let name = [path, index.as_bytes()].concat();
+            match dir.look(&name, symlinks, may) {
+                Ok(Found::File(_, stamp)) => {
+                    file = Some((name, stamp));
+                    break;
+                }
+                Ok(Found::Folder) | Err(Trouble::Missing) => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    } else if let Found::File(_, stamp) = dir.look(path, symlinks, may)? {
+        file = Some((path.to_vec(), stamp));
+    }
+    let Some((name, stamp)) = file else {
+        return Err(Trouble::Missing);
+    };
+    let mut stamps = vec![(None, stamp)];
+    for &coding in &files.settings.precompressed {
+        match dir.look(&[&name, suffix(coding)].concat(), symlinks, may) {
+            Ok(Found::File(_, stamp)) => stamps.push((Some(coding), stamp)),
+            Err(Trouble::WouldWait) => return Err(Trouble::WouldWait),
+            Ok(Found::Folder) | Err(_) => {}
+        }
+    }
+    Ok(stamps)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn entry(
+    files: &Files,
+    dir: &RootDir,
+    key: &Key,
+    path: &[u8],
+    (fd, stamp): (OwnedFd, Stamp),
+    content_bytes_max: u64,
+    now_ms: u64,
+    may: May,
+) -> Result<Loaded, Trouble> {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    let media = files.types.of(name);
+    let may_compress = stamp.size >= files.settings.compress_min
+        && !files.settings.compress.is_empty()
+        && media.is_one_of(files.settings.compress_types.iter().map(String::as_str));
+    let media_type = match media.charset {
+        Some(charset) => format!("{}; charset={charset}", media.name),
+        None => media.name.to_owned(),
+    };
+    let (file, stamp) = representation(dir, None, (fd, stamp), stamp, content_bytes_max, may)?;
+    let mut stamps = vec![(None, stamp)];
+    let mut stored = vec![file];
+    for &coding in &files.settings.precompressed {
+        let beside = [path, suffix(coding)].concat();
+        match dir.look(&beside, files.settings.symlinks, may) {
+            Ok(Found::File(fd, sibling)) => {
+                let (one, sibling) = representation(
+                    dir,
+                    Some(coding),
+                    (fd, sibling),
+                    stamp,
+                    content_bytes_max,
+                    may,
+                )?;
+                stamps.push((Some(coding), sibling));
+                stored.push(one);
+            }
+            Err(Trouble::WouldWait) => return Err(Trouble::WouldWait),
+            Ok(Found::Folder) | Err(_) => {}
+        }
+    }
+    let modified_secs = u64::try_from(stamp.modified_ns / 1_000_000_000).unwrap_or(0);
+    Ok(Loaded::File(Box::new(Entry::new(
+        Parts {
+            key: key.clone(),
+            varies: stored.len() > 1 || may_compress,
+            stamps,
+            media_type,
+            modified_secs,
+            modified_text: format_http_date(modified_secs as i64),
+            may_compress: may_compress && stamp.size <= COMPRESS_BYTES_MAX,
+            stored,
+            is_pinned: files.settings.cache == CacheMode::Pin,
+        },
+        now_ms,
+    ))))
+}
+
+/// Largest file compressed on the fly, in bytes.
+pub const COMPRESS_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// The name ending of a precompressed sibling.
+fn suffix(coding: Coding) -> &'static [u8] {
+    match coding {
+        Coding::Brotli => b".br",
+        Coding::Zstd => b".zst",
+        Coding::Gzip => b".gz",
+    }
+}
+
+/// One representation, its content read when it is small. The content is that of one state of the file: when it
+/// changes while it is read, it is read again.
+fn representation(
+    dir: &RootDir,
+    coding: Option<Coding>,
+    (fd, mut stamp): (OwnedFd, Stamp),
+    original: Stamp,
+    content_bytes_max: u64,
+    may: May,
+) -> Result<(Representation, Stamp), Trouble> {
+    let is_held = stamp.size <= content_bytes_max;
+    let mut content = None;
+    if is_held {
+        for _ in 0..TRIES {
+            let bytes = read_all(&fd, stamp.size, may)?;
+            let after = rustix::fs::fstat(&fd).map_err(|error| Trouble::Failed(error.into()))?;
+            let after = stamp_of(&after);
+            if after == stamp && bytes.len() as u64 == stamp.size {
+                content = Some(Bytes::from(bytes));
+                break;
+            }
+            stamp = after;
+        }
+    }
+    // A file that never stands still is sent from its descriptor as it is found then.
+    let file = if content.is_none() {
+        Some(Arc::new(OpenFile::new(fd, dir.is_local)))
+    } else {
+        None
+    };
+    let tagged = if coding.is_none() { stamp } else { original };
+    let one = Representation {
+        coding,
+        len: stamp.size,
+        entity_tag: entity_tag(&tagged, coding),
+        content,
+        file,
+    };
+    Ok((one, stamp))
+}
+
+/// The entity tag of a state of a file: time of change and size, and the coding.
+//= rfc9110#8.8.3
+pub fn entity_tag(stamp: &Stamp, coding: Option<Coding>) -> String {
+    let suffix = match coding {
+        None => "",
+        Some(Coding::Brotli) => "-br",
+        Some(Coding::Zstd) => "-zst",
+        Some(Coding::Gzip) => "-gz",
+    };
+    format!("\"{:x}-{:x}{suffix}\"", stamp.modified_ns, stamp.size)
+}
+
+/// Reads a whole file. On a serving thread only what is in memory.
+fn read_all(fd: &OwnedFd, size: u64, may: May) -> Result<Vec<u8>, Trouble> {
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; size];
+    let mut filled = 0;
+    let flags = match may {
+        May::TouchMemoryOnly => ReadWriteFlags::NOWAIT,
+        May::Wait => ReadWriteFlags::empty(),
+    };
+    while filled < size {
+        let mut room = [io::IoSliceMut::new(&mut bytes[filled..])];
+        match rustix::io::preadv2(fd, &mut room, filled as u64, flags) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN | Errno::OPNOTSUPP) if may == May::TouchMemoryOnly => {
+                return Err(Trouble::WouldWait);
+            }
+            Err(error) => return Err(Trouble::Failed(error.into())),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}

@@ -1,0 +1,272 @@
+//! Counters: one table that lists them all, a block of them per thread, and their sum when asked.
+//!
+//! A block has one writer, so counting is a plain load and store: no lock prefix, no shared cache
+//! line. Readers add the blocks up and may see one counter a moment newer than another.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// One number of one thread's block.
+#[derive(Debug, Default)]
+pub struct Cell(AtomicU64);
+
+impl Cell {
+    /// Adds to it. Only the thread that owns the block may: from two threads at once, counts get
+    /// lost.
+    #[inline]
+    pub fn add(&self, count: u64) {
+        self.0
+            .store(self.0.load(Relaxed).wrapping_add(count), Relaxed);
+    }
+
+    /// What has been counted so far.
+    pub fn value(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// How a number moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It only grows.
+    Counter,
+    /// It goes up and down.
+    Gauge,
+}
+
+/// One number with what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name, without prefix or unit suffix.
+    pub name: &'static str,
+    /// How it moves.
+    pub kind: Kind,
+    /// What it counts, one sentence.
+    pub help: &'static str,
+    /// The number.
+    pub value: u64,
+}
+
+macro_rules! counters {
+    ($($name:ident: $help:literal;)+) => {
+        /// The counters of one thread. Written by that thread, read by any.
+        #[derive(Debug, Default)]
+        #[repr(align(128))]
+        pub struct ThreadCounters { $(#[doc = $help] pub $name: Cell,)+ }
+
+        /// The sum of all threads' counters at one moment.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Snapshot { $(#[doc = $help] pub $name: u64,)+ }
+
+        impl Snapshot {
+            fn add(&mut self, thread: &ThreadCounters) {
+                $(self.$name = self.$name.wrapping_add(thread.$name.value());)+
+            }
+
+            /// Every number of the table with its name and meaning, counters first, then gauges.
+            pub fn metrics(&self) -> impl Iterator<Item = Metric> {
+                [
+                    $(Metric {
+                        name: stringify!($name),
+                        kind: Kind::Counter,
+                        help: $help,
+                        value: self.$name,
+                    },)+
+                    Metric {
+                        name: "connections_open",
+                        kind: Kind::Gauge,
+                        help: "Connections open now.",
+                        value: self.connections_open(),
+                    },
+                ]
+                .into_iter()
+            }
+        }
+    };
+}
+
+counters! {
+    requests: "Requests answered, refused or left by their client.";
+    responses_1xx: "Interim answers sent.";
+    responses_2xx: "Answers with a status of 200 to 299.";
+    responses_3xx: "Answers with a status of 300 to 399.";
+    responses_4xx: "Answers with a status of 400 to 499.";
+    responses_5xx: "Answers with a status of 500 to 599.";
+    bytes_in: "Bytes of requests, heads and bodies.";
+    bytes_out: "Bytes of answers, heads and bodies.";
+    connections_accepted: "Connections accepted.";
+    connections_closed: "Accepted connections that have been closed.";
+    handed_over: "Connections accepted by one thread and given to another.";
+    accept_errors: "Connections that could not be accepted.";
+    cache_hits: "Answers from the cache.";
+    cache_misses: "Requests the cache could not answer.";
+    cache_revalidations: "Cached files looked at again and found unchanged.";
+    cache_evictions: "Cached files thrown out to make room.";
+    log_dropped: "Access log lines dropped: a full ring, a full disk, a log that is gone.";
+    log_write_errors: "Writes to an access log that failed.";
+    disk_jobs: "Jobs given to the file pool because the disk had to be asked.";
+    disk_refused: "Jobs the file pool had no room for.";
+    disk_wait_us: "Microseconds requests waited for the file pool.";
+    limit_target: "Requests refused: target longer than its limit (414).";
+    limit_head: "Requests refused: head larger than its limit (431).";
+    limit_headers: "Requests refused: more header fields than the limit (431).";
+    limit_head_time: "Connections ended: a head did not arrive in time (408).";
+    limit_body: "Requests refused: body larger than its limit (413).";
+    limit_body_progress: "Connections ended: a body arrived too slowly (408).";
+    limit_write_progress: "Connections ended: the client took the answer too slowly.";
+    limit_idle: "Connections ended: no further request within the idle time.";
+    limit_linger: "Connections ended: still sending after the time or bytes of a lingering close.";
+    limit_connections: "Connections refused: as many open as the server allows (503).";
+    limit_connections_per_client: "Connections refused: as many open as one address may have.";
+    limit_disk_queue: "Requests refused: the file pool's queue was full (503).";
+    bad_request: "Requests refused: not well-formed (400).";
+    client_left: "Requests whose client left before the answer was complete.";
+    reloads: "Reloads that put a new config in force.";
+}
+
+impl ThreadCounters {
+    /// Counts a final answer or an interim one by its status; a status outside 100 to 599 is not
+    /// counted.
+    #[inline]
+    pub fn count_status(&self, status: u16) {
+        match status / 100 {
+            2 => self.responses_2xx.add(1),
+            3 => self.responses_3xx.add(1),
+            4 => self.responses_4xx.add(1),
+            5 => self.responses_5xx.add(1),
+            1 => self.responses_1xx.add(1),
+            _ => {}
+        }
+    }
+}
+
+impl Snapshot {
+    /// Connections open now. Blocks are read one after another, so it may be off by those opened or
+    /// closed meanwhile; never below zero.
+    pub fn connections_open(&self) -> u64 {
+        self.connections_accepted
+            .saturating_sub(self.connections_closed)
+    }
+}
+
+/// The blocks of all threads.
+#[derive(Debug, Default)]
+pub struct Counters {
+    blocks: Mutex<Blocks>,
+}
+
+#[derive(Debug, Default)]
+struct Blocks {
+    running: Vec<Arc<ThreadCounters>>,
+    /// What threads that have ended counted.
+    ended: Snapshot,
+}
+
+impl Counters {
+    /// No threads yet.
+    pub fn new() -> Counters {
+        Counters::default()
+    }
+
+    /// A block for one more thread. Once the thread has dropped it, its counts stay in the sum.
+    pub fn new_thread(&self) -> Arc<ThreadCounters> {
+        let block = Arc::new(ThreadCounters::default());
+        self.blocks().running.push(Arc::clone(&block));
+        block
+    }
+
+    /// The sum over all threads, running or ended.
+    pub fn merged(&self) -> Snapshot {
+        let mut blocks = self.blocks();
+        let Blocks { running, ended } = &mut *blocks;
+        running.retain_mut(|block| {
+            // Exclusive access proves that no one can count in it any more.
+            let Some(block) = Arc::get_mut(block) else {
+                return true;
+            };
+            ended.add(block);
+            false
+        });
+        let mut sum = *ended;
+        running.iter().for_each(|block| sum.add(block));
+        sum
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn merged_is_the_sum_of_all_threads() {
+        let counters = Counters::new();
+        let (first, second) = (counters.new_thread(), counters.new_thread());
+        first.requests.add(2);
+        second.requests.add(3);
+        second.bytes_out.add(1000);
+        let sum = counters.merged();
+        assert_eq!((sum.requests, sum.bytes_out, sum.bytes_in), (5, 1000, 0));
+    }
+
+    #[test]
+    fn counts_of_an_ended_thread_stay() {
+        let counters = Counters::new();
+        let block = counters.new_thread();
+        std::thread::spawn(move || block.requests.add(7))
+            .join()
+            .unwrap();
+        assert_eq!(counters.merged().requests, 7);
+        assert_eq!(counters.merged().requests, 7);
+        assert!(counters.blocks().running.is_empty());
+    }
+
+    #[test]
+    fn statuses_are_counted_by_class() {
+        let block = ThreadCounters::default();
+        for status in [0, 100, 199, 200, 304, 404, 499, 500, 599, 600, u16::MAX] {
+            block.count_status(status);
+        }
+        let mut sum = Snapshot::default();
+        sum.add(&block);
+        let classes = [
+            sum.responses_1xx,
+            sum.responses_2xx,
+            sum.responses_3xx,
+            sum.responses_4xx,
+            sum.responses_5xx,
+        ];
+        assert_eq!(classes, [2, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn open_connections_are_those_not_closed() {
+        let counters = Counters::new();
+        let (accepting, serving) = (counters.new_thread(), counters.new_thread());
+        accepting.connections_accepted.add(3);
+        serving.connections_closed.add(1);
+        let open = counters
+            .merged()
+            .metrics()
+            .find(|m| m.name == "connections_open");
+        assert_eq!(open.map(|m| (m.kind, m.value)), Some((Kind::Gauge, 2)));
+    }
+
+    #[test]
+    fn every_metric_has_its_own_name_and_a_sentence() {
+        let mut names = HashSet::new();
+        for metric in Snapshot::default().metrics() {
+            assert!(names.insert(metric.name), "{} stands twice", metric.name);
+            assert!(
+                metric.help.ends_with('.'),
+                "{}: {}",
+                metric.name,
+                metric.help
+            );
+        }
+    }
+}
