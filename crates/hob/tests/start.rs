@@ -19,12 +19,12 @@ fn folder_is_served_without_a_config_and_status_shows_it() {
     let output = place.run(&["status", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
     let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(status["keeper_pid"], hob.pid());
-    assert_eq!(status["pid"], hob.server());
+    assert_eq!(status["keeper"]["pid"], hob.pid());
+    assert_eq!(status["server"]["pid"], hob.server());
     assert_eq!(status_line(hob.server(), "Name"), "hob-server");
     let human = text_of(&place.run(&["status"]));
     assert!(
-        human.contains(&format!("keeper pid: {}\n", hob.pid())),
+        human.contains(&format!("keeper:\n  pid: {}\n", hob.pid())),
         "{human}"
     );
     hob.stop();
