@@ -4,65 +4,10 @@
 
 mod harness;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
 use harness::client::{begin_download, get};
+use harness::load::{Clients, Load};
 use harness::{BIG_BYTES, Hob, Place, send_signal, text_of, wait_for_end};
 use rustix::process::Signal;
-
-/// Clients that ask one request after the other, each on a connection of its own.
-struct Load {
-    is_over: Arc<AtomicBool>,
-    answered: Arc<AtomicUsize>,
-    clients: Vec<std::thread::JoinHandle<Vec<String>>>,
-}
-
-impl Load {
-    fn begin(port: u16) -> Load {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let answered = Arc::new(AtomicUsize::new(0));
-        let client = || {
-            let (is_over, answered) = (is_over.clone(), answered.clone());
-            std::thread::spawn(move || {
-                let mut failures = Vec::new();
-                while !is_over.load(Ordering::SeqCst) {
-                    match get(port, "/hello.txt") {
-                        Ok(answer) if answer.text() == "hello\n" => {
-                            answered.fetch_add(1, Ordering::SeqCst);
-                        }
-                        other => failures.push(format!("{other:?}")),
-                    }
-                }
-                failures
-            })
-        };
-        let clients = (0..4).map(|_| client()).collect();
-        Load {
-            is_over,
-            answered,
-            clients,
-        }
-    }
-
-    /// Waits until so many more were answered.
-    fn go_on(&self, count: usize) {
-        let target = self.answered.load(Ordering::SeqCst) + count;
-        while self.answered.load(Ordering::SeqCst) < target
-            && !self.clients.iter().any(|client| client.is_finished())
-        {
-            std::thread::yield_now();
-        }
-    }
-
-    fn end(self) -> Vec<String> {
-        self.is_over.store(true, Ordering::SeqCst);
-        self.clients
-            .into_iter()
-            .flat_map(|client| client.join().unwrap())
-            .collect()
-    }
-}
 
 fn copy_of_program(place: &Place) {
     place.replace_program(|path| {
@@ -79,7 +24,7 @@ fn upgrade_under_load_fails_no_request() {
     let place = Place::new();
     let hob = place.serve_config("");
     let (port, keeper, old) = (hob.port(), hob.pid(), hob.server());
-    let load = Load::begin(port);
+    let load = Load::begin(port, Clients::OneRequestEach);
     load.go_on(50);
     copy_of_program(&place);
     hob.signal(Signal::USR2);
@@ -93,6 +38,26 @@ fn upgrade_under_load_fails_no_request() {
     if let Ok(program) = program {
         assert_eq!(program, place.path("hob"), "not the replaced file");
     }
+    hob.stop();
+}
+
+#[test]
+fn clients_that_keep_their_connections_lose_no_request_either() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let load = Load::begin(hob.port(), Clients::KeepAlive);
+    for round in 1..=3 {
+        let old = hob.server();
+        load.go_on(200);
+        hob.signal(Signal::HUP);
+        hob.wait_for_count("reloaded, generation", round);
+        load.go_on(200);
+        hob.signal(Signal::USR2);
+        upgraded(&hob, round);
+        load.go_on(200);
+        wait_for_end(old);
+    }
+    assert_eq!(load.end(), Vec::<String>::new());
     hob.stop();
 }
 
