@@ -78,6 +78,9 @@ pub(crate) struct CheckOptions {
     /// Config file
     #[arg(long, value_name = "FILE", default_value = "hob.toml")]
     pub(crate) config: PathBuf,
+    /// Say what a key means instead, such as `listen.backlog` or only `backlog`
+    #[arg(long, value_name = "KEY", conflicts_with = "config")]
+    pub(crate) explain: Option<String>,
     /// Result as JSON
     #[arg(long)]
     pub(crate) json: bool,
