@@ -225,6 +225,8 @@ impl Conn {
 
     fn took_body(&mut self, len: usize, now_ms: u64) -> (usize, Event) {
         self.body_bytes += len as u64;
+        // Whoever sends it does not wait to be asked for it.
+        self.continue_is_due = false;
         if self.body_bytes > self.body_limit {
             return self.refused(BODY_TOO_LARGE);
         }
@@ -264,6 +266,11 @@ impl Conn {
             self.reading,
             Reading::Length(_) | Reading::Chunked(_) | Reading::Raw
         )
+    }
+
+    /// True when what is left of a request body is too large to be read and dropped.
+    pub fn rest_is_large(&self) -> bool {
+        matches!(self.reading, Reading::Length(left) if left > DISCARD_BYTES_MAX)
     }
 
     /// True while raw bytes flow in.

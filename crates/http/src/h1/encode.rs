@@ -36,7 +36,7 @@ impl Conn {
     /// Appends `100 Continue` when the client waits for it and nothing was sent yet.
     //= rfc9110#10.1.1
     pub fn continue_now(&mut self, out: &mut Vec<u8>) {
-        if std::mem::take(&mut self.continue_is_due) && self.body_bytes == 0 {
+        if std::mem::take(&mut self.continue_is_due) {
             out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
     }

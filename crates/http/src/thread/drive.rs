@@ -257,6 +257,10 @@ impl<A: Answer + 'static> Thread<A> {
         }
         match self.answer.answer(&request) {
             Answered::Ready(response) => {
+                if framing.length != Length::Bytes(0) && response.status() == 413 {
+                    // Who reads a body that is too large is counted when that shows.
+                    self.counters.limit_body.add(1);
+                }
                 self.push_interims(conn, &request);
                 self.respond(conn, request, response);
             }

@@ -77,11 +77,10 @@ impl<A: Answer + 'static> Thread<A> {
         };
         let room = left.map_or(PIPE_BYTES, |left| left.min(PIPE_BYTES as u64) as usize);
         let mut bytes = Vec::with_capacity(room);
-        let spare = rustix::buffer::spare_capacity(&mut bytes);
         let got = if room == 0 {
             Ok(0)
         } else {
-            rustix::io::read(&*fd, spare)
+            rustix::io::read(&*fd, rustix::buffer::spare_capacity(&mut bytes))
         };
         match got {
             Ok(0) => {

@@ -35,7 +35,9 @@ impl<A: Answer + 'static> Thread<A> {
             return self.respond_tunnel(conn, request, response);
         }
         let Response { head, body, close } = response;
-        let close = close || self.draining.is_some();
+        // A stream may still read the request's body; nobody else will.
+        let nobody_reads = !matches!(body, Body::Stream(_)) && conn.core.rest_is_large();
+        let close = close || nobody_reads || self.draining.is_some();
         let before = self.output.len();
         let status = head.status();
         let sending = conn

@@ -214,7 +214,13 @@ impl<A: Answer + 'static> Thread<A> {
                 .source
                 .fetch(file.offset, file.len.min(FETCH_BYTES as u64) as usize);
             conn.out.fetch = Some(fetch);
-            return self.take_fetched(conn);
+            let taken = self.take_fetched(conn);
+            if let Ok(Sent::MustFetch) = taken {
+                // What was held back to travel with the file's bytes, the head above all, goes ahead. Other
+                // kinds of sockets hold nothing back.
+                let _ = rustix::net::sockopt::set_tcp_nodelay(&conn.socket, true);
+            }
+            return taken;
         }
         let mut offset = file.offset;
         let (fd, count) = (file.source.fd(), resident as usize);
