@@ -80,16 +80,16 @@ pub(crate) struct CheckOptions {
     /// Config file
     #[arg(long, value_name = "FILE", default_value = "hob.toml")]
     pub(crate) config: PathBuf,
+    /// Say what a key means instead, such as `listen.backlog` or only `backlog`
+    #[arg(long, value_name = "KEY", conflicts_with = "config")]
+    pub(crate) explain: Option<String>,
     /// Result as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Instead, explain a key: `limits.head_time`, or its last part
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["config", "json"])]
-    pub(crate) explain: Option<String>,
-    /// Instead, print the reference of every key, in Markdown
+    /// Print the reference of every key instead, in Markdown
     #[arg(long, conflicts_with_all = ["config", "json", "explain"])]
     pub(crate) reference: bool,
-    /// Instead, print the JSON schema of a config
+    /// Print the JSON schema of a config instead
     #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference"])]
     pub(crate) schema: bool,
 }

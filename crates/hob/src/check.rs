@@ -8,7 +8,7 @@ use crate::args::{CheckOptions, Surroundings};
 /// Loads the config and says what came of it.
 pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusal> {
     if let Some(key) = &options.explain {
-        return explain_key(key);
+        return explain(key, options.json);
     }
     if options.reference {
         print!("{}", config::reference());
@@ -18,23 +18,6 @@ pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusa
         println!("{:#}", config::json_schema());
         return Ok(());
     }
-    check(options)
-}
-
-fn explain_key(key: &str) -> Result<(), Refusal> {
-    match config::explain_key(key) {
-        Some(text) => {
-            print!("{text}");
-            Ok(())
-        }
-        None => Err(Refusal {
-            code: 2,
-            text: config::unknown_key(key),
-        }),
-    }
-}
-
-fn check(options: &CheckOptions) -> Result<(), Refusal> {
     let loaded = Sources::read(&options.config, &Surroundings::variable)
         .and_then(|sources| config::load(&sources));
     let is_ok = loaded.is_ok();
@@ -63,4 +46,18 @@ fn check(options: &CheckOptions) -> Result<(), Refusal> {
             text: String::new(),
         })
     }
+}
+
+/// Says what a key means, from the table that the config is read by.
+fn explain(key: &str, as_json: bool) -> Result<(), Refusal> {
+    let text = config::explain_key(key).ok_or_else(|| Refusal {
+        code: 2,
+        text: config::unknown_key(key),
+    })?;
+    if as_json {
+        println!("{}", serde_json::json!({ "key": key, "text": text }));
+    } else {
+        println!("{}", text.trim_end());
+    }
+    Ok(())
 }

@@ -50,10 +50,16 @@ pub(crate) fn run_server() -> Result<(), Refusal> {
 }
 
 fn refusal(failure: Failure) -> Refusal {
-    Refusal {
-        code: failure.exit_code(),
-        text: failure.to_string(),
-    }
+    let code = failure.exit_code();
+    let text = match failure {
+        Failure::System(text) => text,
+        // Errors with a place stand on lines of their own, as `hob check` prints them.
+        Failure::Config(text) => {
+            eprintln!("{}", text.trim_end());
+            String::new()
+        }
+    };
+    Refusal { code, text }
 }
 
 /// What the config is read from, now and at every reload.

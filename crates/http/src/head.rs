@@ -34,7 +34,7 @@ pub struct RequestHead {
     pub(crate) protocol: Protocol,
     pub(crate) fields: Vec<(Span, Span)>,
     /// Index + 1 of the first field with a known name; 0 is absent.
-    known: [u8; Known::COUNT],
+    known: [u16; Known::COUNT],
     /// Bit per known name: it came more than once.
     repeated: u64,
 }
@@ -76,8 +76,9 @@ impl RequestHead {
             let slot = &mut self.known[known as usize];
             if *slot != 0 {
                 self.repeated |= 1 << known as u32;
-            } else if let Ok(index) = u8::try_from(self.fields.len() + 1) {
-                *slot = index;
+            } else {
+                debug_assert!(self.fields.len() < crate::limits::HEADER_COUNT_MAX);
+                *slot = (self.fields.len() + 1) as u16;
             }
         }
         self.fields.push((name, value));
@@ -125,7 +126,6 @@ impl RequestHead {
     pub fn value(&self, known: Known) -> Option<&[u8]> {
         match self.known[known as usize] {
             0 => None,
-            // A field beyond the 255th has no index and is looked for by name.
             index => self
                 .fields
                 .get(index as usize - 1)
@@ -185,6 +185,8 @@ macro_rules! known {
             /// How many there are.
             pub const COUNT: usize = Self::NAMES.len();
             const ALL: [Known; Self::COUNT] = [$(Known::$variant),+];
+            // `RequestHead::repeated` has one bit for each.
+            const _FITS: () = assert!(Self::COUNT <= 64);
 
             /// The field's name, in lower case.
             pub fn name(self) -> &'static str {
@@ -388,7 +390,6 @@ mod tests {
         }
         assert_eq!(Known::of(b"x-forwarded-for"), None);
         assert_eq!(Known::of(b""), None);
-        assert!(Known::COUNT <= 64, "one bit each in `repeated`");
     }
 
     #[test]

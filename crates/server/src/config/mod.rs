@@ -1,6 +1,9 @@
 //! The config: complete once built, nothing is looked up by string afterwards.
 //!
-//! `schema` says every key once, `load` reads TOML by it, `check` holds the rules across keys.
+//! `schema` says every key once. `load` reads the texts (`sources`, `parse`), walks them by the
+//! schema into one tree (`walk`, `values`, `tree`), builds the types below from it (`build`,
+//! `build_site`) and holds the rules across keys against them (`check`, `reach`). What is wrong is
+//! a `fault` with its place. `reference` and `json_schema` are made from the schema too.
 //! The types below are what the rest of the server sees.
 
 mod address;

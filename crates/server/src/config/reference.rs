@@ -2,22 +2,20 @@
 
 use std::fmt::Write as _;
 
+use hob_trace::Format;
+
 use super::key::{Key, Preset, Table, paths};
 use super::nearest::nearest;
-use super::schema::{LOG_FIELDS, ROOT};
+use super::schema::ROOT;
 
 /// The reference page of every key, in Markdown.
 pub fn reference() -> String {
-    let mut page = String::from(INTRODUCTION);
+    let mut page = format!("{INTRODUCTION}\n## Top level\n\n{}\n", ROOT.text);
     add_table(&mut page, &ROOT, "");
-    let fields: Vec<String> = LOG_FIELDS
-        .iter()
-        .map(|field| format!("`{{{field}}}`"))
-        .collect();
-    add(
-        &mut page,
-        format_args!("\n## Fields of access logs\n\n{}\n", fields.join(" ")),
-    );
+    page.push_str("\n## Fields of access logs\n\n| field | is |\n| --- | --- |\n");
+    for (name, meaning) in Format::fields() {
+        add(&mut page, format_args!("| `{{{name}}}` | {meaning} |\n"));
+    }
     page
 }
 
@@ -161,6 +159,15 @@ mod tests {
                 "{path}"
             );
         }
+    }
+
+    #[test]
+    fn fields_of_access_logs_are_on_the_page() {
+        let page = reference();
+        assert!(
+            page.contains("\n| `{status}` | The answer's status code;"),
+            "{page}"
+        );
     }
 
     #[test]
