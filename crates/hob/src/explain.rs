@@ -1,5 +1,5 @@
-//! `hob explain`: what would answer a request, and why. Loads the config as `serve` would and looks at the disk
-//! as the user the server would be.
+//! `hob explain`: what would answer a request, and why. Loads the config as `serve` would and looks
+//! at the disk as the user the server would be.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,11 @@
-//! The request path: read this first. One request goes through [`Answers::answer`] from top to bottom.
+//! The request path: read this first. One request goes through [`Answers::answer`] from top to
+//! bottom.
 //!
-//! 1. the record is open already (`http` made it); 2. the target is brought into its one normal form; 3. host and path
-//! choose site and route; 4. the rewrite; 5. the body limit; 6. the handler answers, now or later; 7. the site's own error
-//! page. When the answer has left, [`Answers::finished`] counts it and hands the record on.
+//! 1. the record is open already (`http` made it); 2. the host chooses the site; 3. the target is
+//!    brought into its one normal form; 4. the path chooses the route; 5. the body limit; 6. the
+//!    rewrite; 7. the handler answers, now or later; 8. the site's own error page.
+//!
+//! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

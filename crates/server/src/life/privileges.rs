@@ -103,8 +103,8 @@ pub(crate) fn become_identity(identity: &Identity) -> io::Result<()> {
     verify(identity)
 }
 
-/// Has this process become what the server of a config is, for good: to see files as it sees them. Returns the
-/// user's name, or `None` when the server stays who starts it.
+/// Has this process become what the server of a config is, for good: to see files as it sees them.
+/// Returns the user's name, or `None` when the server stays who starts it.
 ///
 /// # Errors
 /// A sentence for the operator: the config's user is unknown, or this process may not become it.

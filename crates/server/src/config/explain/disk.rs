@@ -1,4 +1,5 @@
-//! What stands on the disk for a path of a files route: the file that answers, or what stands in the way.
+//! What stands on the disk for a path of a files route: the file that answers, or what stands in
+//! the way.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -50,7 +51,7 @@ fn look_once(files: &Files, path: &[u8]) -> OnDisk {
             let why = if file == path {
                 "the path names it".to_owned()
             } else {
-                format!("the `index` of the folder {}", shown_folder(path))
+                format!("the `index` of {}", shown_folder(path))
             };
             OnDisk {
                 file: Some(facts(files, &dir, &file, &stamp)),
@@ -199,7 +200,7 @@ fn quoted(path: &[u8]) -> String {
 
 fn shown_folder(path: &[u8]) -> String {
     match path {
-        b"" => "at the root".to_owned(),
-        path => quoted(path),
+        b"" => "the root".to_owned(),
+        path => format!("the folder {}", quoted(path)),
     }
 }

@@ -28,8 +28,8 @@ use crate::route::template::Facts;
 use crate::serve::limits;
 use crate::shared::Shared;
 
-/// Says what would answer a request, and why. Opens the roots of the config and looks at the disk as the server
-/// would.
+/// Says what would answer a request, and why. Opens the roots of the config and looks at the disk
+/// as the server would.
 ///
 /// # Errors
 /// What is wrong with the request as it is written, or why this config could not be served.
@@ -62,7 +62,6 @@ pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
         request: &request,
     };
     let response = way.follow(&mut told);
-    told.answer.status = response.status();
     let own_page = told.site.as_ref().and_then(|site| {
         let site = sites.site(site.index as u32)?;
         site.error_page(response.status())
@@ -158,6 +157,7 @@ impl Way<'_> {
         told.log = log(written.log, settings.log, self.config);
         told.body_bytes_max = Some(route.body_bytes_max);
         if !self.request.limit_body(route.body_bytes_max) {
+            self.request.record_mut().reason = Some("the announced body is too large");
             return plain::error(413);
         }
         match &route.rewrite {

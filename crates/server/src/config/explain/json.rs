@@ -1,4 +1,5 @@
-//! The explanation for programs. The shape is stable: `version` moves when something in it changes its meaning or goes.
+//! The explanation for programs. The shape is stable: `version` moves when something in it changes
+//! its meaning or goes.
 
 use serde_json::{Value, json};
 

@@ -4,15 +4,15 @@ use std::fmt::{self, Display, Write as _};
 
 use hob_http::status::phrase;
 
-use super::told::{Answer, Explanation, LogTarget, OnDisk, Route, Setting};
+use super::told::{Explanation, Listener, LogTarget, OnDisk, Route, Setting};
 use crate::config::units::size_text;
 
 /// Routes that do not match and are shown; of more, the first and the last.
 const ROUTES_SHOWN_MAX: usize = 16;
 /// Settings are broken into lines of about so many characters.
 const LINE_CHARS: usize = 88;
-/// Settings that are too long to be read, and seldom why one asks.
-const SETTINGS_UNSHOWN: [&str; 1] = ["compress_types"];
+/// Settings that are too long to be read, or seldom why one asks.
+const SETTINGS_UNSHOWN: [&str; 2] = ["compress_types", "half_close"];
 
 impl Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,13 +52,10 @@ impl Display for Explanation {
 
 impl Explanation {
     fn fmt_entrance(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let has_direct = self.listeners.iter().any(|one| one.is_direct);
         let mut name = "listener";
-        for listener in &self.listeners {
-            if listener.is_direct || !has_direct {
-                line(f, name, &listener.address)?;
-                name = "";
-            }
+        for listener in self.entrances() {
+            line(f, name, &listener.address)?;
+            name = "";
         }
         if let Some(why) = &self.refused {
             return line(f, "head", &format!("refused: {why}"));
@@ -114,7 +111,7 @@ impl Explanation {
 
     fn fmt_answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let answer = &self.answer;
-        line(f, "answer", &answer_text(answer))?;
+        line(f, "answer", &self.answer_text())?;
         for name in [
             "Location",
             "Allow",
@@ -134,20 +131,50 @@ impl Explanation {
         }
     }
 
+    fn answer_text(&self) -> String {
+        let answer = &self.answer;
+        let mut text = format!("{} {}", answer.status, phrase(answer.status));
+        if answer.is_own_error_page {
+            text.push_str(", the site's own page");
+        }
+        if let Some(media_type) = answer.field("Content-Type") {
+            text.push_str(&format!(", {media_type}"));
+        }
+        // The size of a page made here says nothing.
+        let is_made = match &self.disk {
+            Some(disk) => disk.file.is_none(),
+            None => answer.status >= 300,
+        };
+        if let Some(bytes) = answer
+            .body_bytes
+            .filter(|_| !is_made || answer.is_own_error_page)
+        {
+            text.push_str(&format!(", {bytes} bytes"));
+        }
+        text
+    }
+
+    /// The listeners the URL leads to, else all.
+    fn entrances(&self) -> impl Iterator<Item = &Listener> {
+        let has_direct = self.listeners.iter().any(|one| one.is_direct);
+        let all = self.listeners.iter();
+        all.filter(move |one| one.is_direct || !has_direct)
+    }
+
     fn fmt_log(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(log) = &self.log else { return Ok(()) };
         match &log.target {
             LogTarget::Off => line(f, "log", &format!("none, says the {}", log.by)),
             LogTarget::To(name) => line(f, "log", &format!("{name}, says the {}", log.by)),
             LogTarget::ByListener => {
-                let mut logs: Vec<_> = self.listeners.iter().map(|one| &one.log).collect();
+                let mut logs: Vec<_> = self.entrances().map(|one| &one.log).collect();
                 logs.dedup();
                 match &logs[..] {
                     [None] | [] => line(f, "log", "none"),
                     [Some(log)] => line(f, "log", &format!("{log}, says the listener")),
                     _ => {
                         let mut name = "log";
-                        for one in &self.listeners {
+                        for one in self.entrances() {
                             let log = one.log.as_deref().unwrap_or("none");
                             line(
                                 f,
@@ -190,20 +217,6 @@ fn route_text(route: &Route) -> String {
         false => format!(" with {}", captures.join(", ")),
     };
     format!("{} matches{with} ({})", route.path, route.place)
-}
-
-fn answer_text(answer: &Answer) -> String {
-    let mut text = format!("{} {}", answer.status, phrase(answer.status));
-    if answer.is_own_error_page {
-        text.push_str(", the site's own page");
-    }
-    if let Some(media_type) = answer.field("Content-Type") {
-        text.push_str(&format!(", {media_type}"));
-    }
-    if let Some(bytes) = answer.body_bytes.filter(|bytes| *bytes > 0) {
-        text.push_str(&format!(", {bytes} bytes"));
-    }
-    text
 }
 
 fn fmt_disk(f: &mut fmt::Formatter<'_>, disk: &OnDisk) -> fmt::Result {

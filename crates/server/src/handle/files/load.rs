@@ -36,7 +36,8 @@ pub enum Resolved {
     Folder,
 }
 
-/// Finds what answers for `path` (normal, without its first slash): the file itself, or a folder's index.
+/// Finds what answers for `path` (normal, without its first slash): the file itself, or a folder's
+/// index.
 pub fn resolve(
     settings: &config::Files,
     dir: &RootDir,
@@ -67,8 +68,8 @@ pub fn resolve(
     Ok(Resolved::Folder)
 }
 
-/// The precompressed files beside a file: their codings, open, and their states. One that cannot be read is
-/// passed over.
+/// The precompressed files beside a file: their codings, open, and their states. One that cannot be
+/// read is passed over.
 pub fn siblings(
     settings: &config::Files,
     dir: &RootDir,
@@ -176,8 +177,9 @@ impl Loading<'_> {
         Ok(Entry::new(parts, now_ms))
     }
 
-    /// One representation, its content read when it is small. The content is that of one state of the file: when
-    /// it changes while it is read, it is read again. `original` is the state of the file itself.
+    /// One representation, its content read when it is small. The content is that of one state of
+    /// the file: when it changes while it is read, it is read again. `original` is the state of the
+    /// file itself.
     fn representation(
         &self,
         coding: Option<Coding>,
