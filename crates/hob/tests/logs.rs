@@ -1,5 +1,7 @@
 //! Access log files over the life of the processes: opened again, rotated, compressed.
 
+#![allow(clippy::unwrap_used)] // Outside of #[test] functions as well.
+
 mod harness;
 
 use harness::Place;
