@@ -219,9 +219,10 @@ fn refusal_of(error: httparse::Error, bytes: &[u8]) -> Refusal {
                 .split(|&byte| byte == b'\r')
                 .next()
                 .unwrap_or_default();
-            let word = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
-            match word {
-                [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
+            // What stands after the second space: a third one makes the line malformed, not its version.
+            let version = line.splitn(3, |&byte| byte == b' ').nth(2);
+            match version {
+                Some([b'H', b'T', b'T', b'P', b'/', major, b'.', minor])
                     if major.is_ascii_digit() && minor.is_ascii_digit() =>
                 {
                     Refusal::of(505, "this HTTP version is not spoken here")
