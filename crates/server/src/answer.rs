@@ -1,8 +1,14 @@
-//! The request path: read this first. One request goes through [`Answers::answer`] from top to bottom.
+//! The request path: read this first. One request goes through [`Answers::answer`] top to bottom.
 //!
-//! 1. the record is open already (`http` made it); 2. the target is brought into its one normal form; 3. host and path
-//! choose site and route; 4. the rewrite; 5. the body limit; 6. the handler answers, now or later; 7. the site's own error
-//! page. When the answer has left, [`Answers::finished`] counts it and hands the record on.
+//! 1. the record is open already (`http` made it)
+//! 2. the target is brought into its one normal form
+//! 3. host and path choose site and route
+//! 4. the rewrite
+//! 5. the body limit
+//! 6. the handler answers, now or later
+//! 7. the site's own error page
+//!
+//! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -66,34 +72,37 @@ impl Answers {
         let head = request.head();
         let raw = head.path();
         if raw == b"*" {
-            return Answered::Ready(plain::options(plain::READING));
+            return early(sites, request, plain::options(plain::READING));
         }
         if head.method() == b"CONNECT" {
-            return Answered::Ready(plain::wrong_method(b"CONNECT", plain::READING));
+            let mut refusal = plain::wrong_method(b"CONNECT", plain::READING);
+            // A client that does not wait for the tunnel may have sent bytes for its other end
+            // already: they must not be taken for requests.
+            //= rfc9931
+            refusal.close = true;
+            return early(sites, request, refusal);
         }
         let mut room = self.path.borrow_mut();
         let normal = match target::normalise(raw, &mut room) {
             Ok(normal) => normal,
             Err(bad) => {
                 note_fault(request, Fault::Client, bad.reason());
-                return Answered::Ready(plain::error(400));
+                return early(sites, request, plain::error(400));
             }
         };
         let site_index = sites.site_of(head.host());
         let Some(site) = sites.site(site_index) else {
-            return Answered::Ready(plain::error(404));
+            return early(sites, request, plain::error(404));
         };
         let path = normal.path(raw, &room);
         let found = site.find(path);
-        let listener_log = || sites.listener_logs.get(&request.facts().listener).copied();
         {
             let mut record = request.record_mut();
             record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
             let route = found.and_then(|(index, _)| site.routes.get(index as usize));
             record.log = route
                 .and_then(|route| route.log)
-                .or_else(listener_log)
-                .unwrap_or_default();
+                .unwrap_or_else(|| listener_log(sites, request));
             if let (Some((index, _)), Some(route)) = (found, route) {
                 record.route = index;
                 record.handler = route.handler.kind();
@@ -205,6 +214,17 @@ impl Answers {
     }
 }
 
+/// An answer from before there is a site: it is logged where the listener's are.
+fn early(sites: &Sites, request: &Request, response: Response) -> Answered {
+    request.record_mut().log = listener_log(sites, request);
+    Answered::Ready(response)
+}
+
+fn listener_log(sites: &Sites, request: &Request) -> u16 {
+    let log = sites.listener_logs.get(&request.facts().listener);
+    log.copied().unwrap_or_default()
+}
+
 fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
     let mut record = request.record_mut();
     record.fault = fault;
@@ -230,9 +250,7 @@ impl Answer for Answers {
     }
 
     fn refuse(&self, request: &Request, status: u16) -> Response {
-        let sites = self.sites.borrow();
-        let log = sites.listener_logs.get(&request.facts().listener).copied();
-        request.record_mut().log = log.unwrap_or_default();
+        request.record_mut().log = listener_log(&self.sites.borrow(), request);
         plain::error(status)
     }
 

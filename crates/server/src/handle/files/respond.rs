@@ -1,7 +1,7 @@
 //! From a cache entry to an answer: coding, conditions, ranges.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -214,9 +214,8 @@ fn several(
     // Nobody who could choose the file's content can foresee this number.
     let number = {
         let record = request.record();
-        let mut mix = foldhash::fast::RandomState::default().build_hasher();
-        (record.started_us, record.connection, record.request).hash(&mut mix);
-        mix.finish()
+        let seen = (record.started_us, record.connection, record.request);
+        foldhash::fast::RandomState::default().hash_one(seen)
     };
     let border = Multipart::new(number, view.entry.media_type.as_bytes(), one.len);
     let mut parts = VecDeque::new();
