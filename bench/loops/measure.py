@@ -15,8 +15,8 @@ parser.add_argument("--secs", type=int, default=1)
 parser.add_argument("--only", default="")
 args = parser.parse_args()
 
-path = {"server": "0k.txt"}
-commands = {kind: [args.loops, kind] for kind in ("own", "guest", "nested", "tokio", "thread", "server")}
+path = {"server": "0k.txt", "quiet": "0k.txt"}
+commands = {kind: [args.loops, kind] for kind in ("own", "guest", "nested", "tokio", "thread", "quiet", "server")}
 if args.floor:
     commands["floor"] = [args.floor]
 only = set(filter(None, args.only.split(",")))
@@ -24,8 +24,11 @@ commands = {kind: words for kind, words in commands.items() if not only or kind 
 
 
 def ticks(pid):
-    with open(f"/proc/{pid}/schedstat") as stat:
-        return int(stat.read().split()[0])
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat") as stat:
+            total += int(stat.read().split()[0])
+    return total
 
 
 procs = {}

@@ -17,7 +17,8 @@ use hob_trace::access_log::{AccessLog, DestinationSettings, Target};
 use hob_trace::format::Format;
 use hob_trace::metric::Counters;
 
-pub fn run(listener: TcpListener) -> std::io::Result<()> {
+/// `is_logged` turns the access log on.
+pub fn run(listener: TcpListener, is_logged: bool) -> std::io::Result<()> {
     let text = "[[site]]\nroot = \"www\"\n";
     let sources = Sources::from_text("loops", text, ".".as_ref(), &|_| None).expect("sources");
     let (config, _) = config::load(&sources).expect("a folder www stands here");
@@ -35,7 +36,9 @@ pub fn run(listener: TcpListener) -> std::io::Result<()> {
     let crew = Crew::new(1)?;
     let shared = Arc::new(Shared::new(&config.cache));
     let mut sites = Sites::build(&config, &[], &shared).expect("sites");
-    sites.listener_logs.insert(0, log_id.number());
+    if is_logged {
+        sites.listener_logs.insert(0, log_id.number());
+    }
     shared.set_sites(sites);
     let report = Report {
         generation: 1,

@@ -47,6 +47,12 @@ pub(crate) enum Command {
     /// The process that serves; started by `serve`
     #[command(hide = true)]
     Server,
+    /// Compress what a log was; started by `serve` after a rotation
+    #[command(hide = true)]
+    CompressLog {
+        /// The file that was put aside
+        path: PathBuf,
+    },
 }
 
 /// What to serve.

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Serve(options) => serve::run(options, surroundings),
         Command::Server => serve::run_server(),
+        Command::CompressLog { path } => compress_log(&path),
         Command::Check(options) => check::run(&options, &surroundings),
         Command::Explain(options) => explain::run(&options),
         Command::Status(options) => control::status(&options, &surroundings),
@@ -37,6 +38,19 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => fail(refusal.code, &refusal.text),
     }
+}
+
+/// Compresses a rotated log when the machine has nothing better to do.
+fn compress_log(path: &std::path::Path) -> Result<(), Refusal> {
+    let _ = rustix::thread::set_name(c"hob-compress");
+    // Without it the compression only competes with others on equal terms.
+    let _ = rustix::process::setpriority_process(None, 19);
+    hob_trace::rotate::compress(path)
+        .map(|_| ())
+        .map_err(|error| Refusal {
+            code: 1,
+            text: format!("cannot compress {}: {error}", path.display()),
+        })
 }
 
 /// Why a command did not do what it was asked for.

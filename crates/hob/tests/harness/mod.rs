@@ -55,14 +55,11 @@ impl Place {
         let open = PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(place.path(""), open).unwrap();
         std::fs::copy(env!("CARGO_BIN_EXE_hob"), place.path("hob")).unwrap();
-        for folder in ["site", "run"] {
-            std::fs::create_dir(place.path(folder)).unwrap();
-        }
+        place.own("");
+        place.folder("site");
+        place.folder("run");
         place.write("site/hello.txt", "hello\n");
         place.write("site/big.bin", &"0123456789abcde\n".repeat(BIG_BYTES / 16));
-        place.own("");
-        place.own("site");
-        place.own("run");
         place
     }
 
@@ -77,6 +74,12 @@ impl Place {
 
     pub fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Makes a folder that the program may write to.
+    pub fn folder(&self, name: &str) {
+        std::fs::create_dir(self.path(name)).unwrap();
+        self.own(name);
     }
 
     /// Puts another file in place of the program, as a package does: under its name at once.

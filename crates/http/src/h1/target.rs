@@ -3,7 +3,7 @@
 use hob_trace::Protocol;
 
 use crate::h1::parse::{Refusal, span_in};
-use crate::head::{Known, RequestHead, Span};
+use crate::head::{self, Known, RequestHead, Span};
 
 /// Sorts out the four forms of a target.
 //= rfc9112#3.2
@@ -131,6 +131,9 @@ pub(crate) fn read_host(head: &mut RequestHead) -> Result<(), Refusal> {
     }
 }
 
+/// Bytes of a registered name.
+const HOST_BYTES: [bool; 256] = head::letters_digits_and(b"-._~%!$&'()*+;=");
+
 /// True for `name`, `name:port`, `1.2.3.4`, `[v6]`, `[v6]:port`; no user part.
 //= rfc3986#3.2.2
 pub fn is_host(host: &[u8]) -> bool {
@@ -147,9 +150,7 @@ pub fn is_host(host: &[u8]) -> bool {
     } else {
         let end = memchr::memchr(b':', host).unwrap_or(host.len());
         let name = &host[..end];
-        let good = name
-            .iter()
-            .all(|&b| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=".contains(&b));
+        let good = name.iter().all(|&byte| HOST_BYTES[byte as usize]);
         (good && !name.is_empty(), &host[end..])
     };
     let port_is_good = match port {

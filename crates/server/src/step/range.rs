@@ -34,8 +34,14 @@ pub enum Selection {
 }
 
 /// Reads a `Range` field for a representation of `length` bytes.
+///
+/// Of an empty representation the whole is sent: clients that ask for every file from its first byte
+/// on would take a 416 for an error.
 //= rfc9110#14.2
 pub fn select(range: &[u8], length: u64) -> Selection {
+    if length == 0 {
+        return Selection::Whole;
+    }
     let Some(specs) = byte_specs(range) else {
         return Selection::Whole;
     };
@@ -181,7 +187,7 @@ enum Spec {
     Bytes(ByteRange),
     /// Nothing of it is there.
     Beyond,
-    /// It cannot be a part: broken, or all of an empty representation.
+    /// It is broken.
     NoPart,
 }
 
@@ -201,11 +207,10 @@ fn read_spec(spec: &[u8], length: u64) -> Spec {
     };
     let (first, last) = (&spec[..dash], &spec[dash + 1..]);
     if first.is_empty() {
-        return match (number(last), length) {
-            (None, _) => Spec::NoPart,
-            (Some(0), _) => Spec::Beyond,
-            (Some(_), 0) => Spec::NoPart,
-            (Some(count), _) => Spec::Bytes(ByteRange {
+        return match number(last) {
+            None => Spec::NoPart,
+            Some(0) => Spec::Beyond,
+            Some(count) => Spec::Bytes(ByteRange {
                 start: length.saturating_sub(count),
                 end: length,
             }),
@@ -351,11 +356,16 @@ mod tests {
                 "{text}"
             );
         }
-        assert_eq!(select(b"bytes=0-", 0), Selection::Unsatisfiable);
-        assert_eq!(select(b"bytes=-5", 0), Selection::Whole);
         let mut out = Vec::new();
         write_unsatisfied(1000, &mut out);
         assert_eq!(out, b"bytes */1000");
+    }
+
+    #[test]
+    fn of_nothing_the_whole_is_sent() {
+        for text in ["bytes=0-", "bytes=5-6", "bytes=-5", "bytes=-0"] {
+            assert_eq!(select(text.as_bytes(), 0), Selection::Whole, "{text}");
+        }
     }
 
     #[test]

@@ -41,10 +41,12 @@ impl Server {
     fn feed(&mut self, bytes: &[u8]) {
         self.carry.extend_from_slice(bytes);
         while !self.is_over {
-            let carry = std::mem::take(&mut self.carry);
-            let (used, event) = self.core.read(&carry, &mut self.head, 0);
-            assert!(used <= carry.len(), "only what was given is used");
-            self.carry = carry[used..].to_vec();
+            let (used, event) = self.core.read(&self.carry, &mut self.head, 0);
+            assert!(used <= self.carry.len(), "only what was given is used");
+            if let Event::Data(len) = event {
+                self.body.extend_from_slice(&self.carry[used - len..used]);
+            }
+            self.carry.drain(..used);
             match event {
                 Event::NeedMore => return,
                 Event::Request(framing) => {
@@ -53,7 +55,7 @@ impl Server {
                         self.answer();
                     }
                 }
-                Event::Data(len) => self.body.extend_from_slice(&carry[used - len..used]),
+                Event::Data(_) => {}
                 Event::BodyEnd(trailers) => {
                     self.note_body();
                     for (name, value) in trailers {

@@ -8,6 +8,7 @@ mod dummy;
 mod guest;
 mod leaving;
 mod limits;
+mod sources;
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;

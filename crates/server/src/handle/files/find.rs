@@ -91,7 +91,7 @@ pub fn answer(ask: Ask, path: &[u8], local: &mut Local, key: &mut Vec<u8>) -> An
 //= rfc8615#3
 pub fn has_dot_name(path: &[u8]) -> bool {
     let rest = path.strip_prefix(b".well-known/").unwrap_or(path);
-    rest.first() == Some(&b'.') || memchr::memmem::find(rest, b"/.").is_some()
+    memchr::memchr_iter(b'.', rest).any(|at| at == 0 || rest[at - 1] == b'/')
 }
 
 /// The entry if it is in memory and fresh, or can be made fresh without waiting.

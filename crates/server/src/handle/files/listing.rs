@@ -125,17 +125,17 @@ fn breadcrumbs(path: &[u8], out: &mut Vec<u8>) {
         .filter(|name| !name.is_empty())
         .collect();
     for (index, name) in [&b""[..]].iter().chain(&folders).enumerate() {
-        let is_last = index == folders.len();
-        if is_last {
+        let name: &[u8] = if index == 0 { b"Home" } else { name };
+        if index == folders.len() {
             escape(name, out);
         } else {
             out.extend_from_slice(b"<a href=\"");
             out.extend_from_slice(&b"../".repeat(folders.len() - index));
             out.extend_from_slice(b"\">");
-            escape(if index == 0 { b"Home" } else { name }, out);
+            escape(name, out);
             out.extend_from_slice(b"</a>");
         }
-        out.extend_from_slice(b"/");
+        out.extend_from_slice(b"<span>/</span>");
     }
 }
 

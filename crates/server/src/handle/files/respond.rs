@@ -36,6 +36,9 @@ pub fn choose(files: &Files, entry: &Entry, head: &RequestHead) -> Choice {
     if !entry.varies {
         return Choice::Send(None);
     }
+    if head.value(Known::AcceptEncoding).is_none() {
+        return Choice::Send(None);
+    }
     let accept = head.joined(Known::AcceptEncoding);
     let mut available = Vec::with_capacity(4);
     let stored = entry.stored.iter().filter_map(|one| one.coding);
@@ -211,8 +214,8 @@ fn several(
     // Nobody who could choose the file's content can foresee this number.
     let number = {
         let record = request.record();
-        let facts = (record.started_us, record.connection, record.request);
-        foldhash::fast::RandomState::default().hash_one(facts)
+        let seen = (record.started_us, record.connection, record.request);
+        foldhash::fast::RandomState::default().hash_one(seen)
     };
     let border = Multipart::new(number, view.entry.media_type.as_bytes(), one.len);
     let mut parts = VecDeque::new();

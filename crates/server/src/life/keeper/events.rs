@@ -1,14 +1,13 @@
 //! What the keeper does about signals, messages and exits.
 
 use std::os::fd::OwnedFd;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, WaitStatus};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2};
 
 use super::change::Ask;
 use super::children::{self, Child, Role, State, ending, pid_number};
-use super::logs;
 use super::turn::{Keeper, Phase, announce};
 use crate::life::channel::{ToKeeper, ToServer, Wish};
 use crate::life::parcel::NotReceived;
@@ -136,9 +135,15 @@ impl Keeper {
             return;
         };
         let reason = ending(status);
-        if child.role == Role::Check {
-            self.handle_checked(pid, status);
-            return;
+        match child.role {
+            Role::Server => {}
+            Role::Check => return self.handle_checked(pid, status),
+            Role::Compress if status.exit_status() == Some(0) => {
+                return tracing::info!("an access log was compressed");
+            }
+            Role::Compress => {
+                return tracing::error!(reason, "an access log was not compressed");
+            }
         }
         let was_current = self.current == Some(pid);
         if was_current {
@@ -190,10 +195,40 @@ impl Keeper {
         if self.current != Some(pid) {
             return;
         }
-        match logs::rotate(log).and_then(|file| Ok((file.try_clone()?, file))) {
+        let day = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let day = day.as_secs() / (24 * 60 * 60);
+        let rotated = self.rotations.rotate(log, day, Instant::now());
+        match rotated.and_then(|file| Ok((file.try_clone()?, file))) {
             Ok((file, kept)) => self.replace_log(index, file, kept),
             Err(error) => tracing::error!(index, %error, "access log not rotated"),
         }
+    }
+
+    /// Compresses one log after the other, and none while an old server may still write to it.
+    pub(super) fn compress_logs(&mut self, now: Instant) {
+        if self.may_compress()
+            && let Some(path) = self.rotations.take_due(now)
+        {
+            let started = children::start_compress(&path, &self.options.environment);
+            match started {
+                Ok(child) => self.children.add(child),
+                Err(error) => tracing::error!(%error, "an access log was not compressed"),
+            }
+        }
+    }
+
+    pub(super) fn compression_due(&self) -> Option<Instant> {
+        let is_possible = self.phase == Phase::Running && self.may_compress();
+        self.rotations.due().filter(|_| is_possible)
+    }
+
+    fn may_compress(&self) -> bool {
+        !self.children.iter().any(|child| {
+            child.role == Role::Compress
+                || (child.role == Role::Server && child.state == State::Draining)
+        })
     }
 
     pub(super) fn replace_log(&mut self, index: u16, file: OwnedFd, kept: OwnedFd) {
@@ -223,6 +258,8 @@ impl Keeper {
             match child.role {
                 Role::Server => child.drain(deadline, Duration::ZERO, now),
                 Role::Check => child.kill(),
+                // It needs nobody, and half a compressed file helps nobody.
+                Role::Compress => {}
             }
         }
         self.finish_if_empty();

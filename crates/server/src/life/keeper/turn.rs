@@ -15,6 +15,7 @@ use super::change::Change;
 use super::children::{self, Children, pid_number};
 use super::control::{self, KeptControl};
 use super::listeners::{KeptListener, announcement};
+use super::logs::Rotations;
 use super::settings::Settings;
 use super::{Failure, Options, handover};
 use crate::life::channel::ToServer;
@@ -53,6 +54,7 @@ pub(super) struct Keeper {
     pub(super) is_upgrade_wanted: bool,
     pub(super) backoff: Backoff,
     pub(super) restart_at: Option<Instant>,
+    pub(super) rotations: Rotations,
     pub(super) started: SystemTime,
     pub(super) servers_started: u64,
     pub(super) finished: Option<Result<(), Failure>>,
@@ -99,6 +101,7 @@ fn begin(options: Options, signals: Signals) -> Result<Keeper, Failure> {
         is_upgrade_wanted: false,
         backoff: Backoff::default(),
         restart_at: None,
+        rotations: Rotations::default(),
         started: SystemTime::now(),
         servers_started: 0,
         finished: None,
@@ -145,6 +148,7 @@ impl Keeper {
         if self.phase != Phase::Running {
             return;
         }
+        self.compress_logs(now);
         if self.restart_at.is_some_and(|at| at <= now) {
             self.restart_at = None;
             if let Err(failure) = self.start_server(START_LIMIT) {
@@ -188,6 +192,7 @@ impl Keeper {
         kills
             .chain(self.restart_at)
             .chain(self.late_reload_due())
+            .chain(self.compression_due())
             .min()
     }
 
