@@ -1,4 +1,4 @@
-//! `hob check`: everything that is wrong with a config, without serving it; and what a key means.
+//! `hob check`: everything that is wrong with a config, without serving it; and what its keys mean.
 
 use hob_server::config::{self, Sources};
 
@@ -9,6 +9,14 @@ use crate::args::{CheckOptions, Surroundings};
 pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusal> {
     if let Some(key) = &options.explain {
         return explain(key, options.json);
+    }
+    if options.reference {
+        print!("{}", config::reference());
+        return Ok(());
+    }
+    if options.schema {
+        println!("{:#}", config::json_schema());
+        return Ok(());
     }
     let loaded = Sources::read(&options.config, &Surroundings::variable)
         .and_then(|sources| config::load(&sources));
@@ -44,7 +52,7 @@ pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusa
 fn explain(key: &str, as_json: bool) -> Result<(), Refusal> {
     let text = config::explain_key(key).ok_or_else(|| Refusal {
         code: 2,
-        text: format!("no key `{key}`; `hob check` names the nearest ones in a config"),
+        text: config::unknown_key(key),
     })?;
     if as_json {
         println!("{}", serde_json::json!({ "key": key, "text": text }));

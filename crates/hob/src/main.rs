@@ -5,6 +5,7 @@ mod args;
 mod check;
 mod control;
 mod diagnostics;
+mod explain;
 mod serve;
 
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Server => serve::run_server(),
         Command::CompressLog { path } => compress_log(&path),
         Command::Check(options) => check::run(&options, &surroundings),
+        Command::Explain(options) => explain::run(&options),
         Command::Status(options) => control::status(&options, &surroundings),
         Command::Reload(options) => control::act("reload", &options, &surroundings),
         Command::Upgrade(options) => control::act("upgrade", &options, &surroundings),

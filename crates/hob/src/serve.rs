@@ -63,7 +63,9 @@ fn refusal(failure: Failure) -> Refusal {
 }
 
 /// What the config is read from, now and at every reload.
-fn sources(options: &ServeOptions) -> Result<Box<dyn Fn() -> Result<Sources, Errors>>, Refusal> {
+pub(crate) fn sources(
+    options: &ServeOptions,
+) -> Result<Box<dyn Fn() -> Result<Sources, Errors>>, Refusal> {
     let is_bare = options.dir.is_none() && options.listen.is_empty() && options.log.is_none();
     let file = match &options.config {
         Some(file) => Some(file.clone()),

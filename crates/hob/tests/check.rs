@@ -62,3 +62,16 @@ fn key_is_explained_and_an_unknown_one_exits_2() {
     let output = place.run(&["check", "--explain", "no-such-key"]);
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn reference_and_schema_are_printed_and_an_unknown_key_has_a_nearest_one() {
+    let place = Place::new();
+    let reference = text_of(&place.run(&["check", "--reference"]));
+    assert!(reference.starts_with("# Config reference\n"), "{reference}");
+    assert!(reference.contains("\n### `limits.head_time`\n"));
+    let output = place.run(&["check", "--schema"]);
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(schema["properties"]["limits"]["type"], "object");
+    let text = text_of(&place.run(&["check", "--explain", "backlok"]));
+    assert!(text.contains("did you mean `backlog`?"), "{text}");
+}

@@ -14,7 +14,9 @@ use bytes::Bytes;
 use hob_trace::Record;
 
 use crate::body::BodyError;
+use crate::h1::parse::{Length, Refusal, Scan, Scanner, read_head};
 use crate::head::{Fields, RequestHead};
+use crate::limits::Limits;
 
 /// What is known of a connection: data, not a socket.
 #[derive(Clone, Debug)]
@@ -158,6 +160,35 @@ impl ReadyList {
 }
 
 impl Request {
+    /// A request that came over no connection, read from its head as one that did: to tell what it
+    /// would be answered.
+    ///
+    /// # Errors
+    /// Why the engine refuses such a head, and with which status.
+    pub fn offline(head: &[u8], limits: &Limits) -> Result<Request, Refusal> {
+        match Scanner::default().scan(head, limits) {
+            Scan::Complete(len) if len == head.len() => {}
+            Scan::Refused(refusal) => return Err(refusal),
+            _ => return Err(Refusal::bad("the request head is malformed")),
+        }
+        let facts = Facts {
+            peer: None,
+            peer_uid: None,
+            listener: 0,
+            number: 0,
+            tls: None,
+        };
+        let mut exchange = Exchange::new(Rc::new(facts), Rc::default());
+        let framing = read_head(head, &mut exchange.head, limits)?;
+        exchange.body.get_mut().announced = match framing.length {
+            Length::Bytes(bytes) => Some(bytes),
+            Length::Chunked => None,
+        };
+        Ok(Request {
+            exchange: Rc::new(exchange),
+        })
+    }
+
     /// The head.
     pub fn head(&self) -> &RequestHead {
         &self.exchange.head

@@ -1,12 +1,9 @@
-//! The request path: read this first. One request goes through [`Answers::answer`] top to bottom.
+//! The request path: read this first. One request goes through [`Answers::answer`] from top to
+//! bottom.
 //!
-//! 1. the record is open already (`http` made it)
-//! 2. the target is brought into its one normal form
-//! 3. host and path choose site and route
-//! 4. the rewrite
-//! 5. the body limit
-//! 6. the handler answers, now or later
-//! 7. the site's own error page
+//! 1. the record is open already (`http` made it); 2. the host chooses the site; 3. the target is
+//!    brought into its one normal form; 4. the path chooses the route; 5. the body limit; 6. the
+//!    rewrite; 7. the handler answers, now or later; 8. the site's own error page.
 //!
 //! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
@@ -24,7 +21,7 @@ use crate::handle::files::find::{self, Ask};
 use crate::handle::{Handler, plain, redirect, respond};
 use crate::route::pattern::Captures;
 use crate::route::sites::{ErrorPage, Route, Site, Sites};
-use crate::route::target::{self, Normal};
+use crate::route::target;
 use crate::route::template::Facts;
 use crate::shared::Shared;
 
@@ -70,48 +67,47 @@ impl Answers {
 
     fn route(&self, sites: &Sites, request: &Request) -> Answered {
         let head = request.head();
+        let listener_log = sites.listener_logs.get(&request.facts().listener).copied();
+        let site_index = sites.site_of(head.host());
+        let Some(site) = sites.site(site_index) else {
+            return Answered::Ready(plain::error(404));
+        };
+        {
+            let mut record = request.record_mut();
+            record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
+            record.log = site.log.or(listener_log).unwrap_or_default();
+        }
         let raw = head.path();
         if raw == b"*" {
-            return early(sites, request, plain::options(plain::READING));
+            return Answered::Ready(plain::options(plain::READING));
         }
         if head.method() == b"CONNECT" {
-            let mut refusal = plain::wrong_method(b"CONNECT", plain::READING);
+            let mut response = plain::wrong_method(b"CONNECT", plain::READING);
             // A client that does not wait for the tunnel may have sent bytes for its other end
             // already: they must not be taken for requests.
             //= rfc9931
-            refusal.close = true;
-            return early(sites, request, refusal);
+            response.close = true;
+            return self.dress(site, Answered::Ready(response), request);
         }
         let mut room = self.path.borrow_mut();
         let normal = match target::normalise(raw, &mut room) {
             Ok(normal) => normal,
             Err(bad) => {
                 note_fault(request, Fault::Client, bad.reason());
-                return early(sites, request, plain::error(400));
+                return self.dress(site, Answered::Ready(plain::error(400)), request);
             }
-        };
-        let site_index = sites.site_of(head.host());
-        let Some(site) = sites.site(site_index) else {
-            return early(sites, request, plain::error(404));
         };
         let path = normal.path(raw, &room);
-        let found = site.find(path);
-        {
-            let mut record = request.record_mut();
-            record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
-            let route = found.and_then(|(index, _)| site.routes.get(index as usize));
-            record.log = route
-                .and_then(|route| route.log)
-                .unwrap_or_else(|| listener_log(sites, request));
-            if let (Some((index, _)), Some(route)) = (found, route) {
-                record.route = index;
-                record.handler = route.handler.kind();
-            }
-        }
-        let Some((index, below)) = found else {
+        let Some((index, below)) = site.find(path) else {
             return self.dress(site, Answered::Ready(plain::error(404)), request);
         };
         let route = &site.routes[index as usize];
+        {
+            let mut record = request.record_mut();
+            record.route = index;
+            record.handler = route.handler.kind();
+            record.log = route.log.or(listener_log).unwrap_or_default();
+        }
         if !request.limit_body(route.body_bytes_max) {
             self.counters.limit_body.add(1);
             note_fault(
@@ -122,7 +118,7 @@ impl Answers {
             return self.dress(site, Answered::Ready(plain::error(413)), request);
         }
         let answered = if route.rewrite.is_some() {
-            self.rewrite_and_handle(route, request, path, normal)
+            self.rewrite_and_handle(route, request, path)
         } else {
             self.handle(route, request, path, below)
         };
@@ -130,13 +126,7 @@ impl Answers {
     }
 
     /// The handler sees the rewritten path, all of it.
-    fn rewrite_and_handle(
-        &self,
-        route: &Route,
-        request: &Request,
-        path: &[u8],
-        _normal: Normal,
-    ) -> Answered {
+    fn rewrite_and_handle(&self, route: &Route, request: &Request, path: &[u8]) -> Answered {
         let (Some(rewrite), Some(captures)) = (&route.rewrite, route.pattern.matches(path)) else {
             return Answered::Ready(plain::error(500));
         };
@@ -214,24 +204,14 @@ impl Answers {
     }
 }
 
-/// An answer from before there is a site: it is logged where the listener's are.
-fn early(sites: &Sites, request: &Request, response: Response) -> Answered {
-    request.record_mut().log = listener_log(sites, request);
-    Answered::Ready(response)
-}
-
-fn listener_log(sites: &Sites, request: &Request) -> u16 {
-    let log = sites.listener_logs.get(&request.facts().listener);
-    log.copied().unwrap_or_default()
-}
-
 fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
     let mut record = request.record_mut();
     record.fault = fault;
     record.reason = Some(reason);
 }
 
-fn with_page(mut response: Response, page: &ErrorPage) -> Response {
+/// The answer with the site's own page as its body.
+pub(crate) fn with_page(mut response: Response, page: &ErrorPage) -> Response {
     let fields = response.fields_mut();
     fields.set(b"Content-Type", page.content_type.as_bytes());
     fields.remove(b"Content-Security-Policy");
@@ -250,7 +230,9 @@ impl Answer for Answers {
     }
 
     fn refuse(&self, request: &Request, status: u16) -> Response {
-        request.record_mut().log = listener_log(&self.sites.borrow(), request);
+        let sites = self.sites.borrow();
+        let log = sites.listener_logs.get(&request.facts().listener).copied();
+        request.record_mut().log = log.unwrap_or_default();
         plain::error(status)
     }
 

@@ -11,6 +11,7 @@ mod build;
 mod build_site;
 mod check;
 mod expand;
+mod explain;
 mod fault;
 mod json_schema;
 pub mod key;
@@ -34,10 +35,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use check::{Disk, Found, RealDisk, TrustedDisk};
+pub use explain::{Asked, Explanation, explain};
 pub use fault::{Errors, Fault, Warnings};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
-pub use reference::{explain_key, reference};
+pub use reference::{explain_key, reference, unknown_key};
 pub use sources::{Environment, Sources};
 
 /// Everything a server runs on, made from one set of sources.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use hob_trace::Format;
 
 use super::key::{Key, Preset, Table, paths};
+use super::nearest::nearest;
 use super::schema::ROOT;
 
 /// The reference page of every key, in Markdown.
@@ -39,6 +40,17 @@ pub fn explain_key(key: &str) -> Option<String> {
         explain(&mut text, path, key);
     }
     Some(text)
+}
+
+/// What to tell someone who asks for a key that does not exist.
+pub fn unknown_key(key: &str) -> String {
+    let all = paths();
+    let full = all.iter().map(|(path, _)| path.as_str());
+    let last = all.iter().map(|(_, key)| key.name);
+    match nearest(key, full.chain(last)) {
+        Some(meant) => format!("there is no key `{key}`; did you mean `{meant}`?"),
+        None => format!("there is no key `{key}`; `hob check --reference` lists them all"),
+    }
 }
 
 fn explain(text: &mut String, path: &str, key: &Key) {
@@ -113,7 +125,6 @@ fn add(text: &mut String, piece: std::fmt::Arguments<'_>) {
 }
 
 const INTRODUCTION: &str = "\
-<!-- Generated from crates/server/src/config/schema.rs; changes here are lost. -->
 # Config reference
 
 The config is one TOML file, `hob.toml`, with those it includes. A key that is not on this page is
@@ -180,6 +191,8 @@ mod tests {
         assert_eq!(explain_key("log").unwrap().matches("\n  value:").count(), 1);
         assert_eq!(explain_key("v6only"), explain_key("listen.v6only"));
         assert_eq!(explain_key("backlok"), None);
+        assert!(unknown_key("backlok").ends_with("did you mean `backlog`?"));
+        assert!(unknown_key("limits.boddy").ends_with("did you mean `limits.body`?"));
         assert!(
             explain_key("[[listen]]")
                 .unwrap()

@@ -10,8 +10,8 @@ use crate::handle::files::listing::{Entry, EntryKind};
 /// Most names of a listing; a larger folder is listed in part.
 pub const NAMES_MAX: usize = 20_000;
 
-/// What stands in a folder, in the order of the file system. `path` is below the root. Names that the
-/// route does not serve are left out.
+/// What stands in a folder, in the order of the file system. `path` is below the root. Names that
+/// the route does not serve are left out.
 pub fn read(files: &Files, path: &[u8]) -> io::Result<Vec<Entry>> {
     let folder = path.strip_suffix(b"/").unwrap_or(path);
     let fd = files
