@@ -20,9 +20,6 @@ use std::sync::Arc;
 
 use site::Site;
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> std::io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [kind, port, bytes] = &words[..] else {

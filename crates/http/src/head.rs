@@ -264,7 +264,11 @@ impl Known {
             (19, b'i') => Known::IfUnmodifiedSince,
             _ => return None,
         };
-        known.name().as_bytes().eq_ignore_ascii_case(name).then_some(known)
+        known
+            .name()
+            .as_bytes()
+            .eq_ignore_ascii_case(name)
+            .then_some(known)
     }
 }
 

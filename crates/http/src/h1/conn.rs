@@ -180,6 +180,15 @@ impl Conn {
                 return (used, Event::Busy);
             };
             let rest = &input[used..];
+            if scanner.is_fresh()
+                && let Some((len, framing)) = parse::read_at_once(rest, head, &self.limits)
+            {
+                self.begin_request(framing, head);
+                return (used + len, Event::Request(framing));
+            }
+            let Reading::Head(scanner) = &mut self.reading else {
+                return (used, Event::Busy);
+            };
             match scanner.scan(rest, &self.limits) {
                 Scan::Incomplete => {
                     if !rest.is_empty() && self.awaited != Deadline::Head {
