@@ -133,14 +133,15 @@ fn entry(
 ) -> Result<Loaded, Trouble> {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     let media = files.types.of(name);
-    let may_compress = stamp.size >= files.settings.compress_min
-        && !files.settings.compress.is_empty()
-        && media.is_one_of(files.settings.compress_types.iter().map(String::as_str));
     let media_type = match media.charset {
         Some(charset) => format!("{}; charset={charset}", media.name),
         None => media.name.to_owned(),
     };
     let (file, stamp) = representation(dir, None, (fd, stamp), stamp, content_bytes_max, may)?;
+    let may_compress = stamp.size >= files.settings.compress_min
+        && stamp.size <= COMPRESS_BYTES_MAX
+        && !files.settings.compress.is_empty()
+        && media.is_one_of(files.settings.compress_types.iter().map(String::as_str));
     let mut stamps = vec![(None, stamp)];
     let mut stored = vec![file];
     for &coding in &files.settings.precompressed {
@@ -171,7 +172,7 @@ fn entry(
             media_type,
             modified_secs,
             modified_text: format_http_date(modified_secs as i64),
-            may_compress: may_compress && stamp.size <= COMPRESS_BYTES_MAX,
+            may_compress,
             stored,
             is_pinned: files.settings.cache == CacheMode::Pin,
         },
