@@ -151,10 +151,11 @@ impl Loading<'_> {
     ) -> Result<Entry, Trouble> {
         let settings = &self.files.settings;
         let media = self.files.types.of(file_name(path));
+        let (file, stamp) = self.representation(None, fd, stamp, stamp)?;
         let may_compress = stamp.size >= settings.compress_min
+            && stamp.size <= COMPRESS_BYTES_MAX
             && !settings.compress.is_empty()
             && media.is_one_of(settings.compress_types.iter().map(String::as_str));
-        let (file, stamp) = self.representation(None, fd, stamp, stamp)?;
         let mut stamps = vec![(None, stamp)];
         let mut stored = vec![file];
         for (coding, fd, sibling) in siblings(settings, self.dir, path, self.may)? {
@@ -170,7 +171,7 @@ impl Loading<'_> {
             media_type: media.to_string(),
             modified_secs,
             modified_text: format_http_date(modified_secs as i64),
-            may_compress: may_compress && stamp.size <= COMPRESS_BYTES_MAX,
+            may_compress,
             stored,
             is_pinned: settings.cache == CacheMode::Pin,
         };

@@ -72,7 +72,7 @@ impl Root {
     pub fn open(path: &Path) -> io::Result<Root> {
         Ok(Root {
             path: path.to_owned(),
-            dir: ArcSwap::from_pointee(RootDir::open(path)?),
+            dir: ArcSwap::from_pointee(RootDir::open_root(path)?),
             checked_ms: AtomicU64::new(0),
             is_rechecking: AtomicBool::new(false),
         })
@@ -103,7 +103,7 @@ impl Root {
     /// true when it is another.
     pub fn recheck(&self, now_ms: u64) -> bool {
         let mut changed = false;
-        match RootDir::open(&self.path) {
+        match RootDir::open_root(&self.path) {
             Ok(dir) => {
                 let known = self.dir.load();
                 if (dir.device, dir.inode) != (known.device, known.inode) {
@@ -122,7 +122,7 @@ impl Root {
 }
 
 impl RootDir {
-    fn open(path: &Path) -> io::Result<RootDir> {
+    fn open_root(path: &Path) -> io::Result<RootDir> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty())?;
         let stat = rustix::fs::fstat(&fd)?;
@@ -141,12 +141,7 @@ impl RootDir {
             return Err(Trouble::WouldWait);
         }
         let name = if path.is_empty() { b"." } else { path };
-        let mut resolve = ResolveFlags::NO_MAGICLINKS;
-        match symlinks {
-            Symlinks::Inside => resolve |= ResolveFlags::BENEATH,
-            Symlinks::Follow => {}
-            Symlinks::Refuse => resolve |= ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
-        }
+        let mut resolve = resolve_flags(symlinks);
         if may == May::TouchMemoryOnly {
             resolve |= ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
         }
@@ -170,15 +165,20 @@ impl RootDir {
 
     /// Opens a folder to read its names. May wait for a disk.
     pub fn open_folder(&self, path: &[u8], symlinks: Symlinks) -> io::Result<OwnedFd> {
-        let name = if path.is_empty() { b"." } else { path };
-        let mut resolve = ResolveFlags::NO_MAGICLINKS;
-        match symlinks {
-            Symlinks::Inside => resolve |= ResolveFlags::BENEATH,
-            Symlinks::Follow => {}
-            Symlinks::Refuse => resolve |= ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
-        }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        self.open(path, flags, symlinks)
+    }
+
+    /// The state of what stands at `path`, whether or not it may be read. May wait for a disk.
+    pub fn status(&self, path: &[u8], symlinks: Symlinks) -> io::Result<Stat> {
+        let fd = self.open(path, OFlags::PATH | OFlags::CLOEXEC, symlinks)?;
+        Ok(rustix::fs::fstat(&fd)?)
+    }
+
+    fn open(&self, path: &[u8], flags: OFlags, symlinks: Symlinks) -> io::Result<OwnedFd> {
+        let name = if path.is_empty() { b"." } else { path };
         let path = Path::new(OsStr::from_bytes(name));
+        let resolve = resolve_flags(symlinks);
         Ok(rustix::fs::openat2(
             &self.fd,
             path,
@@ -186,6 +186,15 @@ impl RootDir {
             Mode::empty(),
             resolve,
         )?)
+    }
+}
+
+fn resolve_flags(symlinks: Symlinks) -> ResolveFlags {
+    let always = ResolveFlags::NO_MAGICLINKS;
+    match symlinks {
+        Symlinks::Inside => always | ResolveFlags::BENEATH,
+        Symlinks::Follow => always,
+        Symlinks::Refuse => always | ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
     }
 }
 
