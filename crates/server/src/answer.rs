@@ -1,9 +1,13 @@
-//! The request path: read this first. One request goes through [`Answers::answer`] from top to
-//! bottom.
+//! The request path: read this first. One request goes through [`Answers::answer`] top to bottom.
 //!
-//! 1. the record is open already (`http` made it); 2. the host chooses the site; 3. the target is
-//!    brought into its one normal form; 4. the path chooses the route; 5. the body limit; 6. the
-//!    rewrite; 7. the handler answers, now or later; 8. the site's own error page.
+//! 1. the record is open already (`http` made it)
+//! 2. the host chooses the site
+//! 3. the target is brought into its one normal form
+//! 4. the path chooses the route
+//! 5. the body limit
+//! 6. the rewrite
+//! 7. the handler answers, now or later
+//! 8. the site's own error page
 //!
 //! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
@@ -67,7 +71,6 @@ impl Answers {
 
     fn route(&self, sites: &Sites, request: &Request) -> Answered {
         let head = request.head();
-        let listener_log = sites.listener_logs.get(&request.facts().listener).copied();
         let site_index = sites.site_of(head.host());
         let Some(site) = sites.site(site_index) else {
             return Answered::Ready(plain::error(404));
@@ -75,19 +78,19 @@ impl Answers {
         {
             let mut record = request.record_mut();
             record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
-            record.log = site.log.or(listener_log).unwrap_or_default();
+            record.log = site.log.unwrap_or_else(|| listener_log(sites, request));
         }
         let raw = head.path();
         if raw == b"*" {
             return Answered::Ready(plain::options(plain::READING));
         }
         if head.method() == b"CONNECT" {
-            let mut response = plain::wrong_method(b"CONNECT", plain::READING);
+            let mut refusal = plain::wrong_method(b"CONNECT", plain::READING);
             // A client that does not wait for the tunnel may have sent bytes for its other end
             // already: they must not be taken for requests.
             //= rfc9931
-            response.close = true;
-            return self.dress(site, Answered::Ready(response), request);
+            refusal.close = true;
+            return self.dress(site, Answered::Ready(refusal), request);
         }
         let mut room = self.path.borrow_mut();
         let normal = match target::normalise(raw, &mut room) {
@@ -106,7 +109,7 @@ impl Answers {
             let mut record = request.record_mut();
             record.route = index;
             record.handler = route.handler.kind();
-            record.log = route.log.or(listener_log).unwrap_or_default();
+            record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
         }
         if !request.limit_body(route.body_bytes_max) {
             self.counters.limit_body.add(1);
@@ -202,6 +205,12 @@ impl Answers {
             }
         }
     }
+}
+
+/// The listener's own log, 0 for none.
+fn listener_log(sites: &Sites, request: &Request) -> u16 {
+    let log = sites.listener_logs.get(&request.facts().listener);
+    log.copied().unwrap_or_default()
 }
 
 fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
