@@ -18,7 +18,8 @@ use exchange::Answer;
 use servers::Server;
 use site::Site;
 
-/// Text that becomes smaller in every coding; `style.css` is not it, for a copy of that lies beside it.
+/// Text that becomes smaller in every coding; `style.css` is not it, for a copy of that lies beside
+/// it.
 const TEXT: &str = "/many.txt";
 /// What is compressed at most (8 MiB), in bytes.
 const COMPRESSED_BYTES_MAX: usize = 8 * 1024 * 1024;

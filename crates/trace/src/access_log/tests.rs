@@ -7,6 +7,10 @@ use std::sync::mpsc;
 use tempfile::TempDir;
 
 use super::*;
+use crate::format::Format;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
 use crate::metric::Counters;
 use crate::record::{Record, Texts};
 use crate::ring::{Producer, RING_BYTES_MIN, ring};

@@ -324,7 +324,8 @@ fn whole_file(file: &OpenFile, len: u64) -> Option<bytes::Bytes> {
     Some(bytes.into())
 }
 
-/// The folder's listing, as a page or as JSON. The pool writes it too: a large folder's takes a while.
+/// The folder's listing, as a page or as JSON. The pool writes it too: a large folder's takes a
+/// while.
 async fn list(ask: &Ask, path: Box<[u8]>) -> Response {
     let head = ask.request.head();
     let sort = Sort::from_query(head.query());
