@@ -12,10 +12,6 @@ use std::process::ExitCode;
 
 use args::{Cli, Command, Surroundings};
 
-/// Small and quick for many short-lived allocations of different threads.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let surroundings = match Surroundings::take() {
         Ok(surroundings) => surroundings,

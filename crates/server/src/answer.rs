@@ -249,7 +249,9 @@ impl Answer for Answers {
     }
 
     fn refuse(&self, request: &Request, status: u16) -> Response {
-        request.record_mut().log = listener_log(&self.sites.borrow(), request);
+        let sites = self.sites.borrow();
+        let log = sites.listener_logs.get(&request.facts().listener).copied();
+        request.record_mut().log = log.unwrap_or_default();
         plain::error(status)
     }
 

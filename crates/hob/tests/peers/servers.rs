@@ -92,7 +92,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    fn ready(name: &'static str, port: u16, child: Child) -> Start {
+    fn ready(name: &'static str, port: u16, child: Child) -> Server {
         let mut server = Server {
             name,
             port,
@@ -107,15 +107,16 @@ impl Server {
             entity_tag: answer.field("etag").unwrap(),
             modified: answer.field("last-modified").unwrap(),
         };
-        Start::Running(server)
+        server
     }
 }
 
-/// Starts hob.
-pub(crate) fn hob(site: &Site) -> Start {
+/// Starts hob on a site, with these lines under `[site.files]`.
+pub(crate) fn hob(site: &Site, files: &str) -> Server {
     let config = site.room("hob").join("hob.toml");
-    let text = include_str!("hob.toml").replace("ROOT", &shown(&site.root()));
-    fs::write(&config, text).unwrap();
+    let root = shown(&site.root());
+    let text = include_str!("hob.toml").replace("@ROOT@", &root);
+    fs::write(&config, text + files).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_hob"))
         .args(["serve", "--control", "off", "--config"])
         .arg(&config)
@@ -172,7 +173,7 @@ pub(crate) fn peer(peer: Peer, site: &Site) -> Start {
             .spawn()
             .unwrap();
         match wait_for(peer.ready_words(), &lines(&mut child)) {
-            Ok(_) => return Server::ready(peer.name(), port, child),
+            Ok(_) => return Start::Running(Server::ready(peer.name(), port, child)),
             Err(last) => said = last,
         }
         let _ = child.kill();

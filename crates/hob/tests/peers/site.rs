@@ -84,7 +84,8 @@ impl Site {
         room
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) {
+    /// Writes one more file.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
         let path = self.root().join(name);
         fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).unwrap();
         let mut file = File::create(path).unwrap();

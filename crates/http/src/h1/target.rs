@@ -27,7 +27,8 @@ pub(crate) fn read_target(head: &mut RequestHead) -> Result<(), Refusal> {
         Some(_) if is_connect => {
             let digits = target.iter().rev().take_while(|b| b.is_ascii_digit());
             let port_len = digits.count();
-            // An IPv6 address without a port ends with its bracket, so digits after a colon are a port.
+            // An IPv6 address without a port ends with its bracket, so digits after a colon are a
+            // port.
             let has_port = port_len > 0
                 && target.len() > port_len
                 && target[target.len() - port_len - 1] == b':';
@@ -86,7 +87,8 @@ fn starts_with_no_case(text: &[u8], start: &[u8]) -> bool {
 }
 
 fn split_query(text: &[u8], start: u32) -> (Span, Option<Span>) {
-    match memchr::memchr(b'?', text) {
+    // Targets are short: a plain loop is done before a vector search has begun.
+    match text.iter().position(|&byte| byte == b'?') {
         None => (
             Span {
                 start,
@@ -148,10 +150,9 @@ pub fn is_host(host: &[u8]) -> bool {
                 .all(|&b| b.is_ascii_hexdigit() || b":.".contains(&b));
         (good, &rest[end + 1..])
     } else {
-        let end = memchr::memchr(b':', host).unwrap_or(host.len());
-        let name = &host[..end];
-        let good = name.iter().all(|&byte| HOST_BYTES[byte as usize]);
-        (good && !name.is_empty(), &host[end..])
+        let end = host.iter().position(|&byte| !HOST_BYTES[byte as usize]);
+        let end = end.unwrap_or(host.len());
+        (end > 0, &host[end..])
     };
     let port_is_good = match port {
         [] => true,

@@ -1,8 +1,9 @@
-//! Status codes: their phrases, and the page sent for an error where the config names none.
+//! Status codes: their phrases, and the pages sent for errors where the config names none, and for
+//! redirects.
 
 use std::io::Write;
 
-use super::html::STYLE;
+use super::html::{STYLE, escape};
 
 /// The page for a status code: HTML that shows code, phrase and what that means.
 pub fn error_page(status: u16) -> Vec<u8> {
@@ -13,11 +14,28 @@ pub fn error_page(status: u16) -> Vec<u8> {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <title>{status} {phrase}</title>\n<style>\n{STYLE}\
-         main{{padding-top:12vh}}h1 b{{display:block;font-size:3.5rem;line-height:1.1;color:var(--soft)}}\n\
+         main{{padding-top:12vh}}\
+         h1 b{{display:block;font-size:3.5rem;line-height:1.1;color:var(--soft)}}\n\
          </style>\n</head>\n<body>\n<main>\n<h1><b>{status}</b> {phrase}</h1>\n<p>{meaning}</p>\n\
          </main>\n</body>\n</html>\n"
     )
     .expect("a vector takes every byte");
+    out
+}
+
+/// What the few who do not follow a redirect by themselves see.
+//= rfc9110#15.4
+pub fn redirect_page(status: u16, location: &[u8]) -> Vec<u8> {
+    let phrase = phrase(status);
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <title>{status} {phrase}</title>\n</head>\n<body>\n<p>{phrase}: <a href=\""
+    )
+    .into_bytes();
+    escape(location, &mut out);
+    out.extend_from_slice(b"\">");
+    escape(location, &mut out);
+    out.extend_from_slice(b"</a></p>\n</body>\n</html>\n");
     out
 }
 
@@ -211,6 +229,17 @@ mod tests {
                 "{status}: {text}"
             );
         }
+    }
+
+    #[test]
+    fn page_of_a_redirect_links_to_its_location() {
+        let page = String::from_utf8(redirect_page(301, b"/a%20b/?c=\"&d")).unwrap();
+        assert_eq!(
+            page,
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <title>301 Moved Permanently</title>\n</head>\n<body>\n<p>Moved Permanently: \
+             <a href=\"/a%20b/?c=&quot;&amp;d\">/a%20b/?c=&quot;&amp;d</a></p>\n</body>\n</html>\n"
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hob_http::{Body, Fields, Response};
 
-use crate::handle::error_page::error_page;
+use crate::handle::error_page::{error_page, redirect_page};
 use crate::handle::html;
 
 /// The value of `Server`.
@@ -66,11 +66,13 @@ pub fn options(allowed: &[u8]) -> Response {
 
 /// A redirect; a location with control characters is an error of ours, not sent.
 pub fn redirect(status: u16, location: &[u8]) -> Response {
-    let mut response = error(status);
-    if !response.fields_mut().add(b"Location", location) {
+    let mut fields = named();
+    fields.add(b"Content-Type", html::CONTENT_TYPE.as_bytes());
+    if !fields.add(b"Location", location) {
         return error(500);
     }
-    response
+    let page = redirect_page(status, location);
+    Response::new(status, fields, Body::Bytes(Bytes::from(page)))
 }
 
 /// Too much to do; the client may try again.

@@ -334,41 +334,39 @@ fn whole_file(file: &OpenFile) -> Option<bytes::Bytes> {
     file.keeps_its_bytes().then(|| bytes.into())
 }
 
-/// The folder's listing, as a page or as JSON.
+/// The folder's listing, as a page or as JSON. The pool writes it too: a large folder's takes a
+/// while.
 async fn list(ask: &Ask, path: Box<[u8]>) -> Response {
-    let files = Arc::clone(&ask.files);
-    let folder = path.clone();
-    let Ok(job) = ask.shared.pool.run(move || folder::read(&files, &folder)) else {
-        return no_room(ask);
-    };
-    let entries = match timed(ask, job).await {
-        Some(Ok(entries)) => entries,
-        _ => return plain::error(403),
-    };
     let head = ask.request.head();
     let sort = Sort::from_query(head.query());
+    let mut room = Vec::new();
+    let raw = head.path();
+    let normal = crate::route::target::normalise(raw, &mut room);
+    let shown: Box<[u8]> = normal.map_or(raw, |normal| normal.path(raw, &room)).into();
+    let accept = head.joined(Known::Accept);
+    let form = negotiate::listing_form(accept.as_deref());
+    let files = Arc::clone(&ask.files);
+    let job = ask.shared.pool.run(move || {
+        let contents = folder::read(&files, &path)?;
+        Ok::<_, std::io::Error>(match form {
+            ListingForm::Json => listing::json(contents, sort),
+            ListingForm::Html => listing::html(&shown, contents, sort),
+        })
+    });
+    let Ok(job) = job else { return no_room(ask) };
+    let Some(Ok(body)) = timed(ask, job).await else {
+        return plain::error(403);
+    };
     let mut fields = plain::named();
     fields.add(b"Vary", b"Accept");
-    let accept = head.joined(Known::Accept);
-    let body = match negotiate::listing_form(accept.as_deref()) {
-        ListingForm::Json => {
-            fields.add(b"Content-Type", b"application/json");
-            listing::json(entries, sort)
-        }
+    match form {
+        ListingForm::Json => fields.add(b"Content-Type", b"application/json"),
         ListingForm::Html => {
-            fields.add(b"Content-Type", html::CONTENT_TYPE.as_bytes());
             fields.add(
                 b"Content-Security-Policy",
                 html::CONTENT_SECURITY_POLICY.as_bytes(),
             );
-            let mut shown = Vec::new();
-            let raw = head.path();
-            let normal = crate::route::target::normalise(raw, &mut shown);
-            listing::html(
-                normal.map_or(raw, |normal| normal.path(raw, &shown)),
-                entries,
-                sort,
-            )
+            fields.add(b"Content-Type", html::CONTENT_TYPE.as_bytes())
         }
     };
     plain::dress(&mut fields, &ask.files.headers);

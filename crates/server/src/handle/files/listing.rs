@@ -37,8 +37,18 @@ pub enum EntryKind {
     File,
 }
 
+/// What is shown of a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Its entries, in any order.
+    pub entries: Vec<Entry>,
+    /// There are more, which are left out.
+    pub is_cut: bool,
+}
+
 /// The listing as a page. `path` is the folder's, in normal form, with its final slash.
-pub fn html(path: &[u8], mut entries: Vec<Entry>, sort: Sort) -> Vec<u8> {
+pub fn html(path: &[u8], contents: Contents, sort: Sort) -> Vec<u8> {
+    let mut entries = contents.entries;
     sort.apply(&mut entries);
     let mut out = Vec::with_capacity(4096 + entries.len() * 320);
     out.extend_from_slice(
@@ -70,13 +80,14 @@ pub fn html(path: &[u8], mut entries: Vec<Entry>, sort: Sort) -> Vec<u8> {
         row(entry, &mut out);
     }
     out.extend_from_slice(b"</tbody>\n</table>\n</main>\n");
-    footer(&entries, &mut out);
+    footer(&entries, contents.is_cut, &mut out);
     out.extend_from_slice(b"</body>\n</html>\n");
     out
 }
 
 /// The listing as a JSON array of `{name, type, size, modified}`; a folder's size is null.
-pub fn json(mut entries: Vec<Entry>, sort: Sort) -> Vec<u8> {
+pub fn json(contents: Contents, sort: Sort) -> Vec<u8> {
+    let mut entries = contents.entries;
     sort.apply(&mut entries);
     let rows = entries.iter().map(|entry| {
         let (kind, size) = match entry.kind {
@@ -207,7 +218,7 @@ fn row(entry: &Entry, out: &mut Vec<u8>) {
     );
 }
 
-fn footer(entries: &[Entry], out: &mut Vec<u8>) {
+fn footer(entries: &[Entry], is_cut: bool, out: &mut Vec<u8>) {
     let files = entries.iter().filter(|entry| entry.kind == EntryKind::File);
     let file_count = files.clone().count() as u64;
     let folder_count = entries.len() as u64 - file_count;
@@ -225,7 +236,12 @@ fn footer(entries: &[Entry], out: &mut Vec<u8>) {
             )
         }
     };
-    append(out, format_args!("<footer>{text}</footer>\n"));
+    let more = if is_cut {
+        "; the folder has more, which are not listed"
+    } else {
+        ""
+    };
+    append(out, format_args!("<footer>{text}{more}</footer>\n"));
 }
 
 /// A number of things.

@@ -175,10 +175,11 @@ impl Loading<'_> {
     ) -> Result<Entry, Trouble> {
         let settings = &self.files.settings;
         let media = self.files.types.of(file_name(path));
+        let (file, stamp) = self.representation(None, fd, stamp)?;
         let may_compress = stamp.size >= settings.compress_min
+            && stamp.size <= COMPRESS_BYTES_MAX
             && !settings.compress.is_empty()
             && media.is_one_of(settings.compress_types.iter().map(String::as_str));
-        let (file, stamp) = self.representation(None, fd, stamp)?;
         let mut stamps = vec![(None, stamp)];
         let mut stored = vec![file];
         for (coding, fd, sibling) in siblings(settings, self.dir, path, self.may)? {
@@ -197,7 +198,7 @@ impl Loading<'_> {
             modified_secs,
             modified_text: format_http_date(modified_secs as i64),
             is_settled,
-            may_compress: may_compress && stamp.size <= COMPRESS_BYTES_MAX,
+            may_compress,
             stored,
             is_pinned: settings.cache == CacheMode::Pin,
         };

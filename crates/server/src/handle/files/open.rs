@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 use crate::cache::entry::Stamp;
@@ -83,7 +83,7 @@ impl Root {
     pub fn open(path: &Path) -> io::Result<Root> {
         Ok(Root {
             path: path.to_owned(),
-            dir: ArcSwap::from_pointee(RootDir::open(path)?),
+            dir: ArcSwap::from_pointee(RootDir::open_root(path)?),
             checked_ms: AtomicU64::new(0),
             is_lost: AtomicBool::new(false),
             opening: Mutex::new(()),
@@ -121,7 +121,7 @@ impl Root {
 
     fn open_again(&self) {
         let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        match RootDir::open(&self.path) {
+        match RootDir::open_root(&self.path) {
             Ok(dir) => {
                 self.is_lost.store(false, Ordering::Relaxed);
                 if dir.identity != self.dir.load().identity {
@@ -139,7 +139,7 @@ impl Root {
 }
 
 impl RootDir {
-    fn open(path: &Path) -> io::Result<RootDir> {
+    fn open_root(path: &Path) -> io::Result<RootDir> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty())?;
         let identity = Identity::of(&fd)?;
@@ -166,7 +166,7 @@ impl RootDir {
             return Err(Trouble::WouldWait);
         }
         let name = if path.is_empty() { b"." } else { path };
-        let mut resolve = allowed(symlinks);
+        let mut resolve = resolve_flags(symlinks);
         if may == May::TouchMemoryOnly {
             resolve |= ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
         }
@@ -190,27 +190,28 @@ impl RootDir {
 
     /// Opens a folder to read its names. May wait for a disk.
     pub fn open_folder(&self, path: &[u8], symlinks: Symlinks) -> io::Result<OwnedFd> {
-        let name = if path.is_empty() { b"." } else { path };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        self.open(path, flags, symlinks)
+    }
+
+    /// The state of what stands at `path`, whether or not it may be read. May wait for a disk.
+    pub fn status(&self, path: &[u8], symlinks: Symlinks) -> io::Result<Stat> {
+        let fd = self.open(path, OFlags::PATH | OFlags::CLOEXEC, symlinks)?;
+        Ok(rustix::fs::fstat(&fd)?)
+    }
+
+    fn open(&self, path: &[u8], flags: OFlags, symlinks: Symlinks) -> io::Result<OwnedFd> {
+        let name = if path.is_empty() { b"." } else { path };
         let path = Path::new(OsStr::from_bytes(name));
+        let resolve = resolve_flags(symlinks);
         Ok(rustix::fs::openat2(
             &self.fd,
             path,
             flags,
             Mode::empty(),
-            allowed(symlinks),
+            resolve,
         )?)
     }
-}
-
-/// What a route's links allow the kernel to follow.
-fn allowed(symlinks: Symlinks) -> ResolveFlags {
-    ResolveFlags::NO_MAGICLINKS
-        | match symlinks {
-            Symlinks::Inside => ResolveFlags::BENEATH,
-            Symlinks::Follow => ResolveFlags::empty(),
-            Symlinks::Refuse => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
-        }
 }
 
 impl Identity {
@@ -223,6 +224,15 @@ impl Identity {
             inode: stat.stx_ino,
             mount: stat.stx_mnt_id,
         })
+    }
+}
+
+fn resolve_flags(symlinks: Symlinks) -> ResolveFlags {
+    let always = ResolveFlags::NO_MAGICLINKS;
+    match symlinks {
+        Symlinks::Inside => always | ResolveFlags::BENEATH,
+        Symlinks::Follow => always,
+        Symlinks::Refuse => always | ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
     }
 }
 

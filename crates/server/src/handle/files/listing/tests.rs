@@ -1,3 +1,5 @@
+//! Listings: exact pages and JSON.
+
 use super::*;
 
 fn entry(name: &[u8], kind: EntryKind, size: u64, modified_unix: i64) -> Entry {
@@ -26,6 +28,13 @@ fn entries() -> Vec<Entry> {
     ]
 }
 
+fn contents() -> Contents {
+    Contents {
+        entries: entries(),
+        is_cut: false,
+    }
+}
+
 fn names(sort: Sort) -> Vec<String> {
     let mut entries = entries();
     sort.apply(&mut entries);
@@ -44,7 +53,7 @@ fn unstyled(page: Vec<u8>) -> String {
 
 #[test]
 fn page_of_a_folder() {
-    let page = html("/docs/a<b>/".as_bytes(), entries(), Sort::default());
+    let page = html("/docs/a<b>/".as_bytes(), contents(), Sort::default());
     assert_eq!(unstyled(page), include_str!("golden/folder.html"));
 }
 
@@ -54,16 +63,31 @@ fn page_of_an_empty_root() {
         key: SortKey::Size,
         order: Order::Descending,
     };
-    let page = html(b"/", Vec::new(), sort);
+    let page = html(b"/", Contents::default(), sort);
     assert_eq!(unstyled(page), include_str!("golden/empty.html"));
 }
 
 #[test]
+fn page_of_a_part_says_so() {
+    let part = Contents {
+        is_cut: true,
+        ..contents()
+    };
+    let page = String::from_utf8(html(b"/", part, Sort::default())).unwrap();
+    let (_, end) = page.split_once("<footer>").unwrap();
+    assert_eq!(
+        end,
+        "2 folders, 5 files, 4.8 MiB; the folder has more, which are not listed</footer>\n\
+         </body>\n</html>\n"
+    );
+}
+
+#[test]
 fn json_of_a_folder() {
-    let text = String::from_utf8(json(entries(), Sort::default())).unwrap();
+    let text = String::from_utf8(json(contents(), Sort::default())).unwrap();
     assert_eq!(text, include_str!("golden/folder.json"));
     serde_json::from_str::<serde_json::Value>(&text).unwrap();
-    assert_eq!(json(Vec::new(), Sort::default()), b"[]\n");
+    assert_eq!(json(Contents::default(), Sort::default()), b"[]\n");
 }
 
 #[test]
