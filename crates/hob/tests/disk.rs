@@ -1,7 +1,7 @@
 //! No thread that serves waits for a disk: a file system hangs, and everything else goes on.
 //!
-//! The file system is a real one behind FUSE. Where it cannot be mounted, the tests say so in a line
-//! and end.
+//! The file system is a real one behind FUSE. Where it cannot be mounted, the tests say so in a
+//! line and end.
 #![allow(clippy::unwrap_used)] // Outside of #[test] functions as well.
 
 #[path = "disk/hanging.rs"]

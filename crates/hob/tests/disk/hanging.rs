@@ -1,9 +1,9 @@
-//! A file system that hangs when told to: the other side of `/dev/fuse`, as much of it as a reader of
-//! files needs. One folder with files `0.txt`, `1.txt`, ... and `0.big`, `1.big`, ...
+//! A file system that hangs when told to: the other side of `/dev/fuse`, as much of it as a reader
+//! of files needs. One folder with files `0.txt`, `1.txt`, ... and `0.big`, `1.big`, ...
 //!
-//! What the kernel asks begins with a header: length (4 bytes), operation (4), number (8), node (8),
-//! and 16 more. An answer begins with length (4), error as a negative number (4) and the number asked
-//! (8). All numbers are in the machine's order (`linux/fuse.h`, protocol 7.31).
+//! What the kernel asks begins with a header: length (4 bytes), operation (4), number (8), node
+//! (8), and 16 more. An answer begins with length (4), error as a negative number (4) and the
+//! number asked (8). All numbers are in the machine's order (`linux/fuse.h`, protocol 7.31).
 
 use std::ffi::CString;
 use std::fs::File;
