@@ -63,6 +63,17 @@ fn status_tells_of_processes_sites_cache_and_every_counter() {
 }
 
 #[test]
+fn socket_and_its_folder_are_for_their_user_alone() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    for (name, mode) in [("run/hob", 0o700), ("run/hob/control.sock", 0o600)] {
+        let found = place.path(name).metadata().unwrap().permissions().mode();
+        assert_eq!(found & 0o777, mode, "{name}");
+    }
+    hob.stop();
+}
+
+#[test]
 fn reload_says_what_came_of_it() {
     let place = Place::new();
     let hob = place.serve_config("");

@@ -108,6 +108,24 @@ fn fifty_requests_in_one_go_are_answered_in_order() {
 }
 
 #[test]
+fn connect_is_refused_and_what_follows_is_not_taken_for_requests() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let answer = raw(
+        hob.port(),
+        b"CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\nGET /hello.txt HTTP/1.1\r\nHost: a\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.1 405 "), "{answer}");
+    assert!(
+        answer.contains("\r\nAllow: GET, HEAD, OPTIONS\r\n"),
+        "{answer}"
+    );
+    assert!(answer.contains("\r\nConnection: close\r\n"), "{answer}");
+    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
+    hob.stop();
+}
+
+#[test]
 fn bytes_that_come_one_by_one_make_the_same_request() {
     let place = Place::new();
     let hob = place.serve_config("");

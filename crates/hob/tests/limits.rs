@@ -72,7 +72,7 @@ fn more_header_fields_than_the_limit_get_431() {
 #[test]
 fn head_that_does_not_come_in_time_gets_408() {
     let place = Place::new();
-    let hob = serve(&place, "head_time = \"200ms\"");
+    let hob = serve(&place, "head_time = \"500ms\"");
     assert_refused(
         hob.port(),
         b"GET /hello.txt HTTP/1.1\r\nHos",
@@ -91,7 +91,7 @@ fn head_that_does_not_come_in_time_gets_408() {
 #[test]
 fn new_connection_that_says_nothing_is_closed_without_an_answer() {
     let place = Place::new();
-    let hob = serve(&place, "head_time = \"200ms\"");
+    let hob = serve(&place, "head_time = \"500ms\"");
     assert_eq!(raw(hob.port(), b""), "");
     assert_eq!(place.counter("limit_idle"), 1);
     hob.stop();
