@@ -63,3 +63,26 @@ fn body_of_a_request_is_read_past_and_the_connection_kept() {
     assert_eq!(connection.read_last("GET").text(), "hello\n");
     hob.stop();
 }
+
+#[test]
+fn body_of_a_fixed_answer_is_sent_also_where_the_site_has_an_error_page() {
+    let place = Place::new();
+    place.write("page.html", "page");
+    let hob = place.serve_config_with(
+        "",
+        "error_pages = { 404 = \"page.html\", 410 = \"page.html\" }\n\
+         [[site.route]]\npath = \"/gone\"\nrespond = { status = 410, body = \"own\" }\n\
+         [[site.route]]\npath = \"/hidden\"\nrespond = { status = 404 }\n",
+    );
+    for (path, status, media_type, body) in [
+        ("/gone", 410, "text/plain; charset=utf-8", "own"),
+        // An answer without a body of its own gets the site's.
+        ("/hidden", 404, "text/html; charset=utf-8", "page"),
+        ("/missing", 404, "text/html; charset=utf-8", "page"),
+    ] {
+        let answer = ask(hob.port(), "GET", path, "");
+        assert_eq!((answer.status, answer.text().as_str()), (status, body));
+        assert_eq!(answer.header("content-type"), Some(media_type), "{path}");
+    }
+    hob.stop();
+}

@@ -125,7 +125,11 @@ impl Answers {
         } else {
             self.handle(route, request, path, below)
         };
-        self.dress(site, answered, request)
+        match &route.handler {
+            // What the config says word for word stays as it is.
+            Handler::Respond(respond) if !respond.body.is_empty() => answered,
+            _ => self.dress(site, answered, request),
+        }
     }
 
     /// The handler sees the rewritten path, all of it.
