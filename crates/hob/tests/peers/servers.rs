@@ -125,9 +125,11 @@ pub(crate) fn hob(site: &Site, files: &str) -> Server {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = lines(&mut child);
-    let said = wait_for("listening on http://127.0.0.1:", &lines)
-        .unwrap_or_else(|said| panic!("hob does not start: {said}"));
+    let said = wait_for("listening on http://127.0.0.1:", &lines(&mut child));
+    let said = said.unwrap_or_else(|said| {
+        let _ = child.kill();
+        panic!("hob does not start: {said}")
+    });
     let (_, port) = said
         .trim_end()
         .trim_end_matches('/')
