@@ -56,7 +56,7 @@ bench: build ## the small benchmarks, and how to run the large ones
 	@if compgen -G 'crates/*/benches/*.rs' >/dev/null; then
 		$(cargo) bench --locked --workspace --bench '*'
 	fi
-	echo 'target/release/hob is built; whole servers side by side are in bench/, see its README.'
+	echo 'target/release/hob is built. Whole servers side by side: see bench/.'
 
 fuzz: setup-build ## each fuzz target for 60 seconds (needs nightly Rust and cargo-fuzz)
 	@$(cargo) xtask fuzz

@@ -102,7 +102,7 @@ impl Plain {
             record.total_us = now_us() - turn_us;
             record.status = 200;
             site.keep(record);
-            if self.core.finish(turn_us / 1000) != Next::Request {
+            if self.core.finish() != Next::Request {
                 return false;
             }
         }

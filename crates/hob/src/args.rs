@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Serve(ServeOptions),
     /// Say everything that is wrong with a config
     Check(CheckOptions),
+    /// Say what would answer a request, and why, without serving it
+    Explain(ExplainOptions),
     /// Show the state of the running hob
     Status(StatusOptions),
     /// Have the running hob read its config again
@@ -45,6 +47,12 @@ pub(crate) enum Command {
     /// The process that serves; started by `serve`
     #[command(hide = true)]
     Server,
+    /// Compress what a log was; started by `serve` after a rotation
+    #[command(hide = true)]
+    CompressLog {
+        /// The file that was put aside
+        path: PathBuf,
+    },
 }
 
 /// What to serve.
@@ -78,7 +86,34 @@ pub(crate) struct CheckOptions {
     /// Config file
     #[arg(long, value_name = "FILE", default_value = "hob.toml")]
     pub(crate) config: PathBuf,
+    /// Say what a key means instead, such as `listen.backlog` or only `backlog`
+    #[arg(long, value_name = "KEY", conflicts_with = "config")]
+    pub(crate) explain: Option<String>,
     /// Result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the reference of every key instead, in Markdown
+    #[arg(long, conflicts_with_all = ["config", "json", "explain"])]
+    pub(crate) reference: bool,
+    /// Print the JSON schema of a config instead
+    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference"])]
+    pub(crate) schema: bool,
+}
+
+/// What to explain.
+#[derive(Args)]
+pub(crate) struct ExplainOptions {
+    /// Method: GET, HEAD, ...
+    pub(crate) method: String,
+    /// URL, or a path alone
+    pub(crate) url: String,
+    /// Config file; what `serve` would serve when it is not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Header field the request would have; more than once for more
+    #[arg(long, value_name = "NAME:VALUE")]
+    pub(crate) header: Vec<String>,
+    /// Explanation as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,4 +1,4 @@
-//! `hob check`: everything that is wrong with a config, without serving it.
+//! `hob check`: everything that is wrong with a config, without serving it; and what its keys mean.
 
 use hob_server::config::{self, Sources};
 
@@ -7,6 +7,17 @@ use crate::args::{CheckOptions, Surroundings};
 
 /// Loads the config and says what came of it.
 pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusal> {
+    if let Some(key) = &options.explain {
+        return explain(key, options.json);
+    }
+    if options.reference {
+        print!("{}", config::reference());
+        return Ok(());
+    }
+    if options.schema {
+        println!("{:#}", config::json_schema());
+        return Ok(());
+    }
     let loaded = Sources::read(&options.config, &Surroundings::variable)
         .and_then(|sources| config::load(&sources));
     let is_ok = loaded.is_ok();
@@ -35,4 +46,18 @@ pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusa
             text: String::new(),
         })
     }
+}
+
+/// Says what a key means, from the table that the config is read by.
+fn explain(key: &str, as_json: bool) -> Result<(), Refusal> {
+    let text = config::explain_key(key).ok_or_else(|| Refusal {
+        code: 2,
+        text: config::unknown_key(key),
+    })?;
+    if as_json {
+        println!("{}", serde_json::json!({ "key": key, "text": text }));
+    } else {
+        println!("{}", text.trim_end());
+    }
+    Ok(())
 }

@@ -5,15 +5,12 @@ mod args;
 mod check;
 mod control;
 mod diagnostics;
+mod explain;
 mod serve;
 
 use std::process::ExitCode;
 
 use args::{Cli, Command, Surroundings};
-
-/// Small and quick for many short-lived allocations of different threads.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let surroundings = match Surroundings::take() {
@@ -25,7 +22,9 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Serve(options) => serve::run(options, surroundings),
         Command::Server => serve::run_server(),
+        Command::CompressLog { path } => compress_log(&path),
         Command::Check(options) => check::run(&options, &surroundings),
+        Command::Explain(options) => explain::run(&options),
         Command::Status(options) => control::status(&options, &surroundings),
         Command::Reload(options) => control::act("reload", &options, &surroundings),
         Command::Upgrade(options) => control::act("upgrade", &options, &surroundings),
@@ -35,6 +34,19 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => fail(refusal.code, &refusal.text),
     }
+}
+
+/// Compresses a rotated log when the machine has nothing better to do.
+fn compress_log(path: &std::path::Path) -> Result<(), Refusal> {
+    let _ = rustix::thread::set_name(c"hob-compress");
+    // Without it the compression only competes with others on equal terms.
+    let _ = rustix::process::setpriority_process(None, 19);
+    hob_trace::rotate::compress(path)
+        .map(|_| ())
+        .map_err(|error| Refusal {
+            code: 1,
+            text: format!("cannot compress {}: {error}", path.display()),
+        })
 }
 
 /// Why a command did not do what it was asked for.

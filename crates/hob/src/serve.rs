@@ -50,14 +50,22 @@ pub(crate) fn run_server() -> Result<(), Refusal> {
 }
 
 fn refusal(failure: Failure) -> Refusal {
-    Refusal {
-        code: failure.exit_code(),
-        text: failure.to_string(),
-    }
+    let code = failure.exit_code();
+    let text = match failure {
+        Failure::System(text) => text,
+        // Errors with a place stand on lines of their own, as `hob check` prints them.
+        Failure::Config(text) => {
+            eprintln!("{}", text.trim_end());
+            String::new()
+        }
+    };
+    Refusal { code, text }
 }
 
 /// What the config is read from, now and at every reload.
-fn sources(options: &ServeOptions) -> Result<Box<dyn Fn() -> Result<Sources, Errors>>, Refusal> {
+pub(crate) fn sources(
+    options: &ServeOptions,
+) -> Result<Box<dyn Fn() -> Result<Sources, Errors>>, Refusal> {
     let is_bare = options.dir.is_none() && options.listen.is_empty() && options.log.is_none();
     let file = match &options.config {
         Some(file) => Some(file.clone()),

@@ -26,7 +26,7 @@ pub enum Body {
     Region(Box<dyn Region>),
     /// A range of a file; leaves by sendfile in clear text.
     File(FileBody),
-    /// What comes out of a pipe, until its end or `len` bytes; leaves by splice in clear text.
+    /// What comes out of a pipe, until its end or `len` bytes.
     Pipe {
         /// The reading end, non-blocking.
         fd: OwnedFd,
@@ -79,8 +79,17 @@ impl fmt::Debug for Body {
 ///
 /// No reference to them is ever made: the pointer goes to the kernel as it is, or the bytes are
 /// copied out. The value is dropped when the bytes are out, or when they never will be.
-pub trait Region {
-    /// Where the bytes are and how many; the same at every call, valid until the drop.
+///
+/// # Safety
+///
+/// [`Region::raw`] gives the same answer at every call, and so many bytes can be read there until the
+/// value is dropped.
+#[expect(
+    unsafe_code,
+    reason = "reading the memory is sound only if what `raw` says is true"
+)]
+pub unsafe trait Region {
+    /// Where the bytes are and how many.
     fn raw(&self) -> (*const u8, usize);
 }
 
@@ -172,6 +181,19 @@ pub enum BodyError {
     ClientLeft,
     /// The source of an answer's body broke.
     Source(Fault, &'static str),
+}
+
+impl BodyError {
+    /// The status that tells a client of it, as long as no head has been sent.
+    pub fn status(&self) -> u16 {
+        match self {
+            BodyError::Malformed(_) | BodyError::ClientLeft => 400,
+            BodyError::TooLarge => 413,
+            BodyError::TooSlow => 408,
+            BodyError::Source(Fault::Script | Fault::Upstream, _) => 502,
+            BodyError::Source(..) => 500,
+        }
+    }
 }
 
 impl fmt::Display for BodyError {

@@ -69,8 +69,12 @@ pub(crate) const DISCARD_BYTES_MAX: u64 = 256 * 1024;
 pub(crate) const CHUNK_OVERHEAD_BYTES_MAX: usize = 64 * 1024;
 /// Longest single chunk-size line with its extensions.
 pub(crate) const CHUNK_LINE_BYTES_MAX: usize = 4 * 1024;
+/// Most header fields of a request whatever the user sets: they are numbered with 16 bits.
+pub(crate) const HEADER_COUNT_MAX: usize = u16::MAX as usize - 1;
 /// Header fields parsed without an allocation.
 pub(crate) const HEADERS_INLINE: usize = 128;
+/// Connections over their limit that a thread still reads from, so that their client sees the 503.
+pub(crate) const REFUSED_CONNECTIONS_MAX: usize = 64;
 /// Requests kept for re-use per thread.
 pub(crate) const REQUEST_POOL_MAX: usize = 64;
 /// A head buffer larger than this is not kept for re-use, in bytes.

@@ -33,15 +33,14 @@ pub(crate) fn send_region(
     }
 }
 
-/// Copies a region's bytes out.
-pub(crate) fn copy_region(region: &dyn Region) -> Vec<u8> {
+/// Appends a copy of a region's bytes.
+pub(crate) fn copy_region(region: &dyn Region, out: &mut Vec<u8>) {
     let (start, len) = region.raw();
-    let mut copy = Vec::<u8>::with_capacity(len);
-    // SAFETY: source as above; the target has room for `len` bytes and is new memory. A peer that writes
-    // meanwhile can only change which bytes we get, and any bytes are valid u8.
+    out.reserve(len);
+    // SAFETY: source as above; the target has room for `len` more bytes and is our own memory. A peer
+    // that writes meanwhile can only change which bytes we get, and any bytes are valid u8.
     unsafe {
-        std::ptr::copy_nonoverlapping(start, copy.as_mut_ptr(), len);
-        copy.set_len(len);
+        std::ptr::copy_nonoverlapping(start, out.as_mut_ptr().add(out.len()), len);
+        out.set_len(out.len() + len);
     }
-    copy
 }

@@ -14,7 +14,9 @@ use bytes::Bytes;
 use hob_trace::Record;
 
 use crate::body::BodyError;
+use crate::h1::parse::{Length, Refusal, Scan, Scanner, read_head};
 use crate::head::{Fields, RequestHead};
+use crate::limits::Limits;
 
 /// What is known of a connection: data, not a socket.
 #[derive(Clone, Debug)]
@@ -72,7 +74,6 @@ pub(crate) struct Exchange {
 }
 
 /// The request's body on its way to the handler.
-#[derive(Default)]
 pub(crate) struct Incoming {
     pub(crate) chunks: VecDeque<Bytes>,
     pub(crate) held_bytes: usize,
@@ -81,6 +82,21 @@ pub(crate) struct Incoming {
     pub(crate) is_wanted: bool,
     pub(crate) trailers: Vec<(Bytes, Bytes)>,
     pub(crate) waker: Option<Waker>,
+}
+
+impl Default for Incoming {
+    /// No body.
+    fn default() -> Incoming {
+        Incoming {
+            chunks: VecDeque::new(),
+            held_bytes: 0,
+            state: IncomingState::Ended,
+            announced: Some(0),
+            is_wanted: false,
+            trailers: Vec::new(),
+            waker: None,
+        }
+    }
 }
 
 /// Whether more of a request's body will come.
@@ -100,13 +116,34 @@ pub(crate) struct Line {
 }
 
 /// Connections of one thread whose handlers did something outside their turn.
-#[derive(Default)]
 pub(crate) struct ReadyList {
     keys: RefCell<Vec<u64>>,
+    /// The connection being driven: it sees for itself.
+    driven: Cell<u64>,
+}
+
+impl Default for ReadyList {
+    fn default() -> ReadyList {
+        ReadyList {
+            keys: RefCell::default(),
+            driven: Cell::new(u64::MAX),
+        }
+    }
 }
 
 impl ReadyList {
+    pub(crate) fn begin(&self, key: u64) {
+        self.driven.set(key);
+    }
+
+    pub(crate) fn end(&self) {
+        self.driven.set(u64::MAX);
+    }
+
     pub(crate) fn push(&self, key: u64) {
+        if self.driven.get() == key {
+            return;
+        }
         let mut keys = self.keys.borrow_mut();
         if keys.last() != Some(&key) {
             keys.push(key);
@@ -123,6 +160,35 @@ impl ReadyList {
 }
 
 impl Request {
+    /// A request that came over no connection, read from its head as one that did: to tell what it
+    /// would be answered.
+    ///
+    /// # Errors
+    /// Why the engine refuses such a head, and with which status.
+    pub fn offline(head: &[u8], limits: &Limits) -> Result<Request, Refusal> {
+        match Scanner::default().scan(head, limits) {
+            Scan::Complete(len) if len == head.len() => {}
+            Scan::Refused(refusal) => return Err(refusal),
+            _ => return Err(Refusal::bad("the request head is malformed")),
+        }
+        let facts = Facts {
+            peer: None,
+            peer_uid: None,
+            listener: 0,
+            number: 0,
+            tls: None,
+        };
+        let mut exchange = Exchange::new(Rc::new(facts), Rc::default());
+        let framing = read_head(head, &mut exchange.head, limits)?;
+        exchange.body.get_mut().announced = match framing.length {
+            Length::Bytes(bytes) => Some(bytes),
+            Length::Chunked => None,
+        };
+        Ok(Request {
+            exchange: Rc::new(exchange),
+        })
+    }
+
     /// The head.
     pub fn head(&self) -> &RequestHead {
         &self.exchange.head
@@ -143,8 +209,8 @@ impl Request {
         self.exchange.record.borrow_mut()
     }
 
-    /// Sets the largest body accepted, in bytes. Takes effect only before the body is read: call it
-    /// while answering, not later. Returns false when the announced size is already over it.
+    /// Sets the largest body accepted, in bytes; it holds for what has not been read yet. Returns false when
+    /// the announced size is already over it.
     pub fn limit_body(&self, bytes: u64) -> bool {
         self.exchange.body_limit.set(bytes);
         self.exchange
@@ -197,9 +263,12 @@ impl Request {
         self.exchange.body.borrow().trailers.clone()
     }
 
-    /// Sends an interim answer (100 to 199, not 101) before the final one.
+    /// Sends an interim answer (100 to 199, not 101) before the final one. Another status is not sent.
     pub fn interim(&self, status: u16, fields: Fields) {
-        debug_assert!((100..200).contains(&status) && status != 101);
+        if !(100..200).contains(&status) || status == 101 {
+            debug_assert!(false, "{status} is not an interim status");
+            return;
+        }
         self.exchange
             .line
             .borrow_mut()
@@ -257,6 +326,7 @@ impl Exchange {
             *body = Incoming::default();
         }
         body.state = IncomingState::Ended;
+        body.waker = None;
         let line = self.line.get_mut();
         line.interim.clear();
         line.left_waker = None;

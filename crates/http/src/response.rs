@@ -60,6 +60,16 @@ pub enum ResponseHead {
     Prepared(Rc<Prepared>),
 }
 
+impl ResponseHead {
+    /// Status code.
+    pub fn status(&self) -> u16 {
+        match self {
+            ResponseHead::Fields(status, _) => *status,
+            ResponseHead::Prepared(prepared) => prepared.status,
+        }
+    }
+}
+
 /// A head prepared once for many answers: only date and connection fields are added.
 pub struct Prepared {
     status: u16,
@@ -151,10 +161,7 @@ impl Response {
 
     /// The status code.
     pub fn status(&self) -> u16 {
-        match &self.head {
-            ResponseHead::Fields(status, _) => *status,
-            ResponseHead::Prepared(prepared) => prepared.status,
-        }
+        self.head.status()
     }
 
     /// The fields, to be changed; a prepared head is copied first.
@@ -192,6 +199,14 @@ pub(crate) fn push_content_length(body_bytes: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Content-Length: ");
     push_number(body_bytes, out);
     out.extend_from_slice(b"\r\n");
+}
+
+/// Appends a number in lower-case hexadecimal.
+pub(crate) fn push_hex(number: u64, out: &mut Vec<u8>) {
+    let digit_count = (16 - number.leading_zeros() / 4).max(1);
+    for at in (0..digit_count).rev() {
+        out.push(b"0123456789abcdef"[(number >> (4 * at) & 15) as usize]);
+    }
 }
 
 /// Appends a number in decimal.
@@ -238,5 +253,15 @@ mod tests {
             out.push(b' ');
         }
         assert_eq!(out, b"0 7 10 1023 18446744073709551615 ");
+    }
+
+    #[test]
+    fn chunk_sizes_are_hexadecimal() {
+        let mut out = Vec::new();
+        for number in [0, 15, 16, 0x1234, u64::MAX] {
+            push_hex(number, &mut out);
+            out.push(b' ');
+        }
+        assert_eq!(out, b"0 f 10 1234 ffffffffffffffff ");
     }
 }

@@ -1,12 +1,13 @@
 //! The request path: read this first. One request goes through [`Answers::answer`] top to bottom.
 //!
 //! 1. the record is open already (`http` made it)
-//! 2. the target is brought into its one normal form
-//! 3. host and path choose site and route
-//! 4. the rewrite
+//! 2. the host chooses the site
+//! 3. the target is brought into its one normal form
+//! 4. the path chooses the route
 //! 5. the body limit
-//! 6. the handler answers, now or later
-//! 7. the site's own error page
+//! 6. the rewrite
+//! 7. the handler answers, now or later
+//! 8. the site's own error page
 //!
 //! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
@@ -24,7 +25,7 @@ use crate::handle::files::find::{self, Ask};
 use crate::handle::{Handler, plain, redirect, respond};
 use crate::route::pattern::Captures;
 use crate::route::sites::{ErrorPage, Route, Site, Sites};
-use crate::route::target::{self, Normal};
+use crate::route::target;
 use crate::route::template::Facts;
 use crate::shared::Shared;
 
@@ -70,9 +71,18 @@ impl Answers {
 
     fn route(&self, sites: &Sites, request: &Request) -> Answered {
         let head = request.head();
+        let site_index = sites.site_of(head.host());
+        let Some(site) = sites.site(site_index) else {
+            return Answered::Ready(plain::error(404));
+        };
+        {
+            let mut record = request.record_mut();
+            record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
+            record.log = site.log.unwrap_or_else(|| listener_log(sites, request));
+        }
         let raw = head.path();
         if raw == b"*" {
-            return early(sites, request, plain::options(plain::READING));
+            return Answered::Ready(plain::options(plain::READING));
         }
         if head.method() == b"CONNECT" {
             let mut refusal = plain::wrong_method(b"CONNECT", plain::READING);
@@ -80,38 +90,27 @@ impl Answers {
             // already: they must not be taken for requests.
             //= rfc9931
             refusal.close = true;
-            return early(sites, request, refusal);
+            return self.dress(site, Answered::Ready(refusal), request);
         }
         let mut room = self.path.borrow_mut();
         let normal = match target::normalise(raw, &mut room) {
             Ok(normal) => normal,
             Err(bad) => {
                 note_fault(request, Fault::Client, bad.reason());
-                return early(sites, request, plain::error(400));
+                return self.dress(site, Answered::Ready(plain::error(400)), request);
             }
-        };
-        let site_index = sites.site_of(head.host());
-        let Some(site) = sites.site(site_index) else {
-            return early(sites, request, plain::error(404));
         };
         let path = normal.path(raw, &room);
-        let found = site.find(path);
-        {
-            let mut record = request.record_mut();
-            record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
-            let route = found.and_then(|(index, _)| site.routes.get(index as usize));
-            record.log = route
-                .and_then(|route| route.log)
-                .unwrap_or_else(|| listener_log(sites, request));
-            if let (Some((index, _)), Some(route)) = (found, route) {
-                record.route = index;
-                record.handler = route.handler.kind();
-            }
-        }
-        let Some((index, below)) = found else {
+        let Some((index, below)) = site.find(path) else {
             return self.dress(site, Answered::Ready(plain::error(404)), request);
         };
         let route = &site.routes[index as usize];
+        {
+            let mut record = request.record_mut();
+            record.route = index;
+            record.handler = route.handler.kind();
+            record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
+        }
         if !request.limit_body(route.body_bytes_max) {
             self.counters.limit_body.add(1);
             note_fault(
@@ -122,7 +121,7 @@ impl Answers {
             return self.dress(site, Answered::Ready(plain::error(413)), request);
         }
         let answered = if route.rewrite.is_some() {
-            self.rewrite_and_handle(route, request, path, normal)
+            self.rewrite_and_handle(route, request, path)
         } else {
             self.handle(route, request, path, below)
         };
@@ -130,13 +129,7 @@ impl Answers {
     }
 
     /// The handler sees the rewritten path, all of it.
-    fn rewrite_and_handle(
-        &self,
-        route: &Route,
-        request: &Request,
-        path: &[u8],
-        _normal: Normal,
-    ) -> Answered {
+    fn rewrite_and_handle(&self, route: &Route, request: &Request, path: &[u8]) -> Answered {
         let (Some(rewrite), Some(captures)) = (&route.rewrite, route.pattern.matches(path)) else {
             return Answered::Ready(plain::error(500));
         };
@@ -214,12 +207,7 @@ impl Answers {
     }
 }
 
-/// An answer from before there is a site: it is logged where the listener's are.
-fn early(sites: &Sites, request: &Request, response: Response) -> Answered {
-    request.record_mut().log = listener_log(sites, request);
-    Answered::Ready(response)
-}
-
+/// The listener's own log, 0 for none.
 fn listener_log(sites: &Sites, request: &Request) -> u16 {
     let log = sites.listener_logs.get(&request.facts().listener);
     log.copied().unwrap_or_default()
@@ -231,7 +219,8 @@ fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
     record.reason = Some(reason);
 }
 
-fn with_page(mut response: Response, page: &ErrorPage) -> Response {
+/// The answer with the site's own page as its body.
+pub(crate) fn with_page(mut response: Response, page: &ErrorPage) -> Response {
     let fields = response.fields_mut();
     fields.set(b"Content-Type", page.content_type.as_bytes());
     fields.remove(b"Content-Security-Policy");
@@ -250,7 +239,9 @@ impl Answer for Answers {
     }
 
     fn refuse(&self, request: &Request, status: u16) -> Response {
-        request.record_mut().log = listener_log(&self.sites.borrow(), request);
+        let sites = self.sites.borrow();
+        let log = sites.listener_logs.get(&request.facts().listener).copied();
+        request.record_mut().log = log.unwrap_or_default();
         plain::error(status)
     }
 

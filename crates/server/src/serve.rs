@@ -409,7 +409,8 @@ fn usable_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn limits(limits: &config::Limits) -> Limits {
+/// The limits as the engine takes them.
+pub(crate) fn limits(limits: &config::Limits) -> Limits {
     Limits {
         target_bytes: limits.target,
         head_bytes: limits.head,

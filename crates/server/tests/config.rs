@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use hob_server::config::key::paths;
 use hob_server::config::{
-    Disk, Errors, Found, ListenAddress, Sources, TrustedDisk, load, load_with,
+    Disk, Errors, Found, Handler, ListenAddress, Sources, TrustedDisk, load, load_with,
 };
 
 fn env(name: &str) -> Option<String> {
@@ -169,6 +169,25 @@ fn texts_handed_over_load_to_the_same_config() {
         config.listeners[0].address,
         ListenAddress::Tcp("[::]:8080".parse().unwrap())
     );
+}
+
+#[test]
+fn quoted_text_means_itself() {
+    for body in [
+        "",
+        "a \"b\" \\ c\n",
+        "${PORT} $${PORT} $$$",
+        "'''",
+        "\u{7f}ä\t",
+    ] {
+        let quoted = Sources::quote(body);
+        let text = format!("[[site]]\n[[site.route]]\npath = \"/\"\nrespond.body = {quoted}\n");
+        let (config, _) = load(&from_text(&text).unwrap()).unwrap();
+        let Handler::Respond(respond) = &config.sites[0].routes[0].handler else {
+            panic!("{text}")
+        };
+        assert_eq!(respond.body, body);
+    }
 }
 
 #[test]

@@ -86,6 +86,12 @@ const STEPS: &[Step] = &[
         limit: minutes(2),
     },
     Step {
+        name: "samples",
+        call: Call::Xtask(&["samples"]),
+        needs: Needs::Program,
+        limit: minutes(2),
+    },
+    Step {
         name: "examples",
         call: Call::Xtask(&["examples"]),
         needs: Needs::Program,

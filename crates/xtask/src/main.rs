@@ -13,6 +13,7 @@ mod examples;
 mod fuzz;
 mod generate;
 mod run;
+mod samples;
 mod served;
 mod tally;
 mod tidy;
@@ -44,6 +45,12 @@ const COMMANDS: &[Command] = &[
         arguments: "",
         what: "serve every example and fetch what its expected.txt lists",
         run: examples::command,
+    },
+    Command {
+        name: "samples",
+        arguments: "",
+        what: "check every config that the documents show",
+        run: samples::command,
     },
     Command {
         name: "conformance",

@@ -107,7 +107,7 @@ impl Decoder {
     }
 
     fn read_size(&mut self, input: &[u8]) -> Result<Option<usize>, Refusal> {
-        let Some(line_len) = find_line(input, CHUNK_LINE_BYTES_MAX)? else {
+        let Some(line_len) = find_line(input, CHUNK_LINE_BYTES_MAX, LINE_TOO_LONG)? else {
             return Ok(None);
         };
         let line = &input[..line_len - 2];
@@ -123,7 +123,9 @@ impl Decoder {
             return Err(Refusal::bad("a chunk size is malformed"));
         }
         //= rfc9112#7.1.1
-        let extension = line[digits..].trim_ascii_start();
+        let after = &line[digits..];
+        let blanks = after.iter().take_while(|b| matches!(b, b' ' | b'\t'));
+        let extension = &after[blanks.count()..];
         if !(extension.is_empty() && digits == line.len() || extension.first() == Some(&b';'))
             || extension
                 .iter()
@@ -147,14 +149,7 @@ impl Decoder {
 
     fn read_trailer(&mut self, input: &[u8], limits: &Limits) -> Result<Option<usize>, Refusal> {
         let room = limits.head_bytes.saturating_sub(self.trailer_lines.len());
-        let Some(line_len) = find_line(input, room).map_err(|refusal| {
-            if room < limits.head_bytes {
-                HEAD_TOO_LONG
-            } else {
-                refusal
-            }
-        })?
-        else {
+        let Some(line_len) = find_line(input, room, HEAD_TOO_LONG)? else {
             return Ok(None);
         };
         if line_len == 2 {
@@ -173,12 +168,14 @@ fn refused(reason: &'static str) -> (usize, Decoded) {
     (0, Decoded::Refused(Refusal::bad(reason)))
 }
 
+const LINE_TOO_LONG: Refusal = Refusal::bad("a chunk line is too long");
+
 /// Length of the first line with its CRLF; `None` when it is not all there.
-fn find_line(input: &[u8], len_max: usize) -> Result<Option<usize>, Refusal> {
+fn find_line(input: &[u8], len_max: usize, too_long: Refusal) -> Result<Option<usize>, Refusal> {
     match memchr::memchr(b'\n', &input[..input.len().min(len_max)]) {
         Some(at) if at > 0 && input[at - 1] == b'\r' => Ok(Some(at + 1)),
         Some(_) => Err(Refusal::bad("a chunk line ends with LF without CR")),
-        None if input.len() >= len_max => Err(Refusal::bad("a chunk line is too long")),
+        None if input.len() >= len_max => Err(too_long),
         None => Ok(None),
     }
 }

@@ -1,59 +1,55 @@
 //! One HTTP/1 connection without its socket: what is read next, how an answer is framed, when time is up.
 //!
 //! ```text
-//! reading:  Head --> Body --> Done          (Discard: nobody wants the rest of a body)
-//! writing:  Nothing --> Head sent --> Body --> Done
+//! reading:  Head --> Length or Chunked --> Done      (Raw: a tunnel, or a lingering close)
+//!              `--> Refused: framing is lost, nothing more is read as HTTP
+//! writing:  Nothing --> Length, Chunked, UntilClose or NoBody --> Done
 //! both Done: the next request, or linger, or close
 //! ```
 //!
-//! Time is milliseconds on any monotonic clock, given by the caller.
+//! Time is milliseconds on any monotonic clock, given by the caller. Two clocks run apart: one for what is
+//! awaited from the client, one for what the client is to take.
 
 use std::rc::Rc;
 
 use bytes::Bytes;
 use hob_trace::Protocol;
 
-use crate::date::DateLine;
 use crate::h1::chunked::{Decoded, Decoder};
+use crate::h1::encode::Writing;
 use crate::h1::parse::{self, Framing, Length, Refusal, Scan, Scanner};
-use crate::head::{Fields, RequestHead};
+use crate::head::RequestHead;
 use crate::limits::{DISCARD_BYTES_MAX, Limits};
-use crate::response::{self, ResponseHead};
-use crate::status;
 
 /// The state of one connection.
 #[derive(Debug)]
 pub struct Conn {
     limits: Rc<Limits>,
-    reading: Reading,
-    writing: Writing,
-    keep_alive: bool,
-    is_http10: bool,
-    is_head_method: bool,
-    continue_is_due: bool,
+    pub(super) reading: Reading,
+    pub(super) writing: Writing,
+    pub(super) keep_alive: bool,
+    /// The client said that this is its last request.
+    client_closes: bool,
+    pub(super) is_http10: bool,
+    pub(super) is_head_method: bool,
+    pub(super) continue_is_due: bool,
     body_limit: u64,
-    body_bytes: u64,
-    deadline_ms: u64,
-    deadline_is: Deadline,
+    pub(super) body_bytes: u64,
+    /// What is awaited from the client, and until when.
+    pub(super) awaited: Deadline,
+    awaited_by_ms: u64,
+    /// Until when the client must take bytes; `u64::MAX` when it has all there are.
+    write_by_ms: u64,
 }
 
 #[derive(Debug)]
-enum Reading {
+pub(super) enum Reading {
     Head(Scanner),
     Length(u64),
     Chunked(Box<Decoder>),
     Raw,
     Done,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Writing {
-    Nothing,
-    Length(u64),
-    Chunked,
-    UntilClose,
-    NoBody,
-    Done,
+    Refused,
 }
 
 /// Which clock is running.
@@ -103,21 +99,6 @@ pub enum Eof {
     HalfClosed,
 }
 
-/// How the body of an answer leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sending {
-    /// No body follows.
-    Nothing,
-    /// So many bytes follow.
-    Length(u64),
-    /// Chunks follow.
-    Chunked,
-    /// Bytes follow until the connection closes.
-    UntilClose,
-    /// Raw bytes both ways.
-    Tunnel,
-}
-
 /// What comes after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -134,19 +115,21 @@ pub enum Next {
 impl Conn {
     /// A new connection. The clock for its first byte runs.
     pub fn new(limits: Rc<Limits>, now_ms: u64) -> Conn {
-        let deadline_ms = now_ms + limits.head_time.as_millis() as u64;
+        let awaited_by_ms = now_ms + limits.head_time.as_millis() as u64;
         Conn {
             limits,
             reading: Reading::Head(Scanner::default()),
             writing: Writing::Nothing,
             keep_alive: false,
+            client_closes: false,
             is_http10: false,
             is_head_method: false,
             continue_is_due: false,
             body_limit: u64::MAX,
             body_bytes: 0,
-            deadline_ms,
-            deadline_is: Deadline::Idle,
+            awaited: Deadline::Idle,
+            awaited_by_ms,
+            write_by_ms: u64::MAX,
         }
     }
 
@@ -155,17 +138,17 @@ impl Conn {
     pub fn read(&mut self, input: &[u8], head: &mut RequestHead, now_ms: u64) -> (usize, Event) {
         match &mut self.reading {
             Reading::Head(_) => self.read_head(input, head, now_ms),
+            Reading::Length(0) => {
+                self.reading = Reading::Done;
+                (0, Event::BodyEnd(Vec::new()))
+            }
+            // What is announced too large is refused before a byte of it is taken.
+            Reading::Length(left) if *left > self.body_limit.saturating_sub(self.body_bytes) => {
+                self.refused(BODY_TOO_LARGE)
+            }
+            Reading::Length(_) if input.is_empty() => (0, Event::NeedMore),
             Reading::Length(left) => {
-                let here = usize::try_from(*left)
-                    .unwrap_or(usize::MAX)
-                    .min(input.len());
-                if *left == 0 {
-                    self.reading = Reading::Done;
-                    return (0, Event::BodyEnd(Vec::new()));
-                }
-                if here == 0 {
-                    return (0, Event::NeedMore);
-                }
+                let here = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
                 *left -= here as u64;
                 self.took_body(here, now_ms)
             }
@@ -186,44 +169,56 @@ impl Conn {
             },
             Reading::Raw if input.is_empty() => (0, Event::NeedMore),
             Reading::Raw => (input.len(), Event::Data(input.len())),
-            Reading::Done => (0, Event::Busy),
+            Reading::Done | Reading::Refused => (0, Event::Busy),
         }
     }
 
     fn read_head(&mut self, input: &[u8], head: &mut RequestHead, now_ms: u64) -> (usize, Event) {
-        let Reading::Head(scanner) = &mut self.reading else {
-            return (0, Event::Busy);
-        };
-        match scanner.scan(input, &self.limits) {
-            Scan::Incomplete => {
-                if !input.is_empty() && self.deadline_is != Deadline::Head {
-                    self.set_deadline(Deadline::Head, now_ms);
-                }
-                (0, Event::NeedMore)
+        let mut used = 0;
+        loop {
+            let Reading::Head(scanner) = &mut self.reading else {
+                return (used, Event::Busy);
+            };
+            let rest = &input[used..];
+            if scanner.is_fresh()
+                && let Some((len, framing)) = parse::read_at_once(rest, head, &self.limits)
+            {
+                self.begin_request(framing, head);
+                return (used + len, Event::Request(framing));
             }
-            Scan::Blank(len) => {
-                if self.deadline_is != Deadline::Head {
-                    self.set_deadline(Deadline::Head, now_ms);
+            let Reading::Head(scanner) = &mut self.reading else {
+                return (used, Event::Busy);
+            };
+            match scanner.scan(rest, &self.limits) {
+                Scan::Incomplete => {
+                    if !rest.is_empty() && self.awaited != Deadline::Head {
+                        self.wait_for(Deadline::Head, now_ms);
+                    }
+                    return (used, Event::NeedMore);
                 }
-                let (used, event) = self.read_head(&input[len..], head, now_ms);
-                (len + used, event)
-            }
-            Scan::Refused(refusal) => {
-                parse::keep_refused_line(input, head);
-                self.refused(refusal)
-            }
-            Scan::Complete(len) => match parse::read_head(&input[..len], head, &self.limits) {
-                Ok(framing) => {
-                    self.begin_request(framing, head, now_ms);
-                    (len, Event::Request(framing))
+                //= rfc9112#2.2
+                // Empty lines are no request yet: the clock between requests goes on.
+                Scan::Blank(len) => used += len,
+                Scan::Refused(refusal) => {
+                    parse::keep_refused_line(rest, head);
+                    return self.refused(refusal);
                 }
-                Err(refusal) => self.refused(refusal),
-            },
+                Scan::Complete(len) => {
+                    return match parse::read_head(&rest[..len], head, &self.limits) {
+                        Ok(framing) => {
+                            self.begin_request(framing, head);
+                            (used + len, Event::Request(framing))
+                        }
+                        Err(refusal) => self.refused(refusal),
+                    };
+                }
+            }
         }
     }
 
-    fn begin_request(&mut self, framing: Framing, head: &RequestHead, now_ms: u64) {
+    fn begin_request(&mut self, framing: Framing, head: &RequestHead) {
         self.keep_alive = framing.keep_alive;
+        self.client_closes = !framing.keep_alive;
         self.is_http10 = head.protocol() == Protocol::Http10;
         self.is_head_method = head.method() == b"HEAD";
         self.continue_is_due = framing.expects_continue;
@@ -234,32 +229,39 @@ impl Conn {
             Length::Bytes(len) => Reading::Length(len),
             Length::Chunked => Reading::Chunked(Box::default()),
         };
-        if matches!(self.reading, Reading::Done) {
-            self.deadline_is = Deadline::None;
-        } else {
-            self.set_deadline(Deadline::Body, now_ms);
-        }
+        self.awaited = Deadline::None;
     }
 
     fn took_body(&mut self, len: usize, now_ms: u64) -> (usize, Event) {
         self.body_bytes += len as u64;
+        // Whoever sends it does not wait to be asked for it.
+        self.continue_is_due = false;
         if self.body_bytes > self.body_limit {
-            let reason = "limits.body: the request body is too large";
-            return self.refused(Refusal {
-                status: 413,
-                reason,
-            });
+            return self.refused(BODY_TOO_LARGE);
         }
-        if self.deadline_is == Deadline::Body {
-            self.set_deadline(Deadline::Body, now_ms);
+        if self.awaited == Deadline::Body {
+            self.wait_for(Deadline::Body, now_ms);
         }
         (len, Event::Data(len))
     }
 
     fn refused(&mut self, refusal: Refusal) -> (usize, Event) {
-        self.reading = Reading::Done;
-        self.keep_alive = false;
+        self.give_up_input();
         (0, Event::Refused(refusal))
+    }
+
+    /// What the client sends from now on is not read as HTTP; the connection ends after the answer.
+    pub fn give_up_input(&mut self) {
+        if matches!(self.reading, Reading::Head(_)) {
+            // Nothing is known of this request.
+            self.is_head_method = false;
+            self.is_http10 = false;
+        }
+        self.reading = Reading::Refused;
+        self.awaited = Deadline::None;
+        self.keep_alive = false;
+        self.client_closes = false;
+        self.continue_is_due = false;
     }
 
     /// Sets the largest body of the request being read, in bytes.
@@ -275,9 +277,19 @@ impl Conn {
         )
     }
 
+    /// True when what is left of a request body is too large to be read and dropped.
+    pub fn rest_is_large(&self) -> bool {
+        matches!(self.reading, Reading::Length(left) if left > DISCARD_BYTES_MAX)
+    }
+
+    /// True while raw bytes flow in.
+    pub fn is_tunnel(&self) -> bool {
+        matches!(self.reading, Reading::Raw)
+    }
+
     /// True between requests, with nothing of the next one read.
     pub fn is_between_requests(&self) -> bool {
-        self.deadline_is == Deadline::Idle
+        self.awaited == Deadline::Idle
     }
 
     /// What the client's FIN means now; `unread` bytes are left that were not used.
@@ -289,169 +301,40 @@ impl Conn {
             }
             Reading::Length(_) | Reading::Chunked(_) => Eof::BodyBroken,
             Reading::Raw => Eof::BodyBroken,
-            Reading::Done => Eof::HalfClosed,
+            Reading::Done | Reading::Refused => Eof::HalfClosed,
         }
     }
 
-    /// Appends `100 Continue` when the client waits for it and nothing was sent yet.
-    //= rfc9110#10.1.1
-    pub fn continue_now(&mut self, out: &mut Vec<u8>) {
-        if std::mem::take(&mut self.continue_is_due) && self.body_bytes == 0 {
-            out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
-        }
-    }
-
-    /// Appends an interim answer; HTTP/1.0 clients do not know them.
-    pub fn push_interim(&mut self, status: u16, fields: &Fields, out: &mut Vec<u8>) {
-        if self.is_http10 || self.writing != Writing::Nothing {
-            return;
-        }
-        if status == 100 {
-            self.continue_is_due = false;
-        }
-        response::push_status_line(status, out);
-        out.extend_from_slice(fields.lines());
-        out.extend_from_slice(b"\r\n");
-    }
-
-    /// Appends the head of the answer and decides how its body leaves. `body_len` is the body's size
-    /// when known; `close` ends the connection after it.
-    //= rfc9112#6
-    pub fn push_head(
-        &mut self,
-        head: &ResponseHead,
-        body_len: Option<u64>,
-        close: bool,
-        date: &DateLine,
-        out: &mut Vec<u8>,
-    ) -> Sending {
-        let status = match head {
-            ResponseHead::Prepared(prepared) => {
-                out.extend_from_slice(prepared.lines());
-                prepared.status()
+    /// All of the answer has been made: what comes next, once it has left.
+    pub fn finish(&mut self) -> Next {
+        match &self.reading {
+            Reading::Head(_) | Reading::Done if self.keep_alive => {
+                self.next_request();
+                Next::Request
             }
-            ResponseHead::Fields(status, fields) => {
-                response::push_status_line(*status, out);
-                out.extend_from_slice(fields.lines());
-                if let (Some(len), false) = (body_len, status::is_bodiless(*status)) {
-                    response::push_content_length(len, out);
-                }
-                *status
+            //= rfc9112#9.6
+            // A client that did not announce its end may be sending: it is heard out.
+            Reading::Head(_) | Reading::Done if self.client_closes => Next::Close,
+            Reading::Length(left) if self.keep_alive && *left <= DISCARD_BYTES_MAX => {
+                self.body_limit = u64::MAX;
+                Next::Discard
             }
-        };
-        // The client may send its body or not after this: the connection cannot be read on.
-        if close || self.continue_is_due {
-            self.keep_alive = false;
-        }
-        self.writing = match body_len {
-            _ if self.is_head_method || status::is_bodiless(status) => Writing::NoBody,
-            Some(0) => Writing::NoBody,
-            Some(len) => Writing::Length(len),
-            None if self.is_http10 => Writing::UntilClose,
-            None => Writing::Chunked,
-        };
-        match self.writing {
-            Writing::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
-            Writing::UntilClose => self.keep_alive = false,
-            _ => {}
-        }
-        if !self.keep_alive {
-            out.extend_from_slice(b"Connection: close\r\n");
-        } else if self.is_http10 {
-            out.extend_from_slice(b"Connection: keep-alive\r\n");
-        }
-        out.extend_from_slice(date.ending_head());
-        match self.writing {
-            Writing::Length(len) => Sending::Length(len),
-            Writing::Chunked => Sending::Chunked,
-            Writing::UntilClose => Sending::UntilClose,
-            Writing::NoBody | Writing::Nothing | Writing::Done => Sending::Nothing,
-        }
-    }
-
-    /// Appends the head of an answer after which the connection carries raw bytes both ways.
-    //= rfc9110#7.8
-    pub fn push_tunnel_head(
-        &mut self,
-        status: u16,
-        fields: &Fields,
-        date: &DateLine,
-        out: &mut Vec<u8>,
-    ) -> Sending {
-        response::push_status_line(status, out);
-        out.extend_from_slice(fields.lines());
-        if status == 101 {
-            out.extend_from_slice(b"Connection: upgrade\r\n");
-        }
-        out.extend_from_slice(date.ending_head());
-        self.keep_alive = false;
-        self.continue_is_due = false;
-        self.reading = Reading::Raw;
-        self.writing = Writing::UntilClose;
-        self.deadline_is = Deadline::None;
-        Sending::Tunnel
-    }
-
-    /// Counts `len` body bytes about to be sent and appends what goes before them. `None` when that is
-    /// more than was announced.
-    pub fn push_data_prefix(&mut self, len: u64, out: &mut Vec<u8>) -> Option<()> {
-        match &mut self.writing {
-            Writing::Length(left) => *left = left.checked_sub(len)?,
-            Writing::Chunked => {
-                out.extend_from_slice(format!("{len:x}\r\n").as_bytes());
+            Reading::Chunked(_) if self.keep_alive => {
+                self.body_limit = self.body_bytes.saturating_add(DISCARD_BYTES_MAX);
+                Next::Discard
             }
-            Writing::UntilClose => {}
-            Writing::NoBody | Writing::Nothing | Writing::Done => return None,
-        }
-        Some(())
-    }
-
-    /// Appends what goes after a piece of body.
-    pub fn push_data_suffix(&self, out: &mut Vec<u8>) {
-        if self.writing == Writing::Chunked {
-            out.extend_from_slice(b"\r\n");
-        }
-    }
-
-    /// Ends the answer's body. Returns false when bytes are missing: the connection must break.
-    //= rfc9112#7.1.2
-    pub fn push_end(&mut self, trailers: Option<&Fields>, out: &mut Vec<u8>) -> bool {
-        let is_whole = match self.writing {
-            Writing::Length(left) => left == 0,
-            Writing::Chunked => {
-                out.extend_from_slice(b"0\r\n");
-                out.extend_from_slice(trailers.map_or(&[][..], Fields::lines));
-                out.extend_from_slice(b"\r\n");
-                true
+            _ => {
+                self.reading = Reading::Raw;
+                self.awaited = Deadline::None;
+                Next::Linger
             }
-            _ => true,
-        };
-        self.writing = Writing::Done;
-        is_whole
+        }
     }
 
-    /// The answer has left entirely: what comes next.
-    pub fn finish(&mut self, now_ms: u64) -> Next {
-        let rest = match &self.reading {
-            Reading::Head(_) | Reading::Done => Some(0),
-            Reading::Length(left) => Some(*left),
-            Reading::Chunked(_) => None,
-            Reading::Raw => return Next::Close,
-        };
-        if rest == Some(0) && self.keep_alive {
-            self.next_request(now_ms);
-            return Next::Request;
-        }
-        if rest == Some(0) {
-            return Next::Close;
-        }
-        let is_small = rest.is_none_or(|rest| rest <= DISCARD_BYTES_MAX);
-        if self.keep_alive && is_small {
-            self.body_limit = self.body_bytes + DISCARD_BYTES_MAX;
-            return Next::Discard;
-        }
-        self.begin_linger(now_ms);
-        Next::Linger
+    fn next_request(&mut self) {
+        self.reading = Reading::Head(Scanner::default());
+        self.writing = Writing::Nothing;
+        self.awaited = Deadline::None;
     }
 
     /// Our side is shut; the rest is read for a while and dropped.
@@ -459,76 +342,86 @@ impl Conn {
     pub fn begin_linger(&mut self, now_ms: u64) {
         self.reading = Reading::Raw;
         self.keep_alive = false;
-        self.set_deadline(Deadline::Linger, now_ms);
+        self.write_by_ms = u64::MAX;
+        self.wait_for(Deadline::Linger, now_ms);
     }
 
-    fn next_request(&mut self, now_ms: u64) {
-        self.reading = Reading::Head(Scanner::default());
-        self.writing = Writing::Nothing;
-        self.set_deadline(Deadline::Idle, now_ms);
+    /// True when only the end of the connection ends the answer.
+    pub fn ends_by_close(&self) -> bool {
+        self.writing == Writing::UntilClose
     }
 
-    /// True when the connection ends after this answer.
-    pub fn is_last(&self) -> bool {
-        !self.keep_alive
-    }
-
-    /// True once the head of the final answer has been made.
-    pub fn has_answered(&self) -> bool {
-        self.writing != Writing::Nothing
-    }
-
-    /// The client took bytes (or is asked to): the clock for taking the next ones runs.
+    /// Bytes are left that the client did not take: the clock runs from the first time on.
     pub fn wait_for_write(&mut self, now_ms: u64) {
-        self.set_deadline(Deadline::Write, now_ms);
+        if self.write_by_ms == u64::MAX {
+            self.wrote_some(now_ms);
+        }
+    }
+
+    /// The client took bytes, and more are left: the clock starts anew.
+    pub fn wrote_some(&mut self, now_ms: u64) {
+        self.write_by_ms = now_ms + self.limits.write_progress.as_millis() as u64;
     }
 
     /// The client has everything that was made so far.
     pub fn wrote_all(&mut self, now_ms: u64) {
-        if self.deadline_is == Deadline::Write {
-            match self.reading {
-                Reading::Head(_) => self.set_deadline(Deadline::Idle, now_ms),
-                _ => self.deadline_is = Deadline::None,
-            }
+        self.write_by_ms = u64::MAX;
+        if self.awaited == Deadline::None && matches!(self.reading, Reading::Head(_)) {
+            self.wait_for(Deadline::Idle, now_ms);
         }
+    }
+
+    /// Bytes are left, but it is not the client who keeps them.
+    pub fn wait_for_source(&mut self) {
+        self.write_by_ms = u64::MAX;
     }
 
     /// No more input will come.
     pub fn end_input(&mut self) {
         self.reading = Reading::Done;
+        self.awaited = Deadline::None;
+        self.keep_alive = false;
     }
 
-    /// Nothing is expected of the client now.
-    pub fn wait_for_nothing(&mut self) {
-        self.deadline_is = Deadline::None;
+    /// Nobody wants more of the request body now.
+    pub fn pause_body(&mut self) {
+        if self.awaited == Deadline::Body {
+            self.awaited = Deadline::None;
+        }
     }
 
-    /// More of the request body is expected from the client.
+    /// More of the request body is wanted. A tunnel may stay silent as long as it likes.
     pub fn wait_for_body(&mut self, now_ms: u64) {
-        if self.deadline_is != Deadline::Body {
-            self.set_deadline(Deadline::Body, now_ms);
+        if self.awaited != Deadline::Body && !matches!(self.reading, Reading::Raw) {
+            self.wait_for(Deadline::Body, now_ms);
         }
     }
 
     /// When time will be up, and for what.
     pub fn deadline(&self) -> (u64, Deadline) {
-        match self.deadline_is {
-            Deadline::None => (u64::MAX, Deadline::None),
-            is => (self.deadline_ms, is),
+        match self.awaited {
+            Deadline::None if self.write_by_ms == u64::MAX => (u64::MAX, Deadline::None),
+            Deadline::None => (self.write_by_ms, Deadline::Write),
+            _ if self.write_by_ms < self.awaited_by_ms => (self.write_by_ms, Deadline::Write),
+            awaited => (self.awaited_by_ms, awaited),
         }
     }
 
-    fn set_deadline(&mut self, is: Deadline, now_ms: u64) {
+    fn wait_for(&mut self, awaited: Deadline, now_ms: u64) {
         let limits = &self.limits;
-        let time = match is {
-            Deadline::None => return,
+        let time = match awaited {
             Deadline::Idle => limits.idle,
             Deadline::Head => limits.head_time,
             Deadline::Body => limits.body_progress,
-            Deadline::Write => limits.write_progress,
             Deadline::Linger => limits.linger,
+            Deadline::None | Deadline::Write => return,
         };
-        self.deadline_is = is;
-        self.deadline_ms = now_ms + time.as_millis() as u64;
+        self.awaited = awaited;
+        self.awaited_by_ms = now_ms + time.as_millis() as u64;
     }
 }
+
+const BODY_TOO_LARGE: Refusal = Refusal::of(
+    413,
+    "limits.body: the request body is larger than its limit",
+);

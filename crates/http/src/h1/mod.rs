@@ -1,16 +1,20 @@
 //! HTTP/1.0 and 1.1: a pure core, bytes and time in, bytes and events out.
 //!
-//! - `parse` finds and reads a head, strictly
+//! - `parse` finds and reads a head, strictly; `target` its target and host
 //! - `chunked` decodes the chunked coding
-//! - `conn` the state of one connection: what is read next, how the answer is framed, when time is up
+//! - `conn` the state of one connection: what is read next, what comes after, when time is up
+//! - `encode` how an answer is framed
 //!
 //! No socket and no clock in here; `thread` carries the bytes.
 
 pub mod chunked;
 pub mod conn;
+mod encode;
 pub mod parse;
+mod target;
 #[cfg(test)]
 mod tests;
 
-pub use conn::{Conn, Eof, Event, Next, Sending};
+pub use conn::{Conn, Eof, Event, Next};
+pub use encode::Sending;
 pub use parse::{Framing, Length, Refusal};

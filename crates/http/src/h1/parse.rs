@@ -8,8 +8,11 @@ use std::mem::MaybeUninit;
 
 use hob_trace::Protocol;
 
+use crate::h1::target::{read_host, read_target};
 use crate::head::{self, Known, RequestHead, Span};
-use crate::limits::{HEADERS_INLINE, Limits};
+use crate::limits::{HEADER_COUNT_MAX, HEADERS_INLINE, Limits};
+
+pub use crate::h1::target::is_host;
 
 /// Why a request is refused by the engine, and with which status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +31,7 @@ impl Refusal {
         }
     }
 
-    const fn of(status: u16, reason: &'static str) -> Refusal {
+    pub(crate) const fn of(status: u16, reason: &'static str) -> Refusal {
         Refusal { status, reason }
     }
 }
@@ -40,6 +43,9 @@ pub const TARGET_TOO_LONG: Refusal =
 pub const HEAD_TOO_LONG: Refusal = Refusal::of(431, "limits.head: the request head is too long");
 /// There are more fields than allowed.
 pub const TOO_MANY_HEADERS: Refusal = Refusal::of(431, "limits.headers: too many header fields");
+
+/// Method, two spaces and version of a request line may have so many bytes beside the target.
+const REQUEST_LINE_REST_BYTES: usize = 64;
 
 /// How a request's body is framed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +89,11 @@ pub enum Scan {
 }
 
 impl Scanner {
+    /// True when it has looked at nothing yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.scanned == 0
+    }
+
     /// Looks at the bytes of `input` it has not seen; `input` begins where the head begins.
     pub fn scan(&mut self, input: &[u8], limits: &Limits) -> Scan {
         if self.scanned == 0 {
@@ -94,11 +105,17 @@ impl Scanner {
                 Some(_) => {}
             }
         }
-        while let Some(found) = memchr::memchr(b'\n', &input[self.scanned..]) {
+        // Nothing beyond the limit is looked at, so that bytes that come at once and bytes that come one
+        // by one are judged alike.
+        let window = &input[..input.len().min(limits.head_bytes)];
+        while let Some(found) = memchr::memchr(b'\n', &window[self.scanned..]) {
             let at = self.scanned + found;
+            if self.line_count == 0 && at > limits.target_bytes + REQUEST_LINE_REST_BYTES {
+                return Scan::Refused(TARGET_TOO_LONG);
+            }
             //= rfc9112#2.2
             // A line ended by LF alone is read differently by different servers.
-            if at == 0 || input[at - 1] != b'\r' {
+            if at == 0 || window[at - 1] != b'\r' {
                 return Scan::Refused(Refusal::bad("a line ends with LF without CR"));
             }
             let is_empty = at - 1 == self.line_start;
@@ -109,17 +126,15 @@ impl Scanner {
                     *self = Scanner::default();
                     return Scan::Blank(at + 1);
                 }
-                (true, _) if at < limits.head_bytes => return Scan::Complete(at + 1),
-                (true, _) => return Scan::Refused(HEAD_TOO_LONG),
+                (true, _) => return Scan::Complete(at + 1),
                 (false, _) => self.line_count += 1,
             }
             if self.line_count > limits.header_count + 1 {
                 return Scan::Refused(TOO_MANY_HEADERS);
             }
         }
-        self.scanned = input.len();
-        // Method, two spaces and the version come on top of the target.
-        if self.line_count == 0 && input.len() > limits.target_bytes + 64 {
+        self.scanned = window.len();
+        if self.line_count == 0 && window.len() > limits.target_bytes + REQUEST_LINE_REST_BYTES {
             return Scan::Refused(TARGET_TOO_LONG);
         }
         if input.len() >= limits.head_bytes {
@@ -127,6 +142,47 @@ impl Scanner {
         }
         Scan::Incomplete
     }
+}
+
+/// Reads a head that stands whole at the start of `input`, which is nearly always so, without looking
+/// for its end first. `None` when anything is missing or wrong: then the [`Scanner`] and [`read_head`]
+/// say what. `head` is empty before, and after `None`.
+pub(crate) fn read_at_once(
+    input: &[u8],
+    head: &mut RequestHead,
+    limits: &Limits,
+) -> Option<(usize, Framing)> {
+    if limits.header_count > HEADERS_INLINE || matches!(input.first(), Some(b'\r' | b'\n')) {
+        return None;
+    }
+    let window = &input[..input.len().min(limits.head_bytes)];
+    let mut slots = [const { MaybeUninit::uninit() }; HEADERS_INLINE];
+    let mut parsed = httparse::Request::new(&mut []);
+    let slots = &mut slots[..limits.header_count];
+    let Ok(httparse::Status::Complete(len)) = parsed.parse_with_uninit_headers(window, slots)
+    else {
+        return None;
+    };
+    let bytes = &window[..len];
+    if has_lone_lf(bytes) {
+        return None;
+    }
+    match fill(&parsed, bytes, head, limits) {
+        Ok(framing) => Some((len, framing)),
+        Err(_) => {
+            head.clear();
+            None
+        }
+    }
+}
+
+/// True when a line ends with LF without CR. One pass that compilers turn into vector code.
+fn has_lone_lf(bytes: &[u8]) -> bool {
+    let pairs = bytes.iter().zip(&bytes[1.min(bytes.len())..]);
+    bytes.first() == Some(&b'\n')
+        || pairs.fold(false, |found, (&before, &byte)| {
+            found | ((byte == b'\n') & (before != b'\r'))
+        })
 }
 
 /// Reads a complete head (`bytes` is exactly the head) into `head`, which is empty.
@@ -139,7 +195,7 @@ pub fn read_head(
         let mut slots = [const { MaybeUninit::uninit() }; HEADERS_INLINE];
         read_with(bytes, head, limits, &mut slots[..limits.header_count])
     } else {
-        let mut slots = vec![MaybeUninit::uninit(); limits.header_count];
+        let mut slots = vec![MaybeUninit::uninit(); limits.header_count.min(HEADER_COUNT_MAX)];
         read_with(bytes, head, limits, &mut slots)
     }
 }
@@ -159,6 +215,16 @@ fn read_with<'b>(
             return Err(refusal_of(error, bytes));
         }
     }
+    fill(&parsed, bytes, head, limits)
+}
+
+/// Takes over what was parsed of `bytes` and checks what the head says as a whole.
+fn fill(
+    parsed: &httparse::Request<'_, '_>,
+    bytes: &[u8],
+    head: &mut RequestHead,
+    limits: &Limits,
+) -> Result<Framing, Refusal> {
     let (Some(method), Some(target), Some(version)) = (parsed.method, parsed.path, parsed.version)
     else {
         return Err(Refusal::bad("the request line is malformed"));
@@ -186,7 +252,7 @@ fn read_with<'b>(
 }
 
 /// Where `part`, a piece of `whole`, stands in it.
-fn span_in(whole: &[u8], part: &[u8]) -> Span {
+pub(crate) fn span_in(whole: &[u8], part: &[u8]) -> Span {
     let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
     debug_assert!(start + part.len() <= whole.len());
     Span {
@@ -198,7 +264,7 @@ fn span_in(whole: &[u8], part: &[u8]) -> Span {
 /// Keeps method and target of a refused head for the record, as far as they can be told apart.
 pub(crate) fn keep_refused_line(bytes: &[u8], head: &mut RequestHead) {
     let line = bytes
-        .split(|&byte| byte == b'\r')
+        .split(|&byte| byte == b'\r' || byte == b'\n')
         .next()
         .unwrap_or_default();
     head.bytes.extend_from_slice(line);
@@ -234,159 +300,6 @@ fn refusal_of(error: httparse::Error, bytes: &[u8]) -> Refusal {
     }
 }
 
-/// Sorts out the four forms of a target.
-//= rfc9112#3.2
-fn read_target(head: &mut RequestHead) -> Result<(), Refusal> {
-    let target = head.target.of(&head.bytes);
-    let start = head.target.start;
-    if target.contains(&b'#') {
-        return Err(Refusal::bad("the request target has a fragment"));
-    }
-    let is_connect = head.method.of(&head.bytes) == b"CONNECT";
-    match target.first() {
-        Some(b'/') if !is_connect => {
-            let (path, query) = split_query(target, start);
-            (head.path, head.query) = (path, query);
-            Ok(())
-        }
-        Some(b'*') if target.len() == 1 && head.method.of(&head.bytes) == b"OPTIONS" => {
-            head.path = head.target;
-            Ok(())
-        }
-        Some(_) if is_connect => {
-            let port = target
-                .rsplit(|&byte| byte == b':')
-                .next()
-                .unwrap_or_default();
-            if !is_host(target) || port.len() == target.len() || port.is_empty() {
-                return Err(Refusal::bad("CONNECT needs host:port"));
-            }
-            head.host = head.target;
-            Ok(())
-        }
-        Some(_) => read_absolute(head),
-        None => Err(Refusal::bad("the request target is empty")),
-    }
-}
-
-/// `http://host/path?query`, as clients send it to a proxy.
-//= rfc9112#3.2.2
-fn read_absolute(head: &mut RequestHead) -> Result<(), Refusal> {
-    let target = head.target.of(&head.bytes);
-    let scheme_len = match () {
-        () if starts_with_no_case(target, b"http://") => 7,
-        () if starts_with_no_case(target, b"https://") => 8,
-        () => {
-            return Err(Refusal::bad(
-                "the request target is neither a path nor a URL",
-            ));
-        }
-    };
-    let rest = &target[scheme_len..];
-    let authority_len = rest
-        .iter()
-        .position(|&byte| byte == b'/' || byte == b'?')
-        .unwrap_or(rest.len());
-    if authority_len == 0 || !is_host(&rest[..authority_len]) {
-        return Err(Refusal::bad("the host in the request target is malformed"));
-    }
-    let authority_start = head.target.start + scheme_len as u32;
-    let after = &rest[authority_len..];
-    let (path, query) = split_query(after, authority_start + authority_len as u32);
-    head.host = Span {
-        start: authority_start,
-        len: authority_len as u32,
-    };
-    (head.path, head.query) = (path, query);
-    if path.len == 0 {
-        head.path = Span {
-            start: head.bytes.len() as u32,
-            len: 1,
-        };
-        head.bytes.push(b'/');
-    }
-    Ok(())
-}
-
-fn starts_with_no_case(text: &[u8], start: &[u8]) -> bool {
-    text.len() >= start.len() && text[..start.len()].eq_ignore_ascii_case(start)
-}
-
-fn split_query(text: &[u8], start: u32) -> (Span, Option<Span>) {
-    match memchr::memchr(b'?', text) {
-        None => (
-            Span {
-                start,
-                len: text.len() as u32,
-            },
-            None,
-        ),
-        Some(at) => {
-            let query = Span {
-                start: start + at as u32 + 1,
-                len: (text.len() - at - 1) as u32,
-            };
-            (
-                Span {
-                    start,
-                    len: at as u32,
-                },
-                Some(query),
-            )
-        }
-    }
-}
-
-/// Exactly one valid `Host` in HTTP/1.1, at most one in 1.0; the target's own host wins.
-//= rfc9112#3.2
-fn read_host(head: &mut RequestHead) -> Result<(), Refusal> {
-    if head.is_repeated(Known::Host) {
-        return Err(Refusal::bad("there is more than one Host field"));
-    }
-    match head.value(Known::Host) {
-        None if head.protocol == Protocol::Http10 => Ok(()),
-        None => Err(Refusal::bad("there is no Host field")),
-        Some(host) if !host.is_empty() && !is_host(host) => {
-            Err(Refusal::bad("the Host field is malformed"))
-        }
-        Some(host) => {
-            if head.host.len == 0 {
-                head.host = span_in(&head.bytes, host);
-            }
-            Ok(())
-        }
-    }
-}
-
-/// True for `name`, `name:port`, `1.2.3.4`, `[v6]`, `[v6]:port`; no user part.
-//= rfc3986#3.2.2
-pub fn is_host(host: &[u8]) -> bool {
-    let (name_is_good, port) = if let Some(rest) = host.strip_prefix(b"[") {
-        let Some(end) = memchr::memchr(b']', rest) else {
-            return false;
-        };
-        let inner = &rest[..end];
-        let good = !inner.is_empty()
-            && inner
-                .iter()
-                .all(|&b| b.is_ascii_hexdigit() || b":.".contains(&b));
-        (good, &rest[end + 1..])
-    } else {
-        let end = memchr::memchr(b':', host).unwrap_or(host.len());
-        let name = &host[..end];
-        let good = name
-            .iter()
-            .all(|&b| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=".contains(&b));
-        (good && !name.is_empty(), &host[end..])
-    };
-    let port_is_good = match port {
-        [] => true,
-        [b':', digits @ ..] => digits.len() <= 5 && digits.iter().all(u8::is_ascii_digit),
-        _ => false,
-    };
-    name_is_good && port_is_good
-}
-
 /// Body framing, persistence, expectations.
 //= rfc9112#6.3
 fn read_framing(head: &RequestHead) -> Result<Framing, Refusal> {
@@ -419,18 +332,31 @@ fn read_framing(head: &RequestHead) -> Result<Framing, Refusal> {
         }
         (Some(value), None) => read_transfer_encoding(head, value)?,
     };
-    let expects_continue = match head.value(Known::Expect) {
-        None => false,
-        Some(value) if value.eq_ignore_ascii_case(b"100-continue") => {
-            is_11 && length != Length::Bytes(0)
-        }
-        Some(_) => return Err(Refusal::of(417, "an expectation other than 100-continue")),
-    };
+    let is_connect = head.method() == b"CONNECT";
+    //= rfc9110#9.3.6
+    if is_connect && length != Length::Bytes(0) {
+        return Err(Refusal::bad("CONNECT with a body"));
+    }
     Ok(Framing {
         length,
-        keep_alive: is_persistent(head, is_11),
-        expects_continue,
+        // What follows an answer to CONNECT may be meant for someone else.
+        keep_alive: is_persistent(head, is_11) && !is_connect,
+        expects_continue: expects_continue(head)? && is_11 && length != Length::Bytes(0),
     })
+}
+
+//= rfc9110#10.1.1
+fn expects_continue(head: &RequestHead) -> Result<bool, Refusal> {
+    let Some(first) = head.value(Known::Expect) else {
+        return Ok(false);
+    };
+    let is_known = |value: &[u8]| value.eq_ignore_ascii_case(b"100-continue");
+    if is_known(first) && (!head.is_repeated(Known::Expect) || head.values(b"expect").all(is_known))
+    {
+        Ok(true)
+    } else {
+        Err(Refusal::of(417, "an expectation other than 100-continue"))
+    }
 }
 
 fn read_transfer_encoding(head: &RequestHead, value: &[u8]) -> Result<Length, Refusal> {

@@ -9,12 +9,11 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags};
 
-use crate::h1;
-use crate::limits::ACCEPTS_PER_TURN;
+use crate::h1::{self, Next};
+use crate::limits::{ACCEPTS_PER_TURN, REFUSED_CONNECTIONS_MAX};
 use crate::request::Facts;
 use crate::response::Answer;
-use crate::thread::conn::Conn;
-use crate::thread::drive::Fate;
+use crate::thread::conn::{Conn, Counted, Stage};
 use crate::thread::run::Thread;
 use crate::thread::shared::{Crew, Letter};
 
@@ -23,8 +22,7 @@ pub(crate) struct Accepted {
     socket: OwnedFd,
     peer: Option<SocketAddr>,
     listener: u16,
-    /// It counts towards its client's limit.
-    is_counted: bool,
+    counted: Counted,
 }
 
 /// What a client gets when there is no room for its connection.
@@ -48,9 +46,10 @@ impl<A: Answer + 'static> Thread<A> {
                     let peer = address.and_then(|address| SocketAddr::try_from(address).ok());
                     self.place(Accepted {
                         socket,
-                        peer,
+                        // One client has one address, also over a socket for both families.
+                        peer: peer.map(|peer| (peer.ip().to_canonical(), peer.port()).into()),
                         listener,
-                        is_counted: false,
+                        counted: Counted::Refused,
                     });
                 }
                 Err(Errno::AGAIN) => return,
@@ -69,35 +68,57 @@ impl<A: Answer + 'static> Thread<A> {
     /// Gives a connection to the thread with the fewest, unless a limit is reached.
     fn place(&mut self, mut accepted: Accepted) {
         self.counters.connections_accepted.add(1);
-        let entered = self.crew.enter(&self.limits, accepted.peer);
-        if let Ok(is_counted) = entered {
-            accepted.is_counted = is_counted;
-        } else {
-            match entered {
-                Err(Full::Client) => self.counters.limit_connections_per_client.add(1),
-                _ => self.counters.limit_connections.add(1),
+        match self.crew.enter(&self.limits, accepted.peer) {
+            Ok(counted) => accepted.counted = counted,
+            Err(full) => return self.turn_away(accepted, full),
+        }
+        let target = self.crew.least_loaded(self.index);
+        if target != self.index {
+            let mailbox = self.crew.mailbox(target);
+            mailbox.conn_count.fetch_add(1, Ordering::Relaxed);
+            match mailbox.send(Letter::Connection(accepted)) {
+                Ok(()) => return self.counters.handed_over.add(1),
+                Err(Letter::Connection(back)) => {
+                    // That thread has just ended.
+                    mailbox.conn_count.fetch_sub(1, Ordering::Relaxed);
+                    accepted = back;
+                }
+                Err(_) => return,
             }
+        }
+        self.mailbox.conn_count.fetch_add(1, Ordering::Relaxed);
+        self.adopt(accepted);
+    }
+
+    /// Tells a client that there is no room. Its connection is heard out for a moment, or its request, still
+    /// unread, would turn the answer into a reset.
+    fn turn_away(&mut self, accepted: Accepted, full: Full) {
+        match full {
+            Full::Client => self.counters.limit_connections_per_client.add(1),
+            Full::Server => self.counters.limit_connections.add(1),
+        }
+        if self.refused_count >= REFUSED_CONNECTIONS_MAX || self.draining.is_some() {
             let _ = rustix::net::send(&accepted.socket, FULL, SendFlags::NOSIGNAL);
-            let _ = rustix::net::shutdown(&accepted.socket, rustix::net::Shutdown::Write);
             self.counters.connections_closed.add(1);
             return;
         }
-        let target = self.crew.least_loaded(self.index);
-        self.crew
-            .mailbox(target)
-            .conn_count
-            .fetch_add(1, Ordering::Relaxed);
-        if target == self.index {
-            self.adopt(accepted);
-        } else {
-            self.counters.handed_over.add(1);
-            self.crew.mailbox(target).send(Letter::Connection(accepted));
-        }
+        self.refused_count += 1;
+        self.mailbox.conn_count.fetch_add(1, Ordering::Relaxed);
+        let mut conn = self.conn_of(accepted);
+        conn.core.give_up_input();
+        conn.stage = Stage::Flushing(Next::Linger);
+        self.output.extend_from_slice(FULL);
+        self.drive_and_keep(conn);
     }
 
     /// Serves a connection that is counted already. Its first bytes are often there: they are tried for
     /// before the socket enters the epoll set.
     pub(crate) fn adopt(&mut self, accepted: Accepted) {
+        let conn = self.conn_of(accepted);
+        self.drive_and_keep(conn);
+    }
+
+    fn conn_of(&mut self, accepted: Accepted) -> Box<Conn> {
         let facts = Rc::new(Facts {
             peer: accepted.peer,
             peer_uid: match accepted.peer {
@@ -110,12 +131,9 @@ impl<A: Answer + 'static> Thread<A> {
         });
         let core = h1::Conn::new(Rc::clone(&self.limits), self.now_ms);
         let mut conn = Box::new(Conn::new(accepted.socket, core, facts));
-        conn.is_counted = accepted.is_counted;
+        conn.counted = accepted.counted;
         conn.key = self.seat();
-        match self.drive(&mut conn) {
-            Fate::Keep => self.keep(conn),
-            Fate::Close => self.close(conn),
-        }
+        conn
     }
 }
 
@@ -141,13 +159,13 @@ impl Crew {
         &self,
         limits: &crate::limits::Limits,
         peer: Option<SocketAddr>,
-    ) -> Result<bool, Full> {
+    ) -> Result<Counted, Full> {
         if self.open.fetch_add(1, Ordering::Relaxed) >= limits.connection_count {
             self.open.fetch_sub(1, Ordering::Relaxed);
             return Err(Full::Server);
         }
         let (Some(peer), true) = (peer, limits.connection_count_per_client > 0) else {
-            return Ok(false);
+            return Ok(Counted::Server);
         };
         let mut per_client = self
             .per_client
@@ -159,13 +177,18 @@ impl Crew {
             return Err(Full::Client);
         }
         *count += 1;
-        Ok(true)
+        Ok(Counted::ServerAndClient)
     }
 
-    /// Counts a connection out; `counted_peer` is its client when it counted towards a limit.
-    pub(crate) fn leave(&self, counted_peer: Option<SocketAddr>) {
+    /// Counts a connection out of what it counted towards.
+    pub(crate) fn leave(&self, counted: Counted, peer: Option<SocketAddr>) {
+        if counted == Counted::Refused {
+            return;
+        }
         self.open.fetch_sub(1, Ordering::Relaxed);
-        let Some(peer) = counted_peer else { return };
+        let (Counted::ServerAndClient, Some(peer)) = (counted, peer) else {
+            return;
+        };
         let mut per_client = self
             .per_client
             .lock()

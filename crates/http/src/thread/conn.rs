@@ -5,7 +5,7 @@ use std::future::Future;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::Waker;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -13,6 +13,7 @@ use crate::body::{BodyStream, FetchFuture, FileBody, Region};
 use crate::h1;
 use crate::request::{Facts, Request};
 use crate::response::Response;
+use crate::thread::shared::ConnWaker;
 
 pub(crate) struct Conn {
     pub(crate) socket: OwnedFd,
@@ -25,7 +26,7 @@ pub(crate) struct Conn {
     /// The request being answered.
     pub(crate) request: Option<Request>,
     pub(crate) stage: Stage,
-    pub(crate) waker: Option<Waker>,
+    pub(crate) waker: Option<Arc<ConnWaker>>,
     pub(crate) request_count: u32,
     /// The tick of the wheel this connection stands in; 0 is none.
     pub(crate) tick: u64,
@@ -37,10 +38,23 @@ pub(crate) struct Conn {
     pub(crate) is_reset: bool,
     /// The socket is in the epoll set.
     pub(crate) is_watched: bool,
-    /// It counts towards its client's limit of connections.
-    pub(crate) is_counted: bool,
+    /// Towards which limits it counts.
+    pub(crate) counted: Counted,
+    /// The client is to see a reset, not an end.
+    pub(crate) must_reset: bool,
     /// Stands in the queue of bulk answers.
     pub(crate) is_in_bulk: bool,
+}
+
+/// Towards which limits a connection counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// The server's.
+    Server,
+    /// The server's and its client's.
+    ServerAndClient,
+    /// None: there was no room for it, and it is told so.
+    Refused,
 }
 
 /// What a connection is doing.
@@ -49,11 +63,8 @@ pub(crate) enum Stage {
     Reading,
     /// The answer is on its way.
     Later(Pin<Box<dyn Future<Output = Response>>>),
-    /// The body comes as a stream.
-    Stream {
-        body: Box<dyn BodyStream>,
-        is_tunnel: bool,
-    },
+    /// The body comes as a stream, or raw bytes flow both ways.
+    Stream(Box<dyn BodyStream>),
     /// The body comes out of a pipe.
     Pipe { fd: OwnedFd, left: Option<u64> },
     /// All of the answer is queued; what the engine says comes next follows when it has left.
@@ -104,7 +115,8 @@ impl Conn {
             is_half_closed: false,
             is_reset: false,
             is_watched: false,
-            is_counted: false,
+            counted: Counted::Server,
+            must_reset: false,
             is_in_bulk: false,
         }
     }
@@ -115,6 +127,15 @@ impl Conn {
             && self.core.is_between_requests()
             && self.carry.is_empty()
             && self.out.is_empty()
+    }
+
+    /// The close that follows resets the connection and drops what the kernel still holds.
+    pub(crate) fn close_with_reset(&mut self) {
+        self.must_reset = true;
+        let at_once = Some(std::time::Duration::ZERO);
+        if let Err(error) = rustix::net::sockopt::set_socket_linger(&self.socket, at_once) {
+            tracing::debug!(%error, "a connection could not be set to reset");
+        }
     }
 }
 
@@ -143,19 +164,20 @@ impl Outgoing {
         Some(piece)
     }
 
-    /// Room for bytes after everything queued; the caller keeps `held_bytes` right by calling [`Self::grew`].
-    pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
-        if !matches!(self.pieces.back(), Some(Piece::Own(..))) {
-            self.pieces.push_back(Piece::Own(Vec::new(), 0));
+    /// Runs `push` with the buffer that comes after everything queued.
+    pub(crate) fn with_tail<R>(&mut self, push: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        if let Some(Piece::Own(bytes, _)) = self.pieces.back_mut() {
+            let before = bytes.len();
+            let result = push(bytes);
+            self.held_bytes += bytes.len() - before;
+            return result;
         }
-        match self.pieces.back_mut() {
-            Some(Piece::Own(bytes, _)) => bytes,
-            _ => unreachable!("pushed above"),
+        let mut bytes = Vec::new();
+        let result = push(&mut bytes);
+        if !bytes.is_empty() {
+            self.push(Piece::Own(bytes, 0));
         }
-    }
-
-    pub(crate) fn grew(&mut self, bytes: usize) {
-        self.held_bytes += bytes;
+        result
     }
 
     /// Forgets the first `count` bytes of the pieces in memory at the front.
@@ -200,7 +222,7 @@ impl Piece {
         }
     }
 
-    fn is_spent(&self) -> bool {
+    pub(crate) fn is_spent(&self) -> bool {
         match self {
             Piece::Own(bytes, from) => *from == bytes.len(),
             Piece::Shared(bytes) => bytes.is_empty(),

@@ -5,13 +5,21 @@
 //! - `accept` new connections
 //! - `conn` a connection and its stages
 //! - `drive` what happens when a connection can go on
+//! - `respond` a response to bytes in order, `pull` bodies that come bit by bit
 //! - `send` bytes to the kernel, in order, with budgets
+//! - `pump` request bodies in
+//! - `drain` how a thread ends
+//! - `ending` records, deadlines, what is told when a connection ends
 //! - `wheel` deadlines, a tick each
 
 mod accept;
 mod conn;
+mod drain;
 mod drive;
+mod ending;
+mod pull;
 mod pump;
+mod respond;
 mod run;
 mod send;
 mod shared;

@@ -1,7 +1,5 @@
 //! Request bodies: from the socket through the engine to whoever reads them, never more than a window ahead.
 
-use std::io;
-
 use bytes::Bytes;
 use hob_trace::Fault;
 use rustix::io::Errno;
@@ -11,6 +9,7 @@ use crate::body::BodyError;
 use crate::h1::{Event, Refusal};
 use crate::head::RequestHead;
 use crate::limits::{BODY_WINDOW_BYTES, READ_BYTES_PER_TURN};
+use crate::request::Request;
 use crate::response::Answer;
 use crate::thread::conn::Conn;
 use crate::thread::run::Thread;
@@ -27,10 +26,38 @@ pub(crate) enum Read {
     Broken,
 }
 
+/// What moving a request body gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pumped {
+    /// The handler has something new to see.
+    Something,
+    /// Nothing new.
+    Nothing,
+    /// The connection is broken.
+    Broken,
+}
+
+/// What dropping input gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Discarded {
+    /// The request body has ended; what follows is the next request.
+    End,
+    /// More may come.
+    More,
+    /// The client has ended its side, or the connection is broken.
+    Over,
+    /// The framing is wrong, or there is more than anyone wants to read.
+    Refused,
+}
+
+/// The smallest read, however small the room in the window is.
+const READ_BYTES_MIN: usize = 4 * 1024;
+
 impl<A: Answer + 'static> Thread<A> {
-    /// Reads what there is into `input`.
-    pub(crate) fn receive(&mut self, conn: &mut Conn) -> Read {
-        match rustix::net::recv(&conn.socket, &mut self.input[..], RecvFlags::empty()) {
+    /// Reads what there is into `input`, at most `len_max` bytes.
+    pub(crate) fn receive(&mut self, conn: &mut Conn, len_max: usize) -> Read {
+        let room = &mut self.input[..len_max];
+        match rustix::net::recv(&conn.socket, room, RecvFlags::empty()) {
             Ok((0, _)) => {
                 conn.is_half_closed = true;
                 conn.is_readable = false;
@@ -39,95 +66,100 @@ impl<A: Answer + 'static> Thread<A> {
             Ok((count, _)) => {
                 // Fewer bytes than there was room for: what comes later gives a new event. FIN is known by
                 // its own flag, so it need not be looked for.
-                if count < READ_BYTES_PER_TURN && !conn.is_half_closed {
+                if count < len_max && !conn.is_half_closed {
                     conn.is_readable = false;
                 }
                 Read::Bytes(count)
             }
-            Err(Errno::AGAIN | Errno::INTR) => {
+            Err(Errno::AGAIN) => {
                 conn.is_readable = false;
                 Read::Nothing
             }
+            Err(Errno::INTR) => Read::Nothing,
             Err(_) => Read::Broken,
         }
     }
 
-    /// Moves request body from the socket to the handler. Returns true when the handler got something.
-    pub(crate) fn pump(&mut self, conn: &mut Conn) -> Result<bool, io::Error> {
-        let mut gave = false;
+    /// Moves request body from the socket to the handler.
+    pub(crate) fn pump(&mut self, conn: &mut Conn) -> Pumped {
+        let Some(request) = conn.request.clone() else {
+            return Pumped::Nothing;
+        };
+        let mut gave = Pumped::Nothing;
         let mut turn_bytes = 0;
-        loop {
-            let Some(request) = conn.request.clone() else {
-                return Ok(gave);
-            };
-            if !conn.core.body_is_open() {
-                return Ok(gave);
-            }
-            let (is_wanted, held) = {
+        while conn.core.body_is_open() {
+            let room = {
                 let body = request.exchange.body.borrow();
-                (body.is_wanted, body.held_bytes)
+                BODY_WINDOW_BYTES.saturating_sub(body.held_bytes) * usize::from(body.is_wanted)
             };
-            if !is_wanted || held >= BODY_WINDOW_BYTES {
-                conn.core.wait_for_nothing();
-                return Ok(gave);
+            if room == 0 {
+                conn.core.pause_body();
+                break;
+            }
+            conn.core.limit_body(request.exchange.body_limit.get());
+            // Also without bytes: an end may be due, or a refusal.
+            let carry = std::mem::take(&mut conn.carry);
+            let used = self.feed(conn, &request, &carry, &mut gave);
+            conn.carry = unused(carry, used);
+            if used > 0 || !conn.core.body_is_open() {
+                continue;
             }
             conn.core.continue_now(&mut self.output);
-            if !conn.carry.is_empty() {
-                let carry = std::mem::take(&mut conn.carry);
-                let used = self.feed(conn, &carry, &mut gave);
-                if used < carry.len() {
-                    conn.carry = carry[used..].to_vec();
-                }
-                if used > 0 {
-                    continue;
-                }
-            }
             if turn_bytes >= READ_BYTES_PER_TURN {
                 self.queue_bulk(conn);
-                return Ok(gave);
+                break;
             }
             if !conn.is_readable {
+                if conn.is_half_closed {
+                    end_early(conn, &request);
+                    return Pumped::Something;
+                }
                 conn.core.wait_for_body(self.now_ms);
-                return Ok(gave);
+                break;
             }
-            match self.receive(conn) {
+            match self.receive(conn, room.max(READ_BYTES_MIN)) {
                 Read::Bytes(count) => {
                     turn_bytes += count;
-                    let input = std::mem::take(&mut self.input);
-                    let mut all = std::mem::take(&mut conn.carry);
-                    if all.is_empty() {
-                        let used = self.feed(conn, &input[..count], &mut gave);
-                        conn.carry.extend_from_slice(&input[used..count]);
-                    } else {
-                        all.extend_from_slice(&input[..count]);
-                        let used = self.feed(conn, &all, &mut gave);
-                        conn.carry.extend_from_slice(&all[used..]);
-                    }
-                    self.input = input;
+                    self.feed_input(conn, &request, count, &mut gave);
                 }
                 Read::Nothing => {}
                 Read::Eof => {
-                    request
-                        .exchange
-                        .body
-                        .borrow_mut()
-                        .break_off(BodyError::ClientLeft);
-                    return Err(io::ErrorKind::UnexpectedEof.into());
+                    end_early(conn, &request);
+                    return Pumped::Something;
                 }
-                Read::Broken => return Err(io::ErrorKind::ConnectionReset.into()),
+                Read::Broken => return Pumped::Broken,
             }
         }
+        gave
+    }
+
+    /// Feeds the first `count` bytes of `input`, after what was left over before.
+    fn feed_input(&mut self, conn: &mut Conn, request: &Request, count: usize, gave: &mut Pumped) {
+        let input = std::mem::take(&mut self.input);
+        if conn.carry.is_empty() {
+            let used = self.feed(conn, request, &input[..count], gave);
+            conn.carry.extend_from_slice(&input[used..count]);
+        } else {
+            let mut all = std::mem::take(&mut conn.carry);
+            all.extend_from_slice(&input[..count]);
+            let used = self.feed(conn, request, &all, gave);
+            conn.carry = unused(all, used);
+        }
+        self.input = input;
     }
 
     /// Gives bytes to the engine and what it makes of them to the handler. Returns how many were used.
-    fn feed(&mut self, conn: &mut Conn, input: &[u8], gave: &mut bool) -> usize {
-        let Some(request) = conn.request.clone() else {
-            return 0;
-        };
+    fn feed(
+        &mut self,
+        conn: &mut Conn,
+        request: &Request,
+        input: &[u8],
+        gave: &mut Pumped,
+    ) -> usize {
         let mut body = request.exchange.body.borrow_mut();
         let mut unused_head = RequestHead::empty();
         let mut used = 0;
-        while body.held_bytes < BODY_WINDOW_BYTES {
+        loop {
             let (count, event) = conn
                 .core
                 .read(&input[used..], &mut unused_head, self.now_ms);
@@ -137,67 +169,91 @@ impl<A: Answer + 'static> Thread<A> {
                     // The one copy of a request body: out of the thread's buffer, to live as long as needed.
                     body.push(Bytes::copy_from_slice(&input[used - len..used]));
                     request.record_mut().bytes_in += count as u64;
-                    *gave = true;
+                    *gave = Pumped::Something;
+                    if body.held_bytes >= BODY_WINDOW_BYTES {
+                        return used;
+                    }
                 }
                 Event::BodyEnd(trailers) => {
+                    request.record_mut().bytes_in += count as u64;
                     body.trailers = trailers;
                     body.end();
-                    conn.core.wait_for_nothing();
-                    *gave = true;
-                    break;
+                    conn.core.pause_body();
+                    *gave = Pumped::Something;
+                    return used;
                 }
                 Event::Refused(refusal) => {
                     let mut record = request.record_mut();
                     record.fault = Fault::Client;
                     record.reason = Some(refusal.reason);
+                    drop(record);
                     self.count_refusal(refusal);
                     body.break_off(error_of(refusal));
-                    *gave = true;
-                    break;
+                    *gave = Pumped::Something;
+                    return used;
                 }
-                Event::NeedMore | Event::Busy | Event::Request(_) => break,
+                Event::NeedMore | Event::Busy | Event::Request(_) => return used,
             }
         }
-        used
     }
 
-    /// Reads and drops what is left of a request body, or of a connection. Returns true at its end.
-    pub(crate) fn discard(&mut self, conn: &mut Conn) -> Result<bool, io::Error> {
-        let mut unused_head = RequestHead::empty();
+    /// Reads and drops what is left of a request body, or of a connection.
+    pub(crate) fn discard(&mut self, conn: &mut Conn) -> Discarded {
         let mut turn_bytes = 0;
         loop {
-            if !conn.carry.is_empty() {
-                let carry = std::mem::take(&mut conn.carry);
-                let (used, event) = conn.core.read(&carry, &mut unused_head, self.now_ms);
-                conn.carry.extend_from_slice(&carry[used..]);
-                match event {
-                    Event::BodyEnd(_) => return Ok(true),
-                    Event::Refused(refusal) => {
-                        self.count_refusal(refusal);
-                        return Err(io::ErrorKind::InvalidData.into());
-                    }
-                    _ if used > 0 => continue,
-                    _ => {}
-                }
-            } else if let (_, Event::BodyEnd(_)) =
-                conn.core.read(&[], &mut unused_head, self.now_ms)
-            {
-                return Ok(true);
+            let carry = std::mem::take(&mut conn.carry);
+            let (used, ended) = self.drop_input(conn, &carry);
+            conn.carry = unused(carry, used);
+            if let Some(ended) = ended {
+                return ended;
             }
             if turn_bytes >= READ_BYTES_PER_TURN {
                 self.queue_bulk(conn);
-                return Ok(false);
+                return Discarded::More;
             }
             if !conn.is_readable {
-                return Ok(false);
+                return if conn.is_half_closed {
+                    Discarded::Over
+                } else {
+                    Discarded::More
+                };
             }
-            match self.receive(conn) {
+            match self.receive(conn, READ_BYTES_PER_TURN) {
                 Read::Bytes(count) => {
                     turn_bytes += count;
-                    conn.carry.extend_from_slice(&self.input[..count]);
+                    if conn.carry.is_empty() {
+                        let input = std::mem::take(&mut self.input);
+                        let (used, ended) = self.drop_input(conn, &input[..count]);
+                        conn.carry.extend_from_slice(&input[used..count]);
+                        self.input = input;
+                        if let Some(ended) = ended {
+                            return ended;
+                        }
+                    } else {
+                        conn.carry.extend_from_slice(&self.input[..count]);
+                    }
                 }
                 Read::Nothing => {}
-                Read::Eof | Read::Broken => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Read::Eof | Read::Broken => return Discarded::Over,
+            }
+        }
+    }
+
+    /// Drops as much of `input` as the engine takes; returns how much, and the end if it came.
+    fn drop_input(&self, conn: &mut Conn, input: &[u8]) -> (usize, Option<Discarded>) {
+        let mut unused_head = RequestHead::empty();
+        let mut used = 0;
+        loop {
+            let (count, event) = conn
+                .core
+                .read(&input[used..], &mut unused_head, self.now_ms);
+            used += count;
+            match event {
+                Event::Data(_) => {}
+                Event::BodyEnd(_) => return (used, Some(Discarded::End)),
+                Event::Refused(_) => return (input.len(), Some(Discarded::Refused)),
+                Event::NeedMore => return (used, None),
+                Event::Busy | Event::Request(_) => return (input.len(), None),
             }
         }
     }
@@ -216,10 +272,29 @@ impl<A: Answer + 'static> Thread<A> {
     }
 }
 
-fn error_of(refusal: Refusal) -> BodyError {
-    if refusal.status == 413 {
-        BodyError::TooLarge
+/// The client has sent FIN: a tunnel's input ends, a request's body is broken.
+fn end_early(conn: &mut Conn, request: &Request) {
+    let mut body = request.exchange.body.borrow_mut();
+    if conn.core.is_tunnel() {
+        body.end();
     } else {
-        BodyError::Malformed(refusal.reason)
+        body.break_off(BodyError::ClientLeft);
+    }
+    conn.core.end_input();
+}
+
+/// What is left of `bytes`; nothing is held for nothing.
+fn unused(bytes: Vec<u8>, used: usize) -> Vec<u8> {
+    if used == 0 && !bytes.is_empty() {
+        bytes
+    } else {
+        bytes[used..].to_vec()
+    }
+}
+
+fn error_of(refusal: Refusal) -> BodyError {
+    match refusal.status {
+        413 => BodyError::TooLarge,
+        _ => BodyError::Malformed(refusal.reason),
     }
 }

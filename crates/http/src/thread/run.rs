@@ -22,9 +22,11 @@ use crate::date::DateLine;
 use crate::limits::{BULK_BYTES_PER_ROUND, BULK_BYTES_PER_TURN, Limits, READ_BYTES_PER_TURN};
 use crate::request::{ReadyList, Request};
 use crate::response::Answer;
-use crate::thread::conn::Conn;
+use crate::thread::conn::{Conn, Counted};
+use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
-use crate::thread::shared::{Crew, Drain, Letter, Mailbox, conn_waker};
+use crate::thread::ending::Why;
+use crate::thread::shared::{ConnWaker, Crew, Letter, Mailbox};
 use crate::thread::wheel::Wheel;
 
 /// One server thread and everything on it.
@@ -57,8 +59,10 @@ pub struct Thread<A: Answer> {
     pub(crate) date: DateLine,
     next_date_ms: u64,
     pub(crate) draining: Option<Draining>,
+    /// Connections there was no room for, being told so.
+    pub(crate) refused_count: usize,
     guest: Option<Box<dyn Guest>>,
-    must_stop: bool,
+    pub(crate) must_stop: bool,
 }
 
 /// A place for a connection; its generation tells late events of an earlier one.
@@ -67,18 +71,17 @@ pub(crate) struct Slot {
     pub(crate) conn: Option<Box<Conn>>,
 }
 
-#[derive(Clone, Copy)]
-pub(crate) struct Draining {
-    pub(crate) deadline_ms: u64,
-    pub(crate) grace_ms: u64,
-}
-
 /// Another event source that lives on this thread, such as an async runtime whose tasks handlers wait for.
 pub trait Guest {
     /// Readable when the guest has work.
     fn fd(&self) -> BorrowedFd<'_>;
     /// Does the work there is, without waiting.
     fn turn(&mut self);
+    /// When the guest wants a turn even if its descriptor says nothing, in milliseconds on the monotonic
+    /// clock. Asked before each wait.
+    fn next_deadline_ms(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Keys of things in the epoll set that are no connections have this generation.
@@ -139,6 +142,7 @@ impl<A: Answer + 'static> Thread<A> {
             date: DateLine::new(Duration::ZERO),
             next_date_ms: 0,
             draining: None,
+            refused_count: 0,
             guest: None,
             must_stop: false,
         };
@@ -170,13 +174,17 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Watches exactly these listening sockets from now on; all threads watch the same ones.
     pub fn set_listeners(&mut self, listeners: Vec<(u16, Arc<OwnedFd>)>) -> io::Result<()> {
+        let has = |list: &[(u16, Arc<OwnedFd>)], number: u16, socket: &Arc<OwnedFd>| {
+            list.iter()
+                .any(|(n, s)| *n == number && Arc::ptr_eq(s, socket))
+        };
         for (number, socket) in &self.listeners {
-            if !listeners.iter().any(|(n, _)| n == number) {
+            if !has(&listeners, *number, socket) {
                 epoll::delete(&self.epoll, socket)?;
             }
         }
         for (number, socket) in &listeners {
-            if !self.listeners.iter().any(|(n, _)| n == number) {
+            if !has(&self.listeners, *number, socket) {
                 let key = EventData::new_u64(SPECIAL | u64::from(*number));
                 epoll::add(
                     &self.epoll,
@@ -190,20 +198,6 @@ impl<A: Answer + 'static> Thread<A> {
         Ok(())
     }
 
-    /// Stops accepting, lets running answers finish, and then ends [`Self::run`].
-    pub fn drain(&mut self, drain: Drain) {
-        if let Err(error) = self.set_listeners(Vec::new()) {
-            tracing::warn!(%error, "a listening socket could not be left");
-        }
-        let by = |time: Duration| self.now_ms + time.as_millis() as u64;
-        self.draining = Some(Draining {
-            deadline_ms: by(drain.deadline),
-            grace_ms: by(drain.grace),
-        });
-        self.close_idle();
-        self.arm_timer(self.now_ms + 50);
-    }
-
     /// Runs until drained.
     pub fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS_PER_TURN);
@@ -211,22 +205,7 @@ impl<A: Answer + 'static> Thread<A> {
         let mut letters = Vec::new();
         while !self.must_stop {
             events.clear();
-            let has_work = !self.bulk.is_empty() || !self.ready.is_empty();
-            let no_wait = Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
-            let timeout = if has_work || self.mailbox.fall_asleep() {
-                Some(&no_wait)
-            } else {
-                None
-            };
-            let spare = rustix::buffer::spare_capacity(&mut events);
-            match epoll::wait(&self.epoll, spare, timeout) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            self.mailbox.wake_up();
+            self.wait(&mut events)?;
             self.begin_turn();
             for event in &events {
                 self.dispatch(event.data.u64(), event.flags);
@@ -246,6 +225,30 @@ impl<A: Answer + 'static> Thread<A> {
                 self.end_when_drained();
             }
         }
+        Ok(())
+    }
+
+    /// Waits for events, unless there is work already.
+    fn wait(&mut self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+        if let Some(deadline_ms) = self.guest.as_ref().and_then(|g| g.next_deadline_ms()) {
+            self.arm_timer(deadline_ms);
+        }
+        let has_work = !self.bulk.is_empty() || !self.ready.is_empty();
+        let no_wait = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let timeout = if has_work || self.mailbox.fall_asleep() {
+            Some(&no_wait)
+        } else {
+            None
+        };
+        let spare = rustix::buffer::spare_capacity(events);
+        match epoll::wait(&self.epoll, spare, timeout) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.mailbox.wake_up();
         Ok(())
     }
 
@@ -311,6 +314,10 @@ impl<A: Answer + 'static> Thread<A> {
             return;
         };
         note(&mut conn);
+        self.drive_and_keep(conn);
+    }
+
+    pub(crate) fn drive_and_keep(&mut self, mut conn: Box<Conn>) {
         match self.drive(&mut conn) {
             Fate::Keep => self.keep(conn),
             Fate::Close => self.close(conn),
@@ -345,10 +352,17 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Ends a connection; whoever waits for it is told.
-    pub(crate) fn close(&mut self, mut conn: Box<Conn>) {
-        self.abandon(&mut conn);
+    pub(crate) fn close(&mut self, conn: Box<Conn>) {
+        self.close_because(conn, Why::ClientLeft);
+    }
+
+    pub(crate) fn close_because(&mut self, mut conn: Box<Conn>, why: Why) {
+        self.abandon(&mut conn, why);
         self.mailbox.conn_count.fetch_sub(1, Ordering::Relaxed);
-        self.crew.leave(conn.facts.peer.filter(|_| conn.is_counted));
+        self.crew.leave(conn.counted, conn.facts.peer);
+        if conn.counted == Counted::Refused {
+            self.refused_count -= 1;
+        }
         let index = (conn.key & 0xffff_ffff) as u32;
         let slot = &mut self.slots[index as usize];
         slot.generation = if slot.generation >= GENERATION_MAX {
@@ -405,11 +419,11 @@ impl<A: Answer + 'static> Thread<A> {
 
     pub(crate) fn waker_of(&self, conn: &mut Conn) -> std::task::Waker {
         conn.waker
-            .get_or_insert_with(|| conn_waker(&self.mailbox, conn.key))
-            .clone()
+            .get_or_insert_with(|| ConnWaker::new(&self.mailbox, conn.key))
+            .waker()
     }
 
-    fn arm_timer(&self, at_ms: u64) {
+    pub(crate) fn arm_timer(&self, at_ms: u64) {
         if at_ms >= self.timer_ms.get() {
             return;
         }
@@ -436,6 +450,12 @@ impl<A: Answer + 'static> Thread<A> {
     fn run_timer(&mut self) {
         let _ = rustix::io::read(&self.timer, &mut [0u8; 8]);
         self.timer_ms.set(u64::MAX);
+        let guest = self.guest.as_mut();
+        if let Some(guest) =
+            guest.filter(|g| g.next_deadline_ms().is_some_and(|at| at <= self.now_ms))
+        {
+            guest.turn();
+        }
         while let Some((tick, keys)) = self.wheel.take_due(self.now_ms) {
             for key in keys {
                 self.check_deadline(key, tick);
@@ -466,47 +486,6 @@ impl<A: Answer + 'static> Thread<A> {
             Fate::Keep => self.keep(conn),
             Fate::Close => self.close(conn),
         }
-    }
-
-    fn end_when_drained(&mut self) {
-        let Some(draining) = self.draining else {
-            return;
-        };
-        if self.now_ms >= draining.grace_ms {
-            self.close_idle_now();
-        }
-        if self.open_here() == 0 || self.now_ms >= draining.deadline_ms {
-            self.must_stop = true;
-            return;
-        }
-        let next = if self.now_ms < draining.grace_ms {
-            draining.grace_ms
-        } else {
-            draining.deadline_ms
-        };
-        self.arm_timer(next.min(self.now_ms + 250));
-    }
-
-    /// Closes idle connections when there is no grace for them.
-    fn close_idle(&mut self) {
-        if self
-            .draining
-            .is_some_and(|draining| self.now_ms >= draining.grace_ms)
-        {
-            self.close_idle_now();
-        }
-    }
-
-    fn close_idle_now(&mut self) {
-        for index in 0..self.slots.len() {
-            if let Some(conn) = self.slots[index].conn.take_if(|conn| conn.is_idle()) {
-                self.close(conn);
-            }
-        }
-    }
-
-    fn open_here(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.conn.is_some()).count()
     }
 }
 

@@ -4,16 +4,19 @@ use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::task::{Context, Poll};
 
+use hob_trace::{Fault, Outcome};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags};
 
 use crate::limits::BULK_BYTES_PER_TURN;
 use crate::raw;
+use crate::request::Request;
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Piece};
 use crate::thread::run::Thread;
 
 /// How sending ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flushed {
     /// Everything was handed to the kernel.
     All,
@@ -24,7 +27,15 @@ pub(crate) enum Flushed {
     /// The budget of this turn is used up.
     Yield,
     /// The client is gone, or the source of the bytes broke.
-    Broken(io::Error),
+    Broken,
+}
+
+/// What one call did.
+enum Sent {
+    Bytes(usize),
+    MustFetch,
+    /// The file does not give what it promised.
+    SourceBroke(&'static str),
 }
 
 /// Pieces given to the kernel in one call.
@@ -40,66 +51,81 @@ impl<A: Answer + 'static> Thread<A> {
         }
         let mut budget = BULK_BYTES_PER_TURN;
         loop {
-            if let Some(Piece::End(_)) = conn.out.pieces.front()
-                && self.output.is_empty()
-            {
-                if let Some(Piece::End(request)) = conn.out.pop() {
-                    self.finishing.push(request);
-                }
-                continue;
-            }
-            if self.output.is_empty() && conn.out.is_empty() {
-                self.finish_all();
-                return Flushed::All;
-            }
-            match self.send_some(conn, budget) {
-                Ok(Sent::Bytes(count)) => {
-                    self.note_first_byte(conn);
-                    if let Some(left) = budget.checked_sub(count).filter(|left| *left > 0) {
-                        budget = left;
-                    } else if self.output.is_empty() && conn.out.is_empty() {
-                        self.finish_all();
-                        return Flushed::All;
-                    } else {
-                        conn.core.wait_for_write(self.now_ms);
-                        return self.stalled(conn, Flushed::Yield);
+            if self.output.is_empty() {
+                while let Some(Piece::End(_)) = conn.out.pieces.front() {
+                    if let Some(Piece::End(request)) = conn.out.pop() {
+                        self.finishing.push(request);
                     }
                 }
-                Ok(Sent::MustFetch) => return self.stalled(conn, Flushed::Fetching),
+                // Every byte before these ends has left.
+                self.finish_all();
+                if conn.out.is_empty() {
+                    return Flushed::All;
+                }
+            }
+            if budget == 0 {
+                return self.stalled(conn, Flushed::Yield);
+            }
+            match self.send_some(conn, budget) {
+                Ok(Sent::Bytes(0)) => {}
+                Ok(Sent::Bytes(count)) => {
+                    note_first_byte::<A>(conn);
+                    conn.core.wrote_some(self.now_ms);
+                    budget = budget.saturating_sub(count);
+                }
+                Ok(Sent::MustFetch) => {
+                    conn.core.wait_for_source();
+                    return self.stalled(conn, Flushed::Fetching);
+                }
+                Ok(Sent::SourceBroke(reason)) => {
+                    note_broken(conn, reason);
+                    if conn.core.ends_by_close() {
+                        conn.close_with_reset();
+                    }
+                    return Flushed::Broken;
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     conn.core.wait_for_write(self.now_ms);
                     return self.stalled(conn, Flushed::Blocked);
                 }
-                Err(error) => return Flushed::Broken(error),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    tracing::debug!(%error, "an answer broke off");
+                    return Flushed::Broken;
+                }
             }
         }
     }
 
     /// The common case: everything fits into one call.
     fn flush_output(&mut self, conn: &mut Conn) -> Flushed {
-        if self.output.is_empty() {
-            self.finish_all();
-            return Flushed::All;
+        while !self.output.is_empty() {
+            match rustix::net::send(&conn.socket, &self.output, SendFlags::NOSIGNAL) {
+                Ok(count) if count == self.output.len() => {
+                    self.output.clear();
+                    if conn.request.is_some() {
+                        // This was the head, or a piece of more.
+                        note_first_byte::<A>(conn);
+                    }
+                }
+                Ok(count) => {
+                    self.output.drain(..count);
+                    note_first_byte::<A>(conn);
+                    conn.core.wrote_some(self.now_ms);
+                }
+                Err(Errno::AGAIN) => {
+                    conn.core.wait_for_write(self.now_ms);
+                    return self.stalled(conn, Flushed::Blocked);
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    tracing::debug!(%error, "an answer broke off");
+                    return Flushed::Broken;
+                }
+            }
         }
-        let sent = rustix::net::send(&conn.socket, &self.output, SendFlags::NOSIGNAL);
-        match sent {
-            Ok(count) if count == self.output.len() => {
-                self.output.clear();
-                self.finish_all();
-                Flushed::All
-            }
-            Ok(count) => {
-                self.output.drain(..count);
-                self.note_first_byte(conn);
-                conn.core.wait_for_write(self.now_ms);
-                self.stalled(conn, Flushed::Blocked)
-            }
-            Err(Errno::AGAIN | Errno::INTR) => {
-                conn.core.wait_for_write(self.now_ms);
-                self.stalled(conn, Flushed::Blocked)
-            }
-            Err(error) => Flushed::Broken(error.into()),
-        }
+        self.finish_all();
+        Flushed::All
     }
 
     /// Something stays behind: what this turn made goes into the connection's own queue.
@@ -165,6 +191,10 @@ impl<A: Answer + 'static> Thread<A> {
         match conn.out.pieces.front_mut() {
             Some(Piece::Region(..)) => send_region(conn),
             Some(Piece::File(_)) => self.send_file(conn, budget),
+            Some(piece) if piece.is_spent() => {
+                conn.out.pop();
+                Ok(Sent::Bytes(0))
+            }
             _ => Ok(Sent::Bytes(0)),
         }
     }
@@ -184,21 +214,22 @@ impl<A: Answer + 'static> Thread<A> {
                 .source
                 .fetch(file.offset, file.len.min(FETCH_BYTES as u64) as usize);
             conn.out.fetch = Some(fetch);
-            return self.take_fetched(conn);
+            let taken = self.take_fetched(conn);
+            if let Ok(Sent::MustFetch) = taken {
+                // What was held back to travel with the file's bytes, the head above all, goes ahead. Other
+                // kinds of sockets hold nothing back.
+                let _ = rustix::net::sockopt::set_tcp_nodelay(&conn.socket, true);
+            }
+            return taken;
         }
         let mut offset = file.offset;
-        let sent = rustix::fs::sendfile(
-            &conn.socket,
-            file.source.fd(),
-            Some(&mut offset),
-            resident as usize,
-        )?;
-        if sent == 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the file became shorter",
-            ));
-        }
+        let (fd, count) = (file.source.fd(), resident as usize);
+        let sent = match rustix::fs::sendfile(&conn.socket, fd, Some(&mut offset), count) {
+            Ok(0) => return Ok(Sent::SourceBroke(SHORTER)),
+            Ok(sent) => sent,
+            Err(Errno::IO) => return Ok(Sent::SourceBroke("the file could not be read")),
+            Err(error) => return Err(error.into()),
+        };
         file.offset += sent as u64;
         file.len -= sent as u64;
         if file.len == 0 {
@@ -218,16 +249,17 @@ impl<A: Answer + 'static> Thread<A> {
             Poll::Ready(result) => result,
         };
         conn.out.fetch = None;
-        let bytes = bytes?;
+        let bytes = match bytes {
+            Ok(bytes) if bytes.is_empty() => return Ok(Sent::SourceBroke(SHORTER)),
+            Ok(bytes) => bytes,
+            Err(error) => {
+                tracing::warn!(%error, "a file could not be read");
+                return Ok(Sent::SourceBroke("the file could not be read"));
+            }
+        };
         let Some(Piece::File(file)) = conn.out.pieces.front_mut() else {
             return Ok(Sent::Bytes(0));
         };
-        if bytes.is_empty() {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the file became shorter",
-            ));
-        }
         let count = (bytes.len() as u64).min(file.len);
         file.offset += count;
         file.len -= count;
@@ -239,28 +271,36 @@ impl<A: Answer + 'static> Thread<A> {
             .push_front(Piece::Shared(bytes.slice(..count as usize)));
         Ok(Sent::Bytes(0))
     }
+}
 
-    fn note_first_byte(&self, conn: &Conn) {
-        let request = conn
-            .request
-            .as_ref()
-            .or(conn.out.pieces.iter().find_map(|p| match p {
-                Piece::End(request) => Some(request),
-                _ => None,
-            }));
-        if let Some(request) = request {
-            let mut record = request.record_mut();
-            if record.first_byte_us == 0 {
-                record.first_byte_us = Self::clock_us().saturating_sub(record.started_us).max(1);
-            }
+const SHORTER: &str = "the file became shorter while it was sent";
+
+/// The answer whose bytes are leaving.
+fn sending(conn: &Conn) -> Option<&Request> {
+    let mut queued = conn.out.pieces.iter().filter_map(|piece| match piece {
+        Piece::End(request) => Some(request),
+        _ => None,
+    });
+    queued.next().or(conn.request.as_ref())
+}
+
+fn note_first_byte<A: Answer + 'static>(conn: &Conn) {
+    if let Some(request) = sending(conn) {
+        let mut record = request.record_mut();
+        if record.first_byte_us == 0 && record.status != 0 {
+            let now_us = Thread::<A>::clock_us();
+            record.first_byte_us = now_us.saturating_sub(record.started_us).max(1);
         }
     }
 }
 
-/// What one call did.
-enum Sent {
-    Bytes(usize),
-    MustFetch,
+fn note_broken(conn: &Conn, reason: &'static str) {
+    if let Some(request) = sending(conn) {
+        let mut record = request.record_mut();
+        record.outcome = Outcome::Broken;
+        record.fault = Fault::Server;
+        record.reason = Some(reason);
+    }
 }
 
 fn send_region(conn: &mut Conn) -> io::Result<Sent> {

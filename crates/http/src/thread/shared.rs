@@ -23,7 +23,8 @@ pub struct Crew {
 
 /// One thread's letter box.
 pub(crate) struct Mailbox {
-    letters: Mutex<Vec<Letter>>,
+    /// `None` once the thread has ended.
+    letters: Mutex<Option<Vec<Letter>>>,
     has_mail: AtomicBool,
     is_asleep: AtomicBool,
     bell: OwnedFd,
@@ -54,7 +55,7 @@ impl Crew {
     pub fn new(thread_count: usize) -> std::io::Result<Arc<Crew>> {
         let mailbox = || {
             Ok(Arc::new(Mailbox {
-                letters: Mutex::default(),
+                letters: Mutex::new(Some(Vec::new())),
                 has_mail: AtomicBool::new(false),
                 is_asleep: AtomicBool::new(false),
                 bell: rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
@@ -127,34 +128,43 @@ impl Handle {
     }
 
     /// Runs a job on the thread, between events. `A` must be the thread's answer type, or the job is
-    /// not run.
+    /// not run. Returns false when the thread has ended.
     pub fn run<A: crate::Answer + 'static>(
         &self,
         job: impl FnOnce(&mut Thread<A>) + Send + 'static,
-    ) {
-        self.crew
-            .mailbox(self.index)
-            .send(Letter::Job(Box::new(move |thread| {
-                match thread.downcast_mut::<Thread<A>>() {
-                    Some(thread) => job(thread),
-                    None => debug_assert!(false, "a job for another kind of thread"),
-                }
-            })));
+    ) -> bool {
+        let job: Job = Box::new(move |thread| match thread.downcast_mut::<Thread<A>>() {
+            Some(thread) => job(thread),
+            None => debug_assert!(false, "a job for another kind of thread"),
+        });
+        self.crew.mailbox(self.index).send(Letter::Job(job)).is_ok()
     }
 }
 
 impl Mailbox {
-    /// Puts a letter in and wakes the thread if it sleeps.
-    pub(crate) fn send(&self, letter: Letter) {
-        self.letters
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(letter);
+    /// Puts a letter in and wakes the thread if it sleeps. A thread that has ended takes none: the letter
+    /// comes back.
+    pub(crate) fn send(&self, letter: Letter) -> Result<(), Letter> {
+        match &mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(letters) => letters.push(letter),
+            None => return Err(letter),
+        }
         self.has_mail.store(true, Ordering::SeqCst);
         if self.is_asleep.swap(false, Ordering::SeqCst) {
             // A full counter is as good as a ring: the thread will wake.
             let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
         }
+        Ok(())
+    }
+
+    /// Takes no more letters, unless there are some to be read first.
+    pub(crate) fn close(&self) -> bool {
+        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        if letters.as_ref().is_some_and(|letters| !letters.is_empty()) {
+            return false;
+        }
+        *letters = None;
+        true
     }
 
     /// About to sleep: true when there is mail, so sleep must not be.
@@ -173,7 +183,10 @@ impl Mailbox {
 
     pub(crate) fn take(&self, into: &mut Vec<Letter>) {
         self.has_mail.store(false, Ordering::SeqCst);
-        into.append(&mut self.letters.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(letters) = &mut *letters {
+            into.append(letters);
+        }
     }
 
     pub(crate) fn bell(&self) -> &OwnedFd {
@@ -186,9 +199,27 @@ impl Mailbox {
 }
 
 /// Wakes one connection of one thread, from anywhere.
-struct ConnWaker {
+pub(crate) struct ConnWaker {
     mailbox: Arc<Mailbox>,
     key: u64,
+    /// A letter is on its way; another would say the same.
+    is_sent: AtomicBool,
+}
+
+impl ConnWaker {
+    pub(crate) fn new(mailbox: &Arc<Mailbox>, key: u64) -> Arc<ConnWaker> {
+        Arc::new(ConnWaker {
+            mailbox: Arc::clone(mailbox),
+            key,
+            is_sent: AtomicBool::new(false),
+        })
+    }
+
+    /// The connection is about to look: wakes from now on count anew.
+    pub(crate) fn waker(self: &Arc<Self>) -> Waker {
+        self.is_sent.store(false, Ordering::SeqCst);
+        Waker::from(Arc::clone(self))
+    }
 }
 
 impl Wake for ConnWaker {
@@ -197,13 +228,9 @@ impl Wake for ConnWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.mailbox.send(Letter::Wake(self.key));
+        if !self.is_sent.swap(true, Ordering::SeqCst) {
+            // A thread that has ended has nothing to wake.
+            let _ = self.mailbox.send(Letter::Wake(self.key));
+        }
     }
-}
-
-pub(crate) fn conn_waker(mailbox: &Arc<Mailbox>, key: u64) -> Waker {
-    Waker::from(Arc::new(ConnWaker {
-        mailbox: Arc::clone(mailbox),
-        key,
-    }))
 }

@@ -1,7 +1,8 @@
 //! A small bounded pool of threads that may wait for a disk, so that serving threads never do.
 //!
-//! Threads start when there is work and no one idle, and end after a while without any. A job that hangs holds
-//! its thread, not the others; when all hang, the queue fills and further jobs are refused.
+//! Threads start when there is work and no one idle, and end after a while without any. A job that
+//! hangs holds its thread, not the others; when all hang, the queue fills and further jobs are
+//! refused.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -56,7 +57,8 @@ pub struct Load {
 }
 
 impl Pool {
-    /// Has the job done by a thread of the pool. The answer can be awaited; dropping it does not stop the job.
+    /// Has the job done by a thread of the pool. The answer can be awaited; dropping it does not
+    /// stop the job.
     pub fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> T + Send + 'static,

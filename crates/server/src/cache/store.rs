@@ -1,8 +1,8 @@
 //! All entries under one budget of bytes.
 //!
-//! Eviction is S3-FIFO: newcomers stand in a short queue and leave it soon unless they are asked for again; only then, or when they
-//! were thrown out recently, do they enter the long queue. So a crawl that touches each file once
-//! passes through the short queue and leaves what is hot alone.
+//! Eviction is S3-FIFO: newcomers stand in a short queue and leave it soon unless they are asked
+//! for again; only then, or when they were thrown out recently, do they enter the long queue. So a
+//! crawl that touches each file once passes through the short queue and leaves what is hot alone.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasher;
@@ -92,8 +92,8 @@ impl Store {
         Some(Arc::clone(entry))
     }
 
-    /// Takes an entry in; an older one of its key is retired. What does not fit is not kept: returns
-    /// false then, and the entry serves only who brought it.
+    /// Takes an entry in; an older one of its key is retired. What does not fit is not kept:
+    /// returns false then, and the entry serves only who brought it.
     pub fn insert(&self, entry: Arc<Entry>) -> bool {
         let bytes = entry.memory_bytes.load(Ordering::Relaxed);
         let mut state = self.lock();
@@ -198,7 +198,8 @@ impl Store {
         state.discount(&seat);
         seat.entry.retire();
         self.departures.fetch_add(1, Ordering::Release);
-        // Its place in a queue is passed over when it comes to the front; but an empty store forgets.
+        // Its place in a queue is passed over when it comes to the front; but an empty store
+        // forgets.
         if state.entries.is_empty() {
             state.small.clear();
             state.main.clear();

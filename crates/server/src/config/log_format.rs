@@ -1,62 +1,59 @@
-//! Access log formats, as far as a config can get them wrong.
+//! Access log formats: what is wrong with one, in its place.
+
+use hob_trace::{Format, FormatError};
 
 use super::fault::{Faults, Spot, listed};
-use super::nearest::nearest;
-use super::schema::{LOG_FIELDS, LOG_FORMATS};
 
-/// Tells what is wrong with a `log.format`.
+/// Tells everything that is wrong with a `log.format`.
 pub(crate) fn check_log_format(format: &str, spot: Spot, faults: &mut Faults<'_>) {
-    if LOG_FORMATS.contains(&format) {
-        return;
-    }
-    let mut field_count = 0;
-    let mut at = 0;
-    while let Some(found) = format[at..].find(['{', '}', '\n', '\r']) {
-        at += found;
-        let rest = &format[at..];
-        if rest.starts_with("{{") || rest.starts_with("}}") {
-            at += 2;
-            continue;
-        }
-        let field = rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
-        let Some((field, _)) = field else {
-            let spot = faults.sources().inside(spot, format, at..at + 1);
-            let message = "a brace without its partner, or a line break";
-            faults
-                .error(spot, message)
-                .hint("write `{field}`; a plain brace is `{{` or `}}`");
+    let mut remaining = format.to_owned();
+    while let Err(error) = Format::parse(&remaining) {
+        let FormatError::UnknownField { name, at, .. } = &error else {
+            // A format with unknown fields only is no format of another kind.
+            if remaining == format || !matches!(error, FormatError::NoField { .. }) {
+                tell(format, &error, spot, faults);
+            }
             return;
         };
-        field_count += 1;
-        let end = at + field.len() + 2;
-        if !LOG_FIELDS.contains(&field) {
-            let spot = faults.sources().inside(spot, format, at..end);
-            unknown_field(field, spot, faults);
-        }
-        at = end;
-    }
-    if field_count == 0 {
-        let formats = listed(LOG_FORMATS.iter().copied(), " and ");
-        let hint = match nearest(format, LOG_FORMATS.iter().copied()) {
-            Some(meant) => format!("did you mean \"{meant}\"?"),
-            None => format!("formats are {formats}, or a line with `{{field}}` words"),
-        };
-        faults
-            .error(
-                spot,
-                format!("{format:?} is no format and has no `{{field}}`"),
-            )
-            .hint(hint);
+        let field = *at..at + name.len() + 2;
+        unknown_field(
+            name,
+            error.nearest(),
+            faults.sources().inside(spot, format, field.clone()),
+            faults,
+        );
+        // Read around it, so that the next one is told too.
+        remaining.replace_range(field.clone(), &" ".repeat(field.len()));
     }
 }
 
-fn unknown_field(field: &str, spot: Spot, faults: &mut Faults<'_>) {
-    let fields = || LOG_FIELDS.iter().copied();
-    let hint = match nearest(field, fields()) {
+fn unknown_field(name: &str, nearest: Option<&str>, spot: Spot, faults: &mut Faults<'_>) {
+    let hint = match nearest {
         Some(meant) => format!("did you mean `{{{meant}}}`?"),
-        None => format!("fields are {}", listed(fields(), " and ")),
+        None => {
+            let fields = Format::fields().map(|(name, _)| name);
+            format!("fields are {}", listed(fields, " and "))
+        }
     };
     faults
-        .error(spot, format!("there is no field `{{{field}}}`"))
+        .error(spot, format!("there is no field `{{{name}}}`"))
         .hint(hint);
 }
+
+fn tell(format: &str, error: &FormatError, spot: Spot, faults: &mut Faults<'_>) {
+    let (message, part) = match error {
+        FormatError::NoField { .. } => (
+            format!("{format:?} is no format and has no `{{field}}`"),
+            0..format.len(),
+        ),
+        _ => (error.to_string(), error.at()..error.at() + 1),
+    };
+    let hint = match error.nearest() {
+        Some(meant) => format!("did you mean \"{meant}\"?"),
+        None => FORMATS.to_owned(),
+    };
+    let spot = faults.sources().inside(spot, format, part);
+    faults.error(spot, message).hint(hint);
+}
+
+const FORMATS: &str = "write `common`, `combined`, `json`, or a line with `{field}` words";

@@ -1,6 +1,9 @@
 //! The config: complete once built, nothing is looked up by string afterwards.
 //!
-//! `schema` says every key once, `load` reads TOML by it, `check` holds the rules across keys.
+//! `schema` says every key once. `load` reads the texts (`sources`, `parse`), walks them by the
+//! schema into one tree (`walk`, `values`, `tree`), builds the types below from it (`build`,
+//! `build_site`) and holds the rules across keys against them (`check`, `reach`). What is wrong is
+//! a `fault` with its place. `reference` and `json_schema` are made from the schema too.
 //! The types below are what the rest of the server sees.
 
 mod address;
@@ -8,6 +11,7 @@ mod build;
 mod build_site;
 mod check;
 mod expand;
+mod explain;
 mod fault;
 mod json_schema;
 pub mod key;
@@ -31,10 +35,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use check::{Disk, Found, RealDisk, TrustedDisk};
+pub use explain::{Asked, Explanation, explain};
 pub use fault::{Errors, Fault, Warnings};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
-pub use reference::{explain_key, reference};
+pub use reference::{explain_key, reference, unknown_key};
 pub use sources::{Environment, Sources};
 
 /// Everything a server runs on, made from one set of sources.

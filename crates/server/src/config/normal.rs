@@ -196,29 +196,39 @@ impl Files {
         writeln!(f, "files.compress_min = {}", size_text(self.compress_min))?;
         writeln!(f, "files.compress_types = {:?}", self.compress_types)?;
         writeln!(f, "files.dot_files = {}", self.dot_files)?;
-        let symlinks = match self.symlinks {
-            Symlinks::Inside => "inside",
-            Symlinks::Follow => "follow",
-            Symlinks::Refuse => "refuse",
-        };
-        writeln!(f, "files.symlinks = \"{symlinks}\"")?;
+        writeln!(f, "files.symlinks = \"{}\"", self.symlinks.word())?;
         writeln!(f, "files.charset = {}", quoted(&self.charset))?;
         for (ending, media_type) in &self.types {
             writeln!(f, "files.types.{} = {}", quoted(ending), quoted(media_type))?;
         }
         writeln!(f, "files.cache_control = {}", quoted(&self.cache_control))?;
-        let cache = match self.cache {
+        writeln!(f, "files.cache = \"{}\"", self.cache.word())
+    }
+}
+
+impl Symlinks {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Symlinks::Inside => "inside",
+            Symlinks::Follow => "follow",
+            Symlinks::Refuse => "refuse",
+        }
+    }
+}
+
+impl CacheMode {
+    pub(super) fn word(self) -> &'static str {
+        match self {
             CacheMode::Auto => "auto",
             CacheMode::Off => "off",
             CacheMode::Pin => "pin",
-        };
-        writeln!(f, "files.cache = \"{cache}\"")
+        }
     }
 }
 
 impl Coding {
     /// The ending of precompressed files, without its dot.
-    fn ending(self) -> &'static str {
+    pub(super) fn ending(self) -> &'static str {
         match self {
             Coding::Brotli => "br",
             Coding::Zstd => "zst",
@@ -226,7 +236,7 @@ impl Coding {
         }
     }
 
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Coding::Brotli => "br",
             Coding::Zstd => "zstd",

@@ -2,21 +2,20 @@
 
 use std::fmt::Write as _;
 
+use hob_trace::Format;
+
 use super::key::{Key, Preset, Table, paths};
-use super::schema::{LOG_FIELDS, ROOT};
+use super::nearest::nearest;
+use super::schema::ROOT;
 
 /// The reference page of every key, in Markdown.
 pub fn reference() -> String {
-    let mut page = String::from(INTRODUCTION);
+    let mut page = format!("{INTRODUCTION}\n## Top level\n\n{}\n", ROOT.text);
     add_table(&mut page, &ROOT, "");
-    let fields: Vec<String> = LOG_FIELDS
-        .iter()
-        .map(|field| format!("`{{{field}}}`"))
-        .collect();
-    add(
-        &mut page,
-        format_args!("\n## Fields of access logs\n\n{}\n", fields.join(" ")),
-    );
+    page.push_str("\n## Fields of access logs\n\n| field | is |\n| --- | --- |\n");
+    for (name, meaning) in Format::fields() {
+        add(&mut page, format_args!("| `{{{name}}}` | {meaning} |\n"));
+    }
     page
 }
 
@@ -41,6 +40,17 @@ pub fn explain_key(key: &str) -> Option<String> {
         explain(&mut text, path, key);
     }
     Some(text)
+}
+
+/// What to tell someone who asks for a key that does not exist.
+pub fn unknown_key(key: &str) -> String {
+    let all = paths();
+    let full = all.iter().map(|(path, _)| path.as_str());
+    let last = all.iter().map(|(_, key)| key.name);
+    match nearest(key, full.chain(last)) {
+        Some(meant) => format!("there is no key `{key}`; did you mean `{meant}`?"),
+        None => format!("there is no key `{key}`; `hob check --reference` lists them all"),
+    }
 }
 
 fn explain(text: &mut String, path: &str, key: &Key) {
@@ -115,7 +125,6 @@ fn add(text: &mut String, piece: std::fmt::Arguments<'_>) {
 }
 
 const INTRODUCTION: &str = "\
-<!-- Generated from crates/server/src/config/schema.rs; changes here are lost. -->
 # Config reference
 
 The config is one TOML file, `hob.toml`, with those it includes. A key that is not on this page is
@@ -153,6 +162,15 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_access_logs_are_on_the_page() {
+        let page = reference();
+        assert!(
+            page.contains("\n| `{status}` | The answer's status code;"),
+            "{page}"
+        );
+    }
+
+    #[test]
     fn every_key_is_explained_with_default_and_example() {
         for (path, key) in paths() {
             let text = explain_key(&path).unwrap();
@@ -173,6 +191,8 @@ mod tests {
         assert_eq!(explain_key("log").unwrap().matches("\n  value:").count(), 1);
         assert_eq!(explain_key("v6only"), explain_key("listen.v6only"));
         assert_eq!(explain_key("backlok"), None);
+        assert!(unknown_key("backlok").ends_with("did you mean `backlog`?"));
+        assert!(unknown_key("limits.boddy").ends_with("did you mean `limits.body`?"));
         assert!(
             explain_key("[[listen]]")
                 .unwrap()

@@ -253,7 +253,7 @@ pub static LOG: Table = Table {
         Key::new("format", Text, Preset::Text("combined"))
             .says(
                 "`\"common\"`, `\"combined\"`, `\"json\"`, or a line of your own in which each \
-                 `{field}` is replaced. Fields: see the end of this page.",
+                 `{field}` is replaced. The reference page lists the fields at its end.",
             )
             .example("\"{time} {client} {method} {target} {status} {total_us}\""),
         Key::new(
@@ -676,32 +676,6 @@ pub const HANDLERS: &[&str] = &["files", "redirect", "respond"];
 /// Handlers that later versions have; naming one is told apart from a misspelling.
 pub const HANDLERS_LATER: &[&str] = &[
     "cgi", "warm", "resident", "session", "page", "fastcgi", "scgi", "proxy",
-];
-
-/// Access log formats with a name.
-pub const LOG_FORMATS: &[&str] = &["common", "combined", "json"];
-
-/// Words in braces that an access log format may have.
-pub const LOG_FIELDS: &[&str] = &[
-    "time",
-    "client",
-    "method",
-    "target",
-    "protocol",
-    "status",
-    "bytes_in",
-    "bytes_out",
-    "host",
-    "referer",
-    "user_agent",
-    "user",
-    "total_us",
-    "site",
-    "route",
-    "handler",
-    "cache",
-    "fault",
-    "outcome",
 ];
 
 /// Statuses a redirect may have.

@@ -40,6 +40,11 @@ impl Sources {
         self.files.iter().map(|source| source.name.as_str())
     }
 
+    /// The text as a TOML string that means just this text, for configs made from a command line.
+    pub fn quote(text: &str) -> String {
+        toml_edit::Value::from(text.replace("${", "$${")).to_string()
+    }
+
     /// Everything, as bytes for another process of the same program.
     ///
     /// Layout: magic, count of files, per file name, folder and text, count of variables, per

@@ -1,7 +1,7 @@
 //! Blocks of memory that travel between processes as descriptors: written once, sealed, read whole.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
@@ -14,6 +14,8 @@ pub(crate) const MEMORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub(crate) fn sealed(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(memfd_create(name, flags())?);
     file.write_all(bytes)?;
+    // A child that has it as standard input reads from the position.
+    file.rewind()?;
     fcntl_add_seals(
         &file,
         SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE,

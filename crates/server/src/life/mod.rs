@@ -19,4 +19,5 @@ pub use channel::Wish;
 pub use exec::adopt_inherited;
 pub use keeper::{ControlChoice, Failure, Options};
 pub use papers::Facts;
+pub use privileges::become_server_user;
 pub use server_side::{Event, Generation, ServerLife};

@@ -18,6 +18,7 @@ use rustix::thread::{
 };
 
 use super::wire::{Malformed, Reader, Writer};
+use crate::config::Config;
 
 /// Users that are tried when the config names none.
 const DEFAULT_USERS: [&str; 2] = ["www-data", "nobody"];
@@ -100,6 +101,20 @@ pub(crate) fn become_identity(identity: &Identity) -> io::Result<()> {
     })?;
     close_the_door()?;
     verify(identity)
+}
+
+/// Has this process become what the server of a config is, for good: to see files as it sees them.
+/// Returns the user's name, or `None` when the server stays who starts it.
+///
+/// # Errors
+/// A sentence for the operator: the config's user is unknown, or this process may not become it.
+pub fn become_server_user(config: &Config) -> Result<Option<String>, String> {
+    let identity = identity_for(config.user.as_deref(), config.group.as_deref())?;
+    if let Some(identity) = &identity {
+        become_identity(identity)
+            .map_err(|error| format!("cannot become {}: {error}", identity.name))?;
+    }
+    Ok(identity.map(|identity| identity.name))
 }
 
 /// What holds with and without a change of user: no capability is left, no program started from

@@ -17,7 +17,7 @@ use super::papers::{Facts, Papers};
 use super::parcel::NotReceived;
 use super::signals::{self, Signals};
 use super::{Failure, exec, privileges};
-use crate::config::{self, Config, Sources, Warnings};
+use crate::config::{self, Config, Sources, TrustedDisk, Warnings};
 
 /// Everything that one generation of the config is served with.
 #[derive(Debug)]
@@ -99,6 +99,8 @@ impl ServerLife {
                 "a server is started by `hob serve`, not by hand".to_owned(),
             ));
         }
+        // Executed by way of /proc/self/exe, which would make it `exe` in every list of processes.
+        let _ = rustix::thread::set_name(c"hob-server");
         let life = exec::take_stdin().and_then(ServerLife::from_channel);
         life.map_err(|error| Failure::System(format!("cannot use the keeper's channel: {error}")))
     }
@@ -355,8 +357,9 @@ fn take_place(papers: &Papers) -> Result<(), String> {
 fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
     let sources = Sources::decode(&papers.sources)
         .ok_or_else(|| Failure::System("malformed sources from the keeper".to_owned()))?;
-    let (config, warnings) =
-        config::load(&sources).map_err(|errors| Failure::Config(errors.to_string()))?;
+    // The keeper looked at the disk, with rights that may be gone here.
+    let (config, warnings) = config::load_with(&sources, &TrustedDisk)
+        .map_err(|errors| Failure::Config(errors.to_string()))?;
     let listener_count = config.listeners.len();
     if outfit.listeners.len() != listener_count {
         return Err(Failure::System(format!(

@@ -23,6 +23,29 @@ pub struct HostTable {
     default: u32,
 }
 
+/// The site of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// Its index.
+    pub site: u32,
+    /// What decided it.
+    pub by: ChosenBy,
+}
+
+/// What decides which site answers for a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// The site bears the host's name.
+    Name,
+    /// The site bears `*` and the last `parent_bytes` of the normal host, from their dot on.
+    Wildcard {
+        /// How many bytes of the host follow the star.
+        parent_bytes: usize,
+    },
+    /// No site bears a name of the host: this one answers for all such hosts.
+    Default,
+}
+
 /// Keys come from the config, never from clients, so a fixed seed will do.
 type Map = HashMap<Box<[u8]>, u32, FixedState>;
 
@@ -57,24 +80,40 @@ impl HostTable {
 
     /// Index of the site that answers for `host`, as it stood in the request; empty when it has none.
     pub fn find(&self, host: &[u8]) -> u32 {
+        self.choose(host).site
+    }
+
+    /// As [`HostTable::find`], and what decided it.
+    pub fn choose(&self, host: &[u8]) -> Chosen {
+        let default = Chosen {
+            site: self.default,
+            by: ChosenBy::Default,
+        };
         if self.exact.is_empty() && self.wildcard.is_empty() {
-            return self.default;
+            return default;
         }
         let mut buffer = [0; HOST_BYTES_MAX];
         let Some(host) = normalise_host(host, &mut buffer) else {
-            return self.default;
+            return default;
         };
         if let Some(&site) = self.exact.get(host) {
-            return site;
+            let by = ChosenBy::Name;
+            return Chosen { site, by };
         }
         if self.wildcard.is_empty() {
-            return self.default;
+            return default;
         }
         // From the left, so the longest wildcard comes first; a star stands for one byte at least.
         memchr::memchr_iter(b'.', host)
             .filter(|&dot| dot > 0)
-            .find_map(|dot| self.wildcard.get(&host[dot..]).copied())
-            .unwrap_or(self.default)
+            .find_map(|dot| {
+                let site = *self.wildcard.get(&host[dot..])?;
+                let by = ChosenBy::Wildcard {
+                    parent_bytes: host.len() - dot,
+                };
+                Some(Chosen { site, by })
+            })
+            .unwrap_or(default)
     }
 
     fn insert(&mut self, site: u32, name: &str) {
@@ -219,6 +258,14 @@ mod tests {
         for (host, site) in cases {
             assert_eq!(table.find(host.as_bytes()), site, "{host}");
         }
+        let by = |host: &str| table.choose(host.as_bytes()).by;
+        let parent_bytes = ".b.example.org".len();
+        assert_eq!(by("EXAMPLE.org:81"), ChosenBy::Name);
+        assert_eq!(
+            by("a.b.example.org:80"),
+            ChosenBy::Wildcard { parent_bytes }
+        );
+        assert_eq!(by("other"), ChosenBy::Default);
     }
 
     #[test]

@@ -63,6 +63,31 @@ pub struct Captures {
     ranges: [(usize, usize); CAPTURES_MAX],
 }
 
+/// Where a path and a pattern differ first, from the left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mismatch<'p> {
+    /// A segment of the path, as a range of it, is not the pattern's.
+    Segment {
+        /// The pattern's segment.
+        wanted: &'p [u8],
+        /// Where the path's begins.
+        begin: usize,
+        /// Where it ends.
+        end: usize,
+    },
+    /// A capture would be empty.
+    Empty,
+    /// The path ends before the pattern does.
+    Short,
+    /// The pattern ends before the path does: the rest begins here.
+    Long {
+        /// Index of the rest's first byte.
+        begin: usize,
+    },
+    /// The path does not end in these bytes.
+    Suffix(&'p [u8]),
+}
+
 impl Captures {
     /// The text of the capture with this index, or `None` beyond the last. `path` is the one matched.
     pub fn text<'a>(&self, index: usize, path: &'a [u8]) -> Option<&'a [u8]> {
@@ -95,34 +120,50 @@ impl Pattern {
 
     /// The captures of `path`, or `None` when it does not match. `path` is in normal form.
     pub fn matches(&self, path: &[u8]) -> Option<Captures> {
+        self.compare(path).ok()
+    }
+
+    /// As [`Pattern::matches`], and where a path that does not match differs first.
+    pub fn compare(&self, path: &[u8]) -> Result<Captures, Mismatch<'_>> {
         let mut captures = Captures {
             below: 1,
             count: 0,
             ranges: [(0, 0); CAPTURES_MAX],
         };
-        let mut pieces = Pieces::of(path)?;
+        let mut pieces = Pieces::of(path).ok_or(Mismatch::Short)?;
         let mut last_begin = 1;
         for segment in &self.segments {
-            let (begin, end) = pieces.next()?;
+            let (begin, end) = pieces.next().ok_or(Mismatch::Short)?;
             last_begin = begin;
             match segment {
-                Segment::Literal(literal) if **literal != path[begin..end] => return None,
+                Segment::Literal(literal) if **literal != path[begin..end] => {
+                    return Err(Mismatch::Segment {
+                        wanted: literal,
+                        begin,
+                        end,
+                    });
+                }
                 Segment::Literal(_) => {}
-                Segment::Capture if begin == end => return None,
+                Segment::Capture if begin == end => return Err(Mismatch::Empty),
                 Segment::Capture => captures.add(begin, end),
             }
         }
         let Tail::End = self.tail else {
-            captures.below = pieces.begin?;
+            captures.below = pieces.begin.ok_or(Mismatch::Short)?;
             match &self.tail {
-                Tail::Suffix(suffix) if !path[captures.below..].ends_with(suffix) => return None,
+                Tail::Suffix(suffix) if !path[captures.below..].ends_with(suffix) => {
+                    return Err(Mismatch::Suffix(suffix));
+                }
                 Tail::NamedRest => captures.add(captures.below, path.len()),
                 _ => {}
             }
-            return Some(captures);
+            return Ok(captures);
         };
         captures.below = last_begin;
-        pieces.begin.is_none().then_some(captures)
+        match pieces.begin {
+            None => Ok(captures),
+            Some(begin) => Err(Mismatch::Long { begin }),
+        }
     }
 
     /// True when every path that `other` matches is matched by `self` too.

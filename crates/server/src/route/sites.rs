@@ -13,7 +13,7 @@ use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
 use crate::handle::redirect::Redirect;
 use crate::handle::respond::Respond;
-use crate::route::host::HostTable;
+use crate::route::host::{Chosen, HostTable};
 use crate::route::pattern::Pattern;
 use crate::route::table::RouteTable;
 use crate::route::template::{Location, Rewrite};
@@ -35,6 +35,8 @@ pub struct Site {
     pub routes: Vec<Route>,
     /// Bodies for error statuses.
     pub error_pages: Vec<ErrorPage>,
+    /// Access log of what no route answers; `None` is the listener's.
+    pub log: Option<u16>,
 }
 
 /// One route.
@@ -92,6 +94,11 @@ impl Sites {
         self.hosts.find(host)
     }
 
+    /// As [`Sites::site_of`], and what decided it.
+    pub fn choose_site(&self, host: &[u8]) -> Chosen {
+        self.hosts.choose(host)
+    }
+
     /// A site by its index.
     pub fn site(&self, index: u32) -> Option<&Site> {
         self.sites.get(index as usize)
@@ -116,6 +123,12 @@ impl Site {
         shared: &Shared,
         roots: &mut HashMap<std::path::PathBuf, Arc<Root>>,
     ) -> Result<Site, String> {
+        let log_of = |choice, inherited| match choice {
+            LogChoice::Off => Some(0),
+            LogChoice::Log(index) => Some(log_ids.get(index).copied().unwrap_or(0)),
+            LogChoice::Inherit => inherited,
+        };
+        let site_log = log_of(site.log, None);
         let mut routes = Vec::with_capacity(site.routes.len());
         for route in &site.routes {
             let at = |text: String| {
@@ -132,19 +145,12 @@ impl Site {
                 None => None,
             };
             let handler = handler(route, &pattern, shared, roots).map_err(at)?;
-            let log = match (route.log, site.log) {
-                (LogChoice::Off, _) | (LogChoice::Inherit, LogChoice::Off) => Some(0),
-                (LogChoice::Log(index), _) | (LogChoice::Inherit, LogChoice::Log(index)) => {
-                    Some(log_ids.get(index).copied().unwrap_or(0))
-                }
-                (LogChoice::Inherit, LogChoice::Inherit) => None,
-            };
             routes.push(Route {
                 pattern,
                 handler,
                 rewrite,
                 body_bytes_max: route.body,
-                log,
+                log: log_of(route.log, site_log),
             });
         }
         let table = RouteTable::build(routes.iter().map(|route| &route.pattern));
@@ -158,6 +164,7 @@ impl Site {
             table,
             routes,
             error_pages,
+            log: site_log,
         })
     }
 

@@ -1,7 +1,7 @@
 //! From a request's path to an answer: this thread's view first, then memory, then the file pool.
 //!
-//! [`answer`] does all that can be done without waiting; what is left is a [`Step`] for [`finish_later`], which may wait
-//! for the pool and take several steps.
+//! [`answer`] does all that can be done without waiting; what is left is a [`Step`] for
+//! [`finish_later`], which may wait for the pool and take several steps.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -64,7 +64,8 @@ pub enum Fetched {
     Failed,
 }
 
-/// Answers a request for `path`, which is normal and below the handler's root, without its first slash.
+/// Answers a request for `path`, which is normal and below the handler's root, without its first
+/// slash.
 pub fn answer(ask: Ask, path: &[u8], local: &mut Local, key: &mut Vec<u8>) -> Answered {
     match ask.request.head().method() {
         b"GET" | b"HEAD" => {}
@@ -88,9 +89,9 @@ pub fn answer(ask: Ask, path: &[u8], local: &mut Local, key: &mut Vec<u8>) -> An
 
 /// A name in the path begins with a dot; `.well-known` at the top is no secret.
 //= rfc8615#3
-fn has_dot_name(path: &[u8]) -> bool {
+pub fn has_dot_name(path: &[u8]) -> bool {
     let rest = path.strip_prefix(b".well-known/").unwrap_or(path);
-    rest.first() == Some(&b'.') || memchr::memmem::find(rest, b"/.").is_some()
+    memchr::memchr_iter(b'.', rest).any(|at| at == 0 || rest[at - 1] == b'/')
 }
 
 /// The entry if it is in memory and fresh, or can be made fresh without waiting.
@@ -260,7 +261,8 @@ fn no_room(ask: &Ask) -> Response {
     plain::busy()
 }
 
-/// Has the pool look at a path; requests for the same path wait for one look together. `None` when the pool has no room.
+/// Has the pool look at a path; requests for the same path wait for one look together. `None` when
+/// the pool has no room.
 async fn fetch(ask: &Ask, path: &[u8]) -> Option<Fetched> {
     let mut key = Vec::new();
     write_key(ask.files.id, path, &mut key);

@@ -1,8 +1,8 @@
 //! A folder's listing: HTML for people, JSON for programs.
 //!
-//! Folders come first. Columns are sorted by links (`?sort=size&order=desc`), so no script is needed.
-//! Names are bytes: links carry them exactly, percent-encoded, and what is shown is their nearest
-//! text. A name that no request can carry (see `route::target`) is shown without a link.
+//! Folders come first. Columns are sorted by links (`?sort=size&order=desc`), so no script is
+//! needed. Names are bytes: links carry them exactly, percent-encoded, and what is shown is their
+//! nearest text. A name that no request can carry (see `route::target`) is shown without a link.
 
 mod order;
 

@@ -1,7 +1,7 @@
 //! The media type of a file, by the suffix of its name.
 //!
-//! The config's own table comes first, then ours, which names what the library's misses or has under
-//! an outdated name, then the library's.
+//! The config's own table comes first, then ours, which names what the library's misses or has
+//! under an outdated name, then the library's.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,8 +28,8 @@ pub struct MediaType<'a> {
 }
 
 impl MediaTypes {
-    /// `own` is suffix and type, the suffix with or without its dot (`.tar.gz` is one too). An empty
-    /// `charset` is none.
+    /// `own` is suffix and type, the suffix with or without its dot (`.tar.gz` is one too). An
+    /// empty `charset` is none.
     pub fn new<'a>(own: impl IntoIterator<Item = (&'a str, &'a str)>, charset: &str) -> MediaTypes {
         let mut types = MediaTypes {
             own: HashMap::default(),

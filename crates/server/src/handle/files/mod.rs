@@ -1,4 +1,5 @@
-//! Static files: found below a root, answered from the cache or from disk, never by a thread that waits.
+//! Static files: found below a root, answered from the cache or from disk, never by a thread that
+//! waits.
 //!
 //! - `open` finding a file, within what the route allows
 //! - `load` making a cache entry of it
@@ -27,7 +28,8 @@ use crate::handle::files::open::Root;
 
 /// A files handler, ready to answer.
 pub struct Files {
-    /// The same number for the same settings as long as the process lives: the first part of cache keys.
+    /// The same number for the same settings as long as the process lives: the first part of cache
+    /// keys.
     pub id: u32,
     /// As configured.
     pub settings: config::Files,

@@ -1,7 +1,9 @@
-//! Finding and opening a file below a root: `openat2` with everything the route forbids forbidden to the kernel.
+//! Finding and opening a file below a root: `openat2` with everything the route forbids forbidden
+//! to the kernel.
 //!
-//! The same look-up runs in two ways. On a serving thread it may touch only what is in memory: cached
-//! directory entries, no other mount, a file system known to answer from memory. In the file pool it may wait.
+//! The same look-up runs in two ways. On a serving thread it may touch only what is in memory:
+//! cached directory entries, no other mount, a file system known to answer from memory. In the file
+//! pool it may wait.
 
 use std::ffi::OsStr;
 use std::io;
@@ -97,8 +99,8 @@ impl Root {
         self.is_rechecking.store(false, Ordering::Release);
     }
 
-    /// Opens the path again and keeps the folder when it is another. May wait for a disk. Returns true when it
-    /// is another.
+    /// Opens the path again and keeps the folder when it is another. May wait for a disk. Returns
+    /// true when it is another.
     pub fn recheck(&self, now_ms: u64) -> bool {
         let mut changed = false;
         match RootDir::open_root(&self.path) {

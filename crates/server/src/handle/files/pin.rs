@@ -12,7 +12,8 @@ use crate::handle::files::load::{Loaded, load};
 use crate::handle::files::open::May;
 use crate::shared::Shared;
 
-/// Loads every file below the handler's root. May wait for a disk. The error says what does not fit.
+/// Loads every file below the handler's root. May wait for a disk. The error says what does not
+/// fit.
 pub fn load_all(files: &Files, shared: &Shared) -> Result<usize, String> {
     let root = files.root.path().display();
     let mut folders = VecDeque::from([Vec::new()]);

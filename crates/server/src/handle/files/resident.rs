@@ -50,7 +50,8 @@ fn is_resident(file: impl AsFd, offset: u64, len: u64) -> bool {
     }
     let range = CacheStatRange { offset, len };
     let mut stat = CacheStat::default();
-    // SAFETY: both pointers are to live values of the layout cachestat(2) describes; it writes only `stat`.
+    // SAFETY: both pointers are to live values of the layout cachestat(2) describes; it writes only
+    // `stat`.
     let result = unsafe {
         libc::syscall(
             SYS_CACHESTAT,

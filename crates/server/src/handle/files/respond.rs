@@ -36,6 +36,9 @@ pub fn choose(files: &Files, entry: &Entry, head: &RequestHead) -> Choice {
     if !entry.varies {
         return Choice::Send(None);
     }
+    if head.value(Known::AcceptEncoding).is_none() {
+        return Choice::Send(None);
+    }
     let accept = head.joined(Known::AcceptEncoding);
     let mut available = Vec::with_capacity(4);
     let stored = entry.stored.iter().filter_map(|one| one.coding);

@@ -137,7 +137,6 @@ impl Keeper {
         for line in text.lines() {
             tracing::error!("{line}");
         }
-        tracing::error!("the config was not reloaded; the old one stays");
         match logs::open_all(&self.settings.config.logs) {
             Ok(files) => {
                 for (index, file) in files {
@@ -149,6 +148,7 @@ impl Keeper {
             }
             Err(failure) => tracing::error!(%failure, "access logs not opened again"),
         }
+        tracing::error!("the config was not reloaded; the old one stays");
         self.notify.ready();
         self.answer(ask, false, text);
     }

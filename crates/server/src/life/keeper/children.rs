@@ -34,6 +34,8 @@ pub(super) enum Role {
     Server,
     /// Looks whether the program of an upgrade understands the config; ends by itself.
     Check,
+    /// Compresses a rotated log; ends by itself.
+    Compress,
 }
 
 impl Role {
@@ -42,6 +44,7 @@ impl Role {
         match self {
             Role::Server => "server",
             Role::Check => "check of the new program",
+            Role::Compress => "compression of a log",
         }
     }
 }
@@ -211,6 +214,29 @@ pub(super) fn start_check(
         state: State::Serving,
         started: now,
         kill_at: now.checked_add(limit),
+        last_words: None,
+    })
+}
+
+/// Our own program, compressing a file that a log was.
+pub(super) fn start_compress(
+    path: &Path,
+    environment: &[(OsString, OsString)],
+) -> io::Result<Child> {
+    let mut command = Command::new(OWN_PROGRAM);
+    command.arg("compress-log").arg(path);
+    command
+        .env_clear()
+        .envs(for_child(environment))
+        .stdin(Stdio::null());
+    Ok(Child {
+        role: Role::Compress,
+        pid: spawn(&mut command)?,
+        end: None,
+        state: State::Serving,
+        started: Instant::now(),
+        // No limit: it takes as long as the file is large, and nobody waits for it.
+        kill_at: None,
         last_words: None,
     })
 }

@@ -11,6 +11,7 @@
 //! control:    file, warning
 //! servers:    pid, state, is current, kill after (ms)
 //! ask:        pid, request
+//! logs:       paths that wait to be compressed
 //! ```
 //!
 //! Before the exec the new program is run with the same arguments and `--handover-check=VERSION`:
@@ -30,6 +31,7 @@ use super::change::{Ask, Change};
 use super::children::{self, Child, Children, Role, State, pid_number};
 use super::control::KeptControl;
 use super::listeners::KeptListener;
+use super::logs::Rotations;
 use super::settings::Settings;
 use super::turn::{Keeper, Phase, system};
 use super::upgrade::{READY_LIMIT, Replacing};
@@ -186,6 +188,10 @@ fn encode(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> Vec<u8> {
             .u32(pid_number(ask.pid) as u32)
             .u64(ask.request),
     };
+    writer.count(keeper.rotations.waiting().len());
+    for path in keeper.rotations.waiting() {
+        writer.path(path);
+    }
     writer.finish()
 }
 
@@ -213,6 +219,7 @@ struct Handed {
     control_warning: Option<String>,
     servers: Vec<(Child, bool)>,
     ask: Option<Ask>,
+    logs_to_compress: Vec<PathBuf>,
 }
 
 /// The new program's side: takes what waits on standard input, and starts the new server.
@@ -251,6 +258,7 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
         is_upgrade_wanted: false,
         backoff: Backoff::default(),
         restart_at: None,
+        rotations: Rotations::resumed(handed.logs_to_compress, Instant::now()),
         started: handed.started,
         servers_started: handed.servers_started,
         finished: None,
@@ -346,6 +354,10 @@ fn decode_body(
             request: reader.u64()?,
         }),
     };
+    let count = reader.count(LIST_LEN_MAX)?;
+    let logs_to_compress = (0..count)
+        .map(|_| reader.path())
+        .collect::<Result<_, _>>()?;
     reader.end()?;
     Ok(Handed {
         generation,
@@ -359,6 +371,7 @@ fn decode_body(
         control_warning,
         servers,
         ask,
+        logs_to_compress,
     })
 }
 

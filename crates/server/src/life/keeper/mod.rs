@@ -11,13 +11,14 @@
 //!                                            new server ready, old server drains
 //! ```
 //!
-//! `turn` is the loop, `change` the reload, `upgrade` the upgrade, `handover` what crosses its
+//! `turn` is the loop, `events` what happens in it, `change` the reload, `upgrade` the upgrade, `handover` what crosses its
 //! exec, `settings` one generation of the config with everything opened for it.
 
 mod backoff;
 mod change;
 mod children;
 mod control;
+mod events;
 mod handover;
 mod listeners;
 mod logs;

@@ -39,7 +39,7 @@ fn outfit(number: u64, text: &str, listener_count: usize) -> Outfit {
     }
 }
 
-const ONE_LISTENER: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\n";
+const ONE_LISTENER: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\nroot = \"/\"\n";
 
 fn said(keeper: &mut End) -> ToKeeper {
     ToKeeper::decode(keeper.receive().unwrap()).unwrap()

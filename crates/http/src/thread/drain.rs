@@ -1,0 +1,81 @@
+//! How a thread ends: it accepts no more, answers what is under way, and closes what is idle.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::response::Answer;
+use crate::thread::drive::Fate;
+use crate::thread::ending::Why;
+use crate::thread::run::Thread;
+use crate::thread::shared::Drain;
+
+/// When draining goes a step further.
+#[derive(Clone, Copy)]
+pub(crate) struct Draining {
+    pub(crate) deadline_ms: u64,
+    pub(crate) grace_ms: u64,
+}
+
+/// How often a draining thread looks whether it is done, at least.
+const DRAIN_LOOK_MS: u64 = 250;
+
+impl<A: Answer + 'static> Thread<A> {
+    /// Stops accepting, lets running answers finish, and then ends [`Self::run`].
+    pub fn drain(&mut self, drain: Drain) {
+        if let Err(error) = self.set_listeners(Vec::new()) {
+            tracing::warn!(%error, "a listening socket could not be left");
+        }
+        let by = |time: Duration| self.now_ms + time.as_millis() as u64;
+        self.draining = Some(Draining {
+            deadline_ms: by(drain.deadline),
+            grace_ms: by(drain.grace),
+        });
+        self.end_when_drained();
+    }
+
+    pub(crate) fn end_when_drained(&mut self) {
+        let Some(draining) = self.draining else {
+            return;
+        };
+        if self.now_ms >= draining.grace_ms {
+            self.close_idle();
+        }
+        if self.now_ms >= draining.deadline_ms {
+            self.close_all();
+        }
+        // Those on their way to this thread count too.
+        if self.mailbox.conn_count.load(Ordering::Relaxed) == 0 && self.mailbox.close() {
+            self.must_stop = true;
+            return;
+        }
+        let next = if self.now_ms < draining.grace_ms {
+            draining.grace_ms
+        } else {
+            draining.deadline_ms
+        };
+        self.arm_timer(next.min(self.now_ms + DRAIN_LOOK_MS));
+    }
+
+    /// Closes connections without a request, after a last look for one.
+    fn close_idle(&mut self) {
+        for index in 0..self.slots.len() {
+            let idle = self.slots[index].conn.take_if(|conn| conn.is_idle());
+            if let Some(mut conn) = idle {
+                if self.drive_if_busy(&mut conn) == Fate::Keep && !conn.is_idle() {
+                    self.keep(conn);
+                } else {
+                    self.close(conn);
+                }
+            }
+        }
+    }
+
+    /// The time to drain is over.
+    fn close_all(&mut self) {
+        for index in 0..self.slots.len() {
+            if let Some(conn) = self.slots[index].conn.take() {
+                self.close_because(conn, Why::ServerStops);
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! How requests and connections begin and end for the books: records, deadlines, what is told to whom.
+
+use std::rc::Rc;
+
+use hob_trace::{Fault, Outcome};
+
+use crate::body::BodyError;
+use crate::h1::Refusal;
+use crate::h1::conn::Deadline;
+use crate::limits::REQUEST_POOL_MAX;
+use crate::request::{Exchange, IncomingState, Request};
+use crate::response::Answer;
+use crate::thread::conn::{Conn, Piece, Stage};
+use crate::thread::drive::Fate;
+use crate::thread::run::Thread;
+
+const HEAD_TOO_SLOW: Refusal = Refusal {
+    status: 408,
+    reason: "limits.head_time: the request head did not come in time",
+};
+const BODY_TOO_SLOW: &str = "limits.body_progress: the client stopped sending";
+const WRITE_TOO_SLOW: &str = "limits.write_progress: the client took no bytes";
+
+/// Why a connection ends with something under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    ClientLeft,
+    ServerStops,
+}
+
+impl<A: Answer + 'static> Thread<A> {
+    /// A request for the next head of this connection.
+    pub(crate) fn fresh_request(&mut self, conn: &Conn) -> Request {
+        while let Some(mut request) = self.pool.pop() {
+            if let Some(exchange) = Rc::get_mut(&mut request.exchange) {
+                exchange.renew(&conn.facts);
+                return request;
+            }
+        }
+        let exchange = Exchange::new(Rc::clone(&conn.facts), Rc::clone(&self.ready));
+        Request {
+            exchange: Rc::new(exchange),
+        }
+    }
+
+    /// Keeps the memory of a request whose last owner this is.
+    pub(crate) fn recycle(&mut self, request: Request) {
+        if self.pool.len() < REQUEST_POOL_MAX && Rc::strong_count(&request.exchange) == 1 {
+            self.pool.push(request);
+        }
+    }
+
+    /// Opens a request's record.
+    pub(crate) fn note_start(&self, conn: &mut Conn, request: &Request) {
+        let mut record = request.record_mut();
+        record.started_us = self.now_us;
+        record.started_unix_ms = self.now_ms.wrapping_add(self.unix_offset_ms);
+        record.protocol = request.head().protocol();
+        record.bytes_in = request.head().byte_count() as u64;
+        record.connection = conn.facts.number;
+        record.request = conn.request_count;
+        if let Some(peer) = conn.facts.peer {
+            record.client = peer.ip();
+            record.client_port = peer.port();
+        }
+        conn.request_count = conn.request_count.wrapping_add(1);
+    }
+
+    /// Everything of these answers was handed to the kernel.
+    pub(crate) fn finish_all(&mut self) {
+        if self.finishing.is_empty() {
+            return;
+        }
+        let written_us = Self::clock_us();
+        let mut finishing = std::mem::take(&mut self.finishing);
+        for request in finishing.drain(..) {
+            self.close_record(&request, written_us);
+            self.recycle(request);
+        }
+        self.finishing = finishing;
+    }
+
+    /// The connection ends with something under way: those who wait are told, records are closed.
+    pub(crate) fn abandon(&mut self, conn: &mut Conn, why: Why) {
+        let waiting = conn.request.take();
+        let queued = std::mem::take(&mut conn.out.pieces);
+        let ended = queued.into_iter().filter_map(|piece| match piece {
+            Piece::End(request) => Some(request),
+            _ => None,
+        });
+        let fresh = std::mem::take(&mut self.finishing);
+        let left: Vec<Request> = fresh.into_iter().chain(ended).chain(waiting).collect();
+        for request in &left {
+            request.exchange.leave();
+        }
+        // Futures and streams go after they could see that the client has left.
+        conn.stage = Stage::Lingering;
+        conn.out.fetch = None;
+        for request in left {
+            {
+                let mut record = request.record_mut();
+                match (record.outcome, why) {
+                    (Outcome::Complete, Why::ClientLeft) => {
+                        record.outcome = Outcome::ClientLeft;
+                        record.fault = Fault::Client;
+                        self.counters.client_left.add(1);
+                    }
+                    (Outcome::Complete, Why::ServerStops) => {
+                        record.outcome = Outcome::Broken;
+                        record.fault = Fault::Server;
+                        record.reason = Some("the server stopped before the answer was complete");
+                    }
+                    // It is known already what went wrong.
+                    _ => {}
+                }
+            }
+            self.close_record(&request, Self::clock_us());
+            self.recycle(request);
+        }
+    }
+
+    fn close_record(&self, request: &Request, end_us: u64) {
+        {
+            let mut record = request.record_mut();
+            record.total_us = end_us.saturating_sub(record.started_us);
+            if record.first_byte_us == 0 {
+                record.first_byte_us = record.total_us;
+            }
+        }
+        if Rc::strong_count(&request.exchange) > 1 {
+            // Someone still holds it: no more body will come.
+            let mut body = request.exchange.body.borrow_mut();
+            if body.state == IncomingState::Open {
+                body.break_off(BodyError::ClientLeft);
+            }
+        }
+        self.answer.finished(request);
+    }
+
+    /// A deadline has passed.
+    pub(crate) fn time_out(&mut self, conn: &mut Conn, deadline: Deadline) -> Fate {
+        match deadline {
+            Deadline::None => return Fate::Keep,
+            Deadline::Idle => return self.time_out_idle(conn),
+            Deadline::Linger => self.counters.limit_linger.add(1),
+            Deadline::Write => {
+                self.counters.limit_write_progress.add(1);
+                mark_slow(conn, WRITE_TOO_SLOW);
+                // What the kernel holds for a client that takes nothing goes at once.
+                conn.close_with_reset();
+            }
+            Deadline::Head => {
+                self.refuse_head(conn, HEAD_TOO_SLOW);
+                return self.drive(conn);
+            }
+            Deadline::Body => return self.time_out_body(conn),
+        }
+        Fate::Close
+    }
+
+    /// Nothing came between requests, unless it came in this very turn.
+    fn time_out_idle(&mut self, conn: &mut Conn) -> Fate {
+        let fate = self.drive_if_busy(conn);
+        if fate == Fate::Keep && conn.is_idle() {
+            self.counters.limit_idle.add(1);
+            return Fate::Close;
+        }
+        fate
+    }
+
+    /// Looks whether an idle connection has a request after all, and lets it go on.
+    pub(crate) fn drive_if_busy(&mut self, conn: &mut Conn) -> Fate {
+        conn.is_readable = true;
+        self.drive(conn)
+    }
+
+    /// The client stopped sending its body: 408 unless an answer is under way.
+    fn time_out_body(&mut self, conn: &mut Conn) -> Fate {
+        self.counters.limit_body_progress.add(1);
+        mark_slow(conn, BODY_TOO_SLOW);
+        if !matches!(conn.stage, Stage::Later(_)) {
+            return Fate::Close;
+        }
+        let Some(request) = conn.request.take() else {
+            return Fate::Close;
+        };
+        request
+            .exchange
+            .body
+            .borrow_mut()
+            .break_off(BodyError::TooSlow);
+        conn.stage = Stage::Reading;
+        conn.core.give_up_input();
+        let mut response = self.answer.refuse(&request, 408);
+        response.close = true;
+        self.respond(conn, request, response);
+        self.drive(conn)
+    }
+}
+
+/// Notes in the record of the answer under way that its client was too slow.
+fn mark_slow(conn: &Conn, reason: &'static str) {
+    let queued = conn.out.pieces.iter().find_map(|piece| match piece {
+        Piece::End(request) => Some(request),
+        _ => None,
+    });
+    if let Some(request) = conn.request.as_ref().or(queued) {
+        let mut record = request.record_mut();
+        record.outcome = Outcome::Timeout;
+        record.fault = Fault::Client;
+        record.reason = Some(reason);
+    }
+}

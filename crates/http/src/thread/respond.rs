@@ -1,0 +1,215 @@
+//! From a response to bytes in order: head, framing, body, and what comes after it.
+
+use hob_trace::{Fault, Outcome};
+
+use crate::Fields;
+use crate::body::{Body, Chunk};
+use crate::h1::{Next, Refusal, Sending};
+use crate::limits::COPY_BYTES_MAX;
+use crate::raw;
+use crate::request::{IncomingState, Request};
+use crate::response::{Answer, Response};
+use crate::thread::conn::{Conn, Piece, Stage};
+use crate::thread::run::Thread;
+
+impl<A: Answer + 'static> Thread<A> {
+    /// Answers what the engine refused; the connection ends after it.
+    pub(crate) fn refuse(&mut self, conn: &mut Conn, request: Request, refusal: Refusal) {
+        self.count_refusal(refusal);
+        self.note_start(conn, &request);
+        {
+            let mut record = request.record_mut();
+            record.fault = Fault::Client;
+            record.reason = Some(refusal.reason);
+        }
+        request.exchange.key.set(conn.key);
+        let mut response = self.answer.refuse(&request, refusal.status);
+        response.close = true;
+        self.respond(conn, request, response);
+    }
+
+    /// Sends an answer's head and starts on its body.
+    pub(crate) fn respond(&mut self, conn: &mut Conn, request: Request, response: Response) {
+        debug_assert!(conn.out.is_empty(), "an answer begins after the last one");
+        if matches!(response.body, Body::Tunnel(_)) {
+            return self.respond_tunnel(conn, request, response);
+        }
+        let Response { head, body, close } = response;
+        // A stream may still read the request's body; nobody else will.
+        let nobody_reads = !matches!(body, Body::Stream(_)) && conn.core.rest_is_large();
+        let close = close || nobody_reads || self.draining.is_some();
+        let before = self.output.len();
+        let status = head.status();
+        let sending = conn
+            .core
+            .push_head(&head, body.len(), close, &self.date, &mut self.output);
+        {
+            let mut record = request.record_mut();
+            record.status = status;
+            record.head_bytes_out = (self.output.len() - before) as u64;
+        }
+        match (sending, body) {
+            (Sending::Nothing, _) | (_, Body::Empty | Body::Tunnel(_)) => {
+                self.end_answer(conn, request, None);
+            }
+            (_, Body::Bytes(bytes)) => self.respond_whole(conn, request, Chunk::Bytes(bytes)),
+            (_, Body::Region(region)) => self.respond_whole(conn, request, Chunk::Region(region)),
+            (_, Body::File(file)) => self.respond_whole(conn, request, Chunk::File(file)),
+            (_, Body::Pipe { fd, len }) => {
+                let watched = self.watch_pipe(std::os::fd::AsFd::as_fd(&fd), conn.key);
+                conn.request = Some(request.clone());
+                if let Err(error) = watched {
+                    tracing::error!(%error, "a pipe could not be watched");
+                    self.break_answer(conn, &request, Fault::Server, "the pipe is none");
+                    return;
+                }
+                conn.stage = Stage::Pipe { fd, left: len };
+            }
+            (_, Body::Stream(body)) => {
+                conn.stage = Stage::Stream(body);
+                conn.request = Some(request);
+            }
+        }
+    }
+
+    /// Raw bytes both ways from here on, if the request has been read to its end.
+    fn respond_tunnel(&mut self, conn: &mut Conn, request: Request, response: Response) {
+        if conn.core.body_is_open() {
+            {
+                let mut record = request.record_mut();
+                record.fault = Fault::Server;
+                record.reason = Some("a tunnel was opened before the request body was read");
+            }
+            let mut response = self.answer.refuse(&request, 500);
+            if matches!(response.body, Body::Tunnel(_)) {
+                response.body = Body::Empty;
+            }
+            return self.respond(conn, request, response);
+        }
+        let before = self.output.len();
+        let status = response.status();
+        let fields = response.fields();
+        conn.core
+            .push_tunnel_head(status, fields, &self.date, &mut self.output);
+        {
+            let mut record = request.record_mut();
+            record.status = status;
+            record.head_bytes_out = (self.output.len() - before) as u64;
+        }
+        request.exchange.body.borrow_mut().state = IncomingState::Open;
+        if let Body::Tunnel(body) = response.body {
+            conn.stage = Stage::Stream(body);
+        }
+        conn.request = Some(request);
+    }
+
+    fn respond_whole(&mut self, conn: &mut Conn, request: Request, chunk: Chunk) {
+        self.queue_chunk(conn, &request, chunk);
+        self.end_answer(conn, request, None);
+    }
+
+    /// Queues a piece of body with its framing. What does not fit into the announced size is dropped, and
+    /// false returned.
+    pub(crate) fn queue_chunk(&mut self, conn: &mut Conn, request: &Request, chunk: Chunk) -> bool {
+        let len = chunk.len();
+        if len == 0 {
+            return true;
+        }
+        let framed = self.with_tail(conn, |core, tail| core.push_data_prefix(len, tail));
+        let mut record = request.record_mut();
+        if framed.is_none() {
+            record.outcome = Outcome::Broken;
+            record.reason = Some("the body is longer than its announced size");
+            return false;
+        }
+        record.body_bytes_out += len;
+        drop(record);
+        match chunk {
+            // Copied so that head and body leave in one plain write.
+            Chunk::Bytes(bytes) if bytes.len() <= COPY_BYTES_MAX => {
+                self.with_tail(conn, |_, tail| tail.extend_from_slice(&bytes));
+            }
+            Chunk::Bytes(bytes) => conn.out.push(Piece::Shared(bytes)),
+            Chunk::Region(region) if len <= COPY_BYTES_MAX as u64 => {
+                self.with_tail(conn, |_, tail| raw::copy_region(region.as_ref(), tail));
+            }
+            Chunk::Region(region) => conn.out.push(Piece::Region(region, 0)),
+            Chunk::File(file) => conn.out.push(Piece::File(file)),
+        }
+        self.with_tail(conn, |core, tail| core.push_data_suffix(tail));
+        true
+    }
+
+    /// Runs `push` with the buffer that comes after everything queued.
+    fn with_tail<R>(
+        &mut self,
+        conn: &mut Conn,
+        push: impl FnOnce(&mut crate::h1::Conn, &mut Vec<u8>) -> R,
+    ) -> R {
+        if conn.out.is_empty() {
+            push(&mut conn.core, &mut self.output)
+        } else {
+            conn.out.with_tail(|tail| push(&mut conn.core, tail))
+        }
+    }
+
+    /// All of the answer is queued: what comes next, and the record ends when it has left.
+    pub(crate) fn end_answer(
+        &mut self,
+        conn: &mut Conn,
+        request: Request,
+        trailers: Option<&Fields>,
+    ) {
+        let is_whole = self.with_tail(conn, |core, tail| core.push_end(trailers, tail));
+        let next = if is_whole {
+            conn.core.finish()
+        } else {
+            let mut record = request.record_mut();
+            record.outcome = Outcome::Broken;
+            record
+                .reason
+                .get_or_insert("the body is shorter than its announced size");
+            Next::Close
+        };
+        self.queue_end(conn, request);
+        conn.stage = match next {
+            Next::Request if conn.out.is_empty() => Stage::Reading,
+            next => Stage::Flushing(next),
+        };
+    }
+
+    /// Marks where the answer ends among the bytes on their way.
+    fn queue_end(&mut self, conn: &mut Conn, request: Request) {
+        if conn.out.is_empty() {
+            self.finishing.push(request);
+        } else {
+            conn.out.push(Piece::End(request));
+        }
+    }
+
+    /// The source of an answer's body broke: what there is leaves, then the connection ends so that the
+    /// client sees that something is missing.
+    //= rfc9112#8
+    pub(crate) fn break_answer(
+        &mut self,
+        conn: &mut Conn,
+        request: &Request,
+        fault: Fault,
+        reason: &'static str,
+    ) {
+        {
+            let mut record = request.record_mut();
+            record.outcome = Outcome::Broken;
+            record.fault = fault;
+            record.reason = Some(reason);
+        }
+        if conn.core.ends_by_close() {
+            // Without framing only a reset tells a broken answer from a whole one.
+            conn.close_with_reset();
+        }
+        if let Some(request) = conn.request.take() {
+            self.queue_end(conn, request);
+        }
+        conn.stage = Stage::Flushing(Next::Close);
+    }
+}
