@@ -154,6 +154,11 @@ impl Entry {
         !self.is_making[coding as usize].swap(true, Ordering::AcqRel)
     }
 
+    /// There was no room to make it now; the next who asks tries again.
+    pub fn make_later(&self, coding: Coding) {
+        self.is_making[coding as usize].store(false, Ordering::Release);
+    }
+
     /// Making failed, or gave nothing smaller: it is not tried again.
     pub fn gave_up_making(&self, coding: Coding) {
         self.is_making[coding as usize].store(true, Ordering::Release);

@@ -10,7 +10,7 @@ use std::time::Instant;
 use hob_http::{Answered, Body, Known, Request, Response};
 use hob_trace::{CacheOutcome, Fault};
 
-use crate::cache::entry::{Entry, Key, OpenFile, write_key};
+use crate::cache::entry::{Entry, Key, OpenFile, Representation, write_key};
 use crate::cache::local::{Local, View};
 use crate::config::{CacheMode, Coding};
 use crate::handle::files::listing::{self, Sort};
@@ -289,26 +289,42 @@ async fn timed<T>(ask: &Ask, waiting: impl Future<Output = T>) -> T {
     answer
 }
 
-/// Has the pool compress the file and keeps the copy. Gives the coding that can be sent now.
+/// Has the pool compress the file. Gives the coding that can be sent now.
 async fn make(ask: &Ask, view: &Rc<View>, coding: Coding) -> Option<Coding> {
-    let entry = Arc::clone(&view.entry);
-    let job = ask.shared.pool.run(move || {
-        let content = match (&entry.identity().content, &entry.identity().file) {
-            (Some(content), _) => content.clone(),
-            (None, Some(file)) => whole_file(file, entry.identity().len)?,
-            (None, None) => return None,
-        };
-        let tag = load::entity_tag(&entry.stamps.first()?.1, Some(coding));
-        respond::made(&content, coding, tag).ok().flatten()
-    });
-    let made = timed(ask, job.ok()?).await.flatten();
-    let Some(made) = made else {
-        view.entry.gave_up_making(coding);
-        return None;
+    let (entry, shared) = (Arc::clone(&view.entry), Arc::clone(&ask.shared));
+    // The copy is kept by the job, for whoever asks next: this client may leave meanwhile.
+    let job = ask
+        .shared
+        .pool
+        .run(move || match coded_copy(&entry, coding) {
+            Some(made) => {
+                let grown = entry.keep_made(made);
+                shared.store.grew(&entry, grown);
+                Some(coding)
+            }
+            None => {
+                entry.gave_up_making(coding);
+                None
+            }
+        });
+    match job {
+        Ok(job) => timed(ask, job).await.flatten(),
+        Err(_) => {
+            view.entry.make_later(coding);
+            None
+        }
+    }
+}
+
+fn coded_copy(entry: &Entry, coding: Coding) -> Option<Representation> {
+    let identity = entry.identity();
+    let content = match (&identity.content, &identity.file) {
+        (Some(content), _) => content.clone(),
+        (None, Some(file)) => whole_file(file, identity.len)?,
+        (None, None) => return None,
     };
-    let grown = view.entry.keep_made(made);
-    ask.shared.store.grew(&view.entry, grown);
-    Some(coding)
+    let tag = load::entity_tag(&entry.stamps.first()?.1, Some(coding));
+    respond::made(&content, coding, tag).ok().flatten()
 }
 
 /// The bytes of an open file, when they still are as many as they were.
@@ -324,8 +340,7 @@ fn whole_file(file: &OpenFile, len: u64) -> Option<bytes::Bytes> {
     Some(bytes.into())
 }
 
-/// The folder's listing, as a page or as JSON. The pool writes it too: a large folder's takes a
-/// while.
+/// The folder's listing, as a page or as JSON. The pool writes it too: a large one takes a while.
 async fn list(ask: &Ask, path: Box<[u8]>) -> Response {
     let head = ask.request.head();
     let sort = Sort::from_query(head.query());
