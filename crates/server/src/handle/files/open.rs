@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::cache::entry::Stamp;
@@ -70,9 +70,12 @@ pub enum Trouble {
 impl Root {
     /// Opens a root. May wait for a disk.
     pub fn open(path: &Path) -> io::Result<Root> {
+        let dir = RootDir::open_root(path)?;
+        // Opening a folder by its path says nothing of what is in it.
+        rustix::fs::accessat(&dir, ".", rustix::fs::Access::EXEC_OK, AtFlags::empty())?;
         Ok(Root {
             path: path.to_owned(),
-            dir: ArcSwap::from_pointee(RootDir::open_root(path)?),
+            dir: ArcSwap::from_pointee(dir),
             checked_ms: AtomicU64::new(0),
             is_rechecking: AtomicBool::new(false),
         })
