@@ -15,7 +15,8 @@ parser.add_argument("--secs", type=int, default=1)
 parser.add_argument("--only", default="")
 args = parser.parse_args()
 
-commands = {kind: [args.loops, kind] for kind in ("own", "guest", "nested", "tokio", "thread")}
+path = {"server": "0k.txt", "quiet": "0k.txt"}
+commands = {kind: [args.loops, kind] for kind in ("own", "guest", "nested", "tokio", "thread", "quiet", "server")}
 if args.floor:
     commands["floor"] = [args.floor]
 only = set(filter(None, args.only.split(",")))
@@ -23,8 +24,11 @@ commands = {kind: words for kind, words in commands.items() if not only or kind 
 
 
 def ticks(pid):
-    with open(f"/proc/{pid}/schedstat") as stat:
-        return int(stat.read().split()[0])
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat") as stat:
+            total += int(stat.read().split()[0])
+    return total
 
 
 procs = {}
@@ -37,7 +41,7 @@ try:
     for kind, (proc, port) in procs.items():
         for _ in range(100):
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/").read()
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/{path.get(kind, str())}").read()
                 break
             except OSError:
                 time.sleep(0.02)
@@ -47,7 +51,7 @@ try:
             for kind, (proc, port) in procs.items():
                 before = ticks(proc.pid)
                 text = subprocess.run(
-                    ["taskset", "-c", "1", "wrk", "-t1", f"-c{conns}", f"-d{args.secs}s", f"http://127.0.0.1:{port}/"],
+                    ["taskset", "-c", "1", "wrk", "-t1", f"-c{conns}", f"-d{args.secs}s", f"http://127.0.0.1:{port}/{path.get(kind, str())}"],
                     capture_output=True, text=True, check=True).stdout
                 count = int(re.search(r"(\d+) requests in", text).group(1))
                 figures[kind].append((ticks(proc.pid) - before) / 1000 / count)

@@ -1,2 +1,65 @@
-//! The program.
-fn main() {}
+//! The program: arguments to command to exit code.
+#![forbid(unsafe_code)]
+
+mod args;
+mod check;
+mod control;
+mod diagnostics;
+mod explain;
+mod serve;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command, Surroundings};
+
+fn main() -> ExitCode {
+    let surroundings = match Surroundings::take() {
+        Ok(surroundings) => surroundings,
+        Err(text) => return fail(2, &text),
+    };
+    let cli = Cli::read();
+    diagnostics::begin(surroundings.log_level.as_deref());
+    let result = match cli.command {
+        Command::Serve(options) => serve::run(options, surroundings),
+        Command::Server => serve::run_server(),
+        Command::CompressLog { path } => compress_log(&path),
+        Command::Check(options) => check::run(&options, &surroundings),
+        Command::Explain(options) => explain::run(&options),
+        Command::Status(options) => control::status(&options, &surroundings),
+        Command::Reload(options) => control::act("reload", &options, &surroundings),
+        Command::Upgrade(options) => control::act("upgrade", &options, &surroundings),
+        Command::Stop(options) => control::act("stop", &options, &surroundings),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => fail(refusal.code, &refusal.text),
+    }
+}
+
+/// Compresses a rotated log when the machine has nothing better to do.
+fn compress_log(path: &std::path::Path) -> Result<(), Refusal> {
+    let _ = rustix::thread::set_name(c"hob-compress");
+    // Without it the compression only competes with others on equal terms.
+    let _ = rustix::process::setpriority_process(None, 19);
+    hob_trace::rotate::compress(path)
+        .map(|_| ())
+        .map_err(|error| Refusal {
+            code: 1,
+            text: format!("cannot compress {}: {error}", path.display()),
+        })
+}
+
+/// Why a command did not do what it was asked for.
+struct Refusal {
+    /// Exit code, as `hob --help` lists them.
+    code: u8,
+    /// For people, on standard error; empty when everything was said already.
+    text: String,
+}
+
+fn fail(code: u8, text: &str) -> ExitCode {
+    if !text.is_empty() {
+        eprintln!("hob: {text}");
+    }
+    ExitCode::from(code)
+}

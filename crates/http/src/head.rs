@@ -1,7 +1,7 @@
 //! Heads: a request's as one buffer with offsets, a response's as ready-made lines.
 //!
-//! Both keep their bytes in one allocation. HTTP/1 fills a [`RequestHead`] straight from the socket's
-//! bytes; HTTP/2 and 3 will append decoded names and values to the same buffer.
+//! Both keep their bytes in one allocation. HTTP/1 fills a [`RequestHead`] straight from the
+//! socket's bytes; HTTP/2 and 3 will append decoded names and values to the same buffer.
 
 use std::fmt;
 
@@ -184,6 +184,7 @@ macro_rules! known {
             const NAMES: &'static [&'static str] = &[$($text),+];
             /// How many there are.
             pub const COUNT: usize = Self::NAMES.len();
+            #[cfg(test)]
             const ALL: [Known; Self::COUNT] = [$(Known::$variant),+];
             // `RequestHead::repeated` has one bit for each.
             const _FITS: () = assert!(Self::COUNT <= 64);
@@ -240,12 +241,34 @@ known! {
 impl Known {
     /// The known field of this name, without case.
     pub fn of(name: &[u8]) -> Option<Known> {
-        // Length and first letter leave at most two candidates.
-        let first = name.first()?.to_ascii_lowercase();
-        Self::ALL.into_iter().find(|known| {
-            let text = known.name().as_bytes();
-            text.len() == name.len() && text[0] == first && text.eq_ignore_ascii_case(name)
-        })
+        // Length and first letter leave at most one candidate.
+        let known = match (name.len(), name.first()?.to_ascii_lowercase()) {
+            (4, b'h') => Known::Host,
+            (5, b'r') => Known::Range,
+            (6, b'a') => Known::Accept,
+            (6, b'c') => Known::Cookie,
+            (6, b'e') => Known::Expect,
+            (7, b'r') => Known::Referer,
+            (7, b'u') => Known::Upgrade,
+            (8, b'i') if name[3].eq_ignore_ascii_case(&b'm') => Known::IfMatch,
+            (8, b'i') => Known::IfRange,
+            (10, b'c') => Known::Connection,
+            (10, b'u') => Known::UserAgent,
+            (12, b'c') => Known::ContentType,
+            (13, b'a') => Known::Authorization,
+            (13, b'i') => Known::IfNoneMatch,
+            (14, b'c') => Known::ContentLength,
+            (15, b'a') => Known::AcceptEncoding,
+            (17, b'i') => Known::IfModifiedSince,
+            (17, b't') => Known::TransferEncoding,
+            (19, b'i') => Known::IfUnmodifiedSince,
+            _ => return None,
+        };
+        known
+            .name()
+            .as_bytes()
+            .eq_ignore_ascii_case(name)
+            .then_some(known)
     }
 }
 
@@ -368,7 +391,25 @@ pub fn is_name(name: &[u8]) -> bool {
 
 /// True for a byte a token may hold.
 pub(crate) fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+    TOKEN_BYTES[byte as usize]
+}
+
+const TOKEN_BYTES: [bool; 256] = letters_digits_and(b"!#$%&'*+-.^_`|~");
+
+/// A table of ASCII letters, digits and some other bytes.
+pub(crate) const fn letters_digits_and(others: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < others.len() {
+        table[others[at] as usize] = true;
+        at += 1;
+    }
+    table
 }
 
 /// True for a field value without control characters (HTAB is allowed) and outer white space.

@@ -1,7 +1,7 @@
 //! A request as handlers see it: its head, its body as it arrives, and the line back to the client.
 //!
-//! A [`Request`] is a counted handle that stays on its thread. When the last handle goes, its memory is
-//! used for the next request of the thread.
+//! A [`Request`] is a counted handle that stays on its thread. When the last handle goes, its
+//! memory is used for the next request of the thread.
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::VecDeque;
@@ -14,13 +14,17 @@ use bytes::Bytes;
 use hob_trace::Record;
 
 use crate::body::BodyError;
+use crate::h1::parse::{Length, Refusal, Scan, Scanner, read_head};
 use crate::head::{Fields, RequestHead};
+use crate::limits::Limits;
 
 /// What is known of a connection: data, not a socket.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The client; `None` over a Unix socket.
     pub peer: Option<SocketAddr>,
+    /// User of the process at the other end of a Unix socket.
+    pub peer_uid: Option<u32>,
     /// Index of the listener that took the connection.
     pub listener: u16,
     /// A number of the connection, unique in this process.
@@ -156,6 +160,35 @@ impl ReadyList {
 }
 
 impl Request {
+    /// A request that came over no connection, read from its head as one that did: to tell what it
+    /// would be answered.
+    ///
+    /// # Errors
+    /// Why the engine refuses such a head, and with which status.
+    pub fn offline(head: &[u8], limits: &Limits) -> Result<Request, Refusal> {
+        match Scanner::default().scan(head, limits) {
+            Scan::Complete(len) if len == head.len() => {}
+            Scan::Refused(refusal) => return Err(refusal),
+            _ => return Err(Refusal::bad("the request head is malformed")),
+        }
+        let facts = Facts {
+            peer: None,
+            peer_uid: None,
+            listener: 0,
+            number: 0,
+            tls: None,
+        };
+        let mut exchange = Exchange::new(Rc::new(facts), Rc::default());
+        let framing = read_head(head, &mut exchange.head, limits)?;
+        exchange.body.get_mut().announced = match framing.length {
+            Length::Bytes(bytes) => Some(bytes),
+            Length::Chunked => None,
+        };
+        Ok(Request {
+            exchange: Rc::new(exchange),
+        })
+    }
+
     /// The head.
     pub fn head(&self) -> &RequestHead {
         &self.exchange.head
@@ -176,8 +209,8 @@ impl Request {
         self.exchange.record.borrow_mut()
     }
 
-    /// Sets the largest body accepted, in bytes; it holds for what has not been read yet. Returns false when
-    /// the announced size is already over it.
+    /// Sets the largest body accepted, in bytes; it holds for what has not been read yet. Returns
+    /// false when the announced size is already over it.
     pub fn limit_body(&self, bytes: u64) -> bool {
         self.exchange.body_limit.set(bytes);
         self.exchange
@@ -197,8 +230,8 @@ impl Request {
         self.exchange.body.borrow().announced
     }
 
-    /// The next piece of the body; `None` at its end. Asking is what sends `100 Continue` to a client that waits for it,
-    /// and what lets more bytes in: at most 64 KiB are held unread.
+    /// The next piece of the body; `None` at its end. Asking is what sends `100 Continue` to a
+    /// client that waits for it, and what lets more bytes in: at most 64 KiB are held unread.
     pub fn poll_body(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         let mut body = self.exchange.body.borrow_mut();
         if let Some(chunk) = body.chunks.pop_front() {
@@ -230,7 +263,8 @@ impl Request {
         self.exchange.body.borrow().trailers.clone()
     }
 
-    /// Sends an interim answer (100 to 199, not 101) before the final one. Another status is not sent.
+    /// Sends an interim answer (100 to 199, not 101) before the final one. Another status is not
+    /// sent.
     pub fn interim(&self, status: u16, fields: Fields) {
         if !(100..200).contains(&status) || status == 101 {
             debug_assert!(false, "{status} is not an interim status");

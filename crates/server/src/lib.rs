@@ -1,3 +1,11 @@
 //! Requests to answers: config, routes, steps, cache, handlers, and the life of the processes.
 
+pub mod answer;
+pub mod cache;
 pub mod config;
+pub mod handle;
+pub mod life;
+pub mod route;
+pub mod serve;
+pub mod shared;
+pub mod step;

@@ -1,10 +1,21 @@
 //! What happened: one record per request, and everything that reads it.
 //!
-//! `record` is the table of what is known about one request. Later parts (ring, access log, counters)
-//! only carry, count or write records. This crate knows nothing of the other crates.
+//! `record` is the table of what is known about one request. `ring` carries finished requests from
+//! a serving thread to the thread of `access_log`, which writes them in a `format`; `rotate` is for
+//! the process that owns the log files. `metric` is the table of counters. This crate knows nothing
+//! of the other crates.
 #![deny(missing_docs)]
 
+pub mod access_log;
+mod calendar;
+pub mod format;
 pub mod metric;
 pub mod record;
+pub mod ring;
+pub mod rotate;
 
+pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
+pub use format::{Format, FormatError, Names};
+pub use metric::{Counters, Snapshot, ThreadCounters};
 pub use record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts};
+pub use ring::{Consumer, Producer, ring};

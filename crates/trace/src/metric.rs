@@ -1,7 +1,7 @@
 //! Counters: one table that lists them all, a block of them per thread, and their sum when asked.
 //!
-//! A block has one writer, so counting is a plain load and store: no lock prefix, no shared cache line.
-//! Readers add the blocks up and may see one counter a moment newer than another.
+//! A block has one writer, so counting is a plain load and store: no lock prefix, no shared cache
+//! line. Readers add the blocks up and may see one counter a moment newer than another.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Cell(AtomicU64);
 
 impl Cell {
-    /// Adds to it. Only the thread that owns the block may: from two threads at once, counts get lost.
+    /// Adds to it. Only the thread that owns the block may: from two threads at once, counts get
+    /// lost.
     #[inline]
     pub fn add(&self, count: u64) {
         self.0
@@ -124,7 +125,8 @@ counters! {
 }
 
 impl ThreadCounters {
-    /// Counts a final answer or an interim one by its status; a status outside 100 to 599 is not counted.
+    /// Counts a final answer or an interim one by its status; a status outside 100 to 599 is not
+    /// counted.
     #[inline]
     pub fn count_status(&self, status: u16) {
         match status / 100 {

@@ -1,2 +1,124 @@
-//! The developers' tool.
-fn main() {}
+//! The developers' tool: `cargo xtask COMMAND`. `make` calls it, and so can you.
+//!
+//! One file per command. It knows nothing of the other crates and has no dependencies, so that
+//! it is built in a second before anything else; it runs what was built and reads what is written.
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+mod ci;
+mod conformance;
+mod examples;
+mod fuzz;
+mod generate;
+mod run;
+mod samples;
+mod served;
+mod tally;
+mod tidy;
+mod welcome;
+
+/// A command: its name, what follows it, what it does, and the function that does it.
+struct Command {
+    name: &'static str,
+    arguments: &'static str,
+    what: &'static str,
+    run: fn(&Path, &[String]) -> Result<bool, String>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "tidy",
+        arguments: "[--explain RULE]",
+        what: "check the rules of the house that a program can check",
+        run: tidy::command,
+    },
+    Command {
+        name: "generate",
+        arguments: "[--check]",
+        what: "write the generated files, or say which are out of date",
+        run: generate::command,
+    },
+    Command {
+        name: "examples",
+        arguments: "",
+        what: "serve every example and fetch what its expected.txt lists",
+        run: examples::command,
+    },
+    Command {
+        name: "samples",
+        arguments: "",
+        what: "check every config that the documents show",
+        run: samples::command,
+    },
+    Command {
+        name: "conformance",
+        arguments: "[SUITE]...",
+        what: "run other people's suites against the welcome example",
+        run: conformance::command,
+    },
+    Command {
+        name: "fuzz",
+        arguments: "[SECONDS]",
+        what: "run each fuzz target for a while (60 seconds)",
+        run: fuzz::command,
+    },
+    Command {
+        name: "welcome",
+        arguments: "",
+        what: "make the large files of examples/welcome that are not committed",
+        run: welcome::command,
+    },
+    Command {
+        name: "tally",
+        arguments: "FILE...",
+        what: "add up the results in logs: N passed, M failed, K skipped",
+        run: tally::command,
+    },
+    Command {
+        name: "ci",
+        arguments: "",
+        what: "everything `make test` checks, ending with one count",
+        run: ci::command,
+    },
+];
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let name = arguments.next().unwrap_or_default();
+    let rest: Vec<String> = arguments.collect();
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        print_usage(&name);
+        return ExitCode::from(2);
+    };
+    match (command.run)(&repository(), &rest) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("xtask {name}: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn print_usage(name: &str) {
+    if !name.is_empty() {
+        eprintln!("xtask: there is no command {name:?}");
+    }
+    eprintln!("usage: cargo xtask COMMAND\n");
+    for command in COMMANDS {
+        let call = format!("{} {}", command.name, command.arguments);
+        eprintln!("  {call:<24} {}", command.what);
+    }
+}
+
+/// The top folder of the repository: two above this crate.
+fn repository() -> PathBuf {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    crate_folder
+        .ancestors()
+        .nth(2)
+        .unwrap_or(crate_folder)
+        .to_path_buf()
+}

@@ -1,8 +1,8 @@
 //! Finding and reading a request's head (RFC 9112 sections 2 to 6, RFC 9110 section 7).
 //!
-//! Two steps: a [`Scanner`] finds the end of the head line by line as bytes come in, each byte looked at once; then
-//! [`read_head`] reads the whole head once. Strict where another reading of the same bytes is possible:
-//! such a request is refused, never repaired.
+//! Two steps: a [`Scanner`] finds the end of the head line by line as bytes come in, each byte
+//! looked at once; then [`read_head`] reads the whole head once. Strict where another reading of
+//! the same bytes is possible: such a request is refused, never repaired.
 
 use std::mem::MaybeUninit;
 
@@ -89,6 +89,11 @@ pub enum Scan {
 }
 
 impl Scanner {
+    /// True when it has looked at nothing yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.scanned == 0
+    }
+
     /// Looks at the bytes of `input` it has not seen; `input` begins where the head begins.
     pub fn scan(&mut self, input: &[u8], limits: &Limits) -> Scan {
         if self.scanned == 0 {
@@ -100,8 +105,8 @@ impl Scanner {
                 Some(_) => {}
             }
         }
-        // Nothing beyond the limit is looked at, so that bytes that come at once and bytes that come one
-        // by one are judged alike.
+        // Nothing beyond the limit is looked at, so that bytes that come at once and bytes that
+        // come one by one are judged alike.
         let window = &input[..input.len().min(limits.head_bytes)];
         while let Some(found) = memchr::memchr(b'\n', &window[self.scanned..]) {
             let at = self.scanned + found;
@@ -139,6 +144,47 @@ impl Scanner {
     }
 }
 
+/// Reads a head that stands whole at the start of `input`, which is nearly always so, without
+/// looking for its end first. `None` when anything is missing or wrong: then the [`Scanner`] and
+/// [`read_head`] say what. `head` is empty before, and after `None`.
+pub(crate) fn read_at_once(
+    input: &[u8],
+    head: &mut RequestHead,
+    limits: &Limits,
+) -> Option<(usize, Framing)> {
+    if limits.header_count > HEADERS_INLINE || matches!(input.first(), Some(b'\r' | b'\n')) {
+        return None;
+    }
+    let window = &input[..input.len().min(limits.head_bytes)];
+    let mut slots = [const { MaybeUninit::uninit() }; HEADERS_INLINE];
+    let mut parsed = httparse::Request::new(&mut []);
+    let slots = &mut slots[..limits.header_count];
+    let Ok(httparse::Status::Complete(len)) = parsed.parse_with_uninit_headers(window, slots)
+    else {
+        return None;
+    };
+    let bytes = &window[..len];
+    if has_lone_lf(bytes) {
+        return None;
+    }
+    match fill(&parsed, bytes, head, limits) {
+        Ok(framing) => Some((len, framing)),
+        Err(_) => {
+            head.clear();
+            None
+        }
+    }
+}
+
+/// True when a line ends with LF without CR. One pass that compilers turn into vector code.
+fn has_lone_lf(bytes: &[u8]) -> bool {
+    let pairs = bytes.iter().zip(&bytes[1.min(bytes.len())..]);
+    bytes.first() == Some(&b'\n')
+        || pairs.fold(false, |found, (&before, &byte)| {
+            found | ((byte == b'\n') & (before != b'\r'))
+        })
+}
+
 /// Reads a complete head (`bytes` is exactly the head) into `head`, which is empty.
 pub fn read_head(
     bytes: &[u8],
@@ -169,6 +215,16 @@ fn read_with<'b>(
             return Err(refusal_of(error, bytes));
         }
     }
+    fill(&parsed, bytes, head, limits)
+}
+
+/// Takes over what was parsed of `bytes` and checks what the head says as a whole.
+fn fill(
+    parsed: &httparse::Request<'_, '_>,
+    bytes: &[u8],
+    head: &mut RequestHead,
+    limits: &Limits,
+) -> Result<Framing, Refusal> {
     let (Some(method), Some(target), Some(version)) = (parsed.method, parsed.path, parsed.version)
     else {
         return Err(Refusal::bad("the request line is malformed"));
@@ -229,7 +285,8 @@ fn refusal_of(error: httparse::Error, bytes: &[u8]) -> Refusal {
                 .split(|&byte| byte == b'\r')
                 .next()
                 .unwrap_or_default();
-            // What stands after the second space: a third one makes the line malformed, not its version.
+            // What stands after the second space: a third one makes the line malformed, not its
+            // version.
             let version = line.splitn(3, |&byte| byte == b' ').nth(2);
             match version {
                 Some([b'H', b'T', b'T', b'P', b'/', major, b'.', minor])

@@ -3,7 +3,7 @@
 use hob_trace::Protocol;
 
 use crate::h1::parse::{Refusal, span_in};
-use crate::head::{Known, RequestHead, Span};
+use crate::head::{self, Known, RequestHead, Span};
 
 /// Sorts out the four forms of a target.
 //= rfc9112#3.2
@@ -27,7 +27,8 @@ pub(crate) fn read_target(head: &mut RequestHead) -> Result<(), Refusal> {
         Some(_) if is_connect => {
             let digits = target.iter().rev().take_while(|b| b.is_ascii_digit());
             let port_len = digits.count();
-            // An IPv6 address without a port ends with its bracket, so digits after a colon are a port.
+            // An IPv6 address without a port ends with its bracket, so digits after a colon are a
+            // port.
             let has_port = port_len > 0
                 && target.len() > port_len
                 && target[target.len() - port_len - 1] == b':';
@@ -86,7 +87,8 @@ fn starts_with_no_case(text: &[u8], start: &[u8]) -> bool {
 }
 
 fn split_query(text: &[u8], start: u32) -> (Span, Option<Span>) {
-    match memchr::memchr(b'?', text) {
+    // Targets are short: a plain loop is done before a vector search has begun.
+    match text.iter().position(|&byte| byte == b'?') {
         None => (
             Span {
                 start,
@@ -131,6 +133,9 @@ pub(crate) fn read_host(head: &mut RequestHead) -> Result<(), Refusal> {
     }
 }
 
+/// Bytes of a registered name.
+const HOST_BYTES: [bool; 256] = head::letters_digits_and(b"-._~%!$&'()*+;=");
+
 /// True for `name`, `name:port`, `1.2.3.4`, `[v6]`, `[v6]:port`; no user part.
 //= rfc3986#3.2.2
 pub fn is_host(host: &[u8]) -> bool {
@@ -145,12 +150,9 @@ pub fn is_host(host: &[u8]) -> bool {
                 .all(|&b| b.is_ascii_hexdigit() || b":.".contains(&b));
         (good, &rest[end + 1..])
     } else {
-        let end = memchr::memchr(b':', host).unwrap_or(host.len());
-        let name = &host[..end];
-        let good = name
-            .iter()
-            .all(|&b| b.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=".contains(&b));
-        (good && !name.is_empty(), &host[end..])
+        let end = host.iter().position(|&byte| !HOST_BYTES[byte as usize]);
+        let end = end.unwrap_or(host.len());
+        (end > 0, &host[end..])
     };
     let port_is_good = match port {
         [] => true,

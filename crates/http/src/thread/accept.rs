@@ -55,8 +55,8 @@ impl<A: Answer + 'static> Thread<A> {
                 Err(Errno::AGAIN) => return,
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(error) => {
-                    // Out of descriptors or memory: the connection stays in the kernel's queue and the
-                    // level-triggered listener reports it again.
+                    // Out of descriptors or memory: the connection stays in the kernel's queue and
+                    // the level-triggered listener reports it again.
                     self.counters.accept_errors.add(1);
                     tracing::warn!(%error, "a connection could not be accepted");
                     return;
@@ -90,8 +90,8 @@ impl<A: Answer + 'static> Thread<A> {
         self.adopt(accepted);
     }
 
-    /// Tells a client that there is no room. Its connection is heard out for a moment, or its request, still
-    /// unread, would turn the answer into a reset.
+    /// Tells a client that there is no room. Its connection is heard out for a moment, or its
+    /// request, still unread, would turn the answer into a reset.
     fn turn_away(&mut self, accepted: Accepted, full: Full) {
         match full {
             Full::Client => self.counters.limit_connections_per_client.add(1),
@@ -111,8 +111,8 @@ impl<A: Answer + 'static> Thread<A> {
         self.drive_and_keep(conn);
     }
 
-    /// Serves a connection that is counted already. Its first bytes are often there: they are tried for
-    /// before the socket enters the epoll set.
+    /// Serves a connection that is counted already. Its first bytes are often there: they are tried
+    /// for before the socket enters the epoll set.
     pub(crate) fn adopt(&mut self, accepted: Accepted) {
         let conn = self.conn_of(accepted);
         self.drive_and_keep(conn);
@@ -121,6 +121,10 @@ impl<A: Answer + 'static> Thread<A> {
     fn conn_of(&mut self, accepted: Accepted) -> Box<Conn> {
         let facts = Rc::new(Facts {
             peer: accepted.peer,
+            peer_uid: match accepted.peer {
+                Some(_) => None,
+                None => peer_uid(&accepted.socket),
+            },
             listener: accepted.listener,
             number: self.crew.next_number.fetch_add(1, Ordering::Relaxed),
             tls: None,
@@ -131,6 +135,16 @@ impl<A: Answer + 'static> Thread<A> {
         conn.key = self.seat();
         conn
     }
+}
+
+/// Who is at the other end of a Unix socket.
+fn peer_uid(socket: &OwnedFd) -> Option<u32> {
+    Some(
+        rustix::net::sockopt::socket_peercred(socket)
+            .ok()?
+            .uid
+            .as_raw(),
+    )
 }
 
 /// Whose limit is reached.

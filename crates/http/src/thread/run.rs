@@ -1,7 +1,8 @@
 //! The loop of one thread.
 //!
-//! Sockets stand in this thread's own epoll set, edge-triggered, from their first wait to their close. Work that could not be
-//! finished in its turn (bulk answers, wakes of handlers) is done after the events, with budgets.
+//! Sockets stand in this thread's own epoll set, edge-triggered, from their first wait to their
+//! close. Work that could not be finished in its turn (bulk answers, wakes of handlers) is done
+//! after the events, with budgets.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -71,14 +72,15 @@ pub(crate) struct Slot {
     pub(crate) conn: Option<Box<Conn>>,
 }
 
-/// Another event source that lives on this thread, such as an async runtime whose tasks handlers wait for.
+/// Another event source that lives on this thread, such as an async runtime whose tasks handlers
+/// wait for.
 pub trait Guest {
     /// Readable when the guest has work.
     fn fd(&self) -> BorrowedFd<'_>;
     /// Does the work there is, without waiting.
     fn turn(&mut self);
-    /// When the guest wants a turn even if its descriptor says nothing, in milliseconds on the monotonic
-    /// clock. Asked before each wait.
+    /// When the guest wants a turn even if its descriptor says nothing, in milliseconds on the
+    /// monotonic clock. Asked before each wait.
     fn next_deadline_ms(&self) -> Option<u64> {
         None
     }

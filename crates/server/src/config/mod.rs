@@ -1,11 +1,46 @@
 //! The config: complete once built, nothing is looked up by string afterwards.
 //!
-//! `schema` says every key once, `load` reads TOML by it, `check` holds the rules across keys.
+//! `schema` says every key once. `load` reads the texts (`sources`, `parse`), walks them by the
+//! schema into one tree (`walk`, `values`, `tree`), builds the types below from it (`build`,
+//! `build_site`) and holds the rules across keys against them (`check`, `reach`). What is wrong is
+//! a `fault` with its place. `reference` and `json_schema` are made from the schema too.
 //! The types below are what the rest of the server sees.
+
+mod address;
+mod build;
+mod build_site;
+mod check;
+mod expand;
+mod explain;
+mod fault;
+mod json_schema;
+pub mod key;
+mod load;
+mod log_format;
+mod nearest;
+mod normal;
+mod parse;
+mod reach;
+mod reference;
+pub mod schema;
+mod sources;
+mod text;
+mod tree;
+mod units;
+mod values;
+mod walk;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use check::{Disk, Found, RealDisk, TrustedDisk};
+pub use explain::{Asked, Explanation, explain};
+pub use fault::{Errors, Fault, Warnings};
+pub use json_schema::json_schema;
+pub use load::{load, load_with};
+pub use reference::{explain_key, reference, unknown_key};
+pub use sources::{Environment, Sources};
 
 /// Everything a server runs on, made from one set of sources.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,8 +55,10 @@ pub struct Config {
     pub user: Option<String>,
     /// Group the server drops to when started as root; `None` is the user's own.
     pub group: Option<String>,
-    /// The control socket.
+    /// The control socket; `None` leaves it to the caller, unless `control_off` is set.
     pub control: Option<PathBuf>,
+    /// The config wants no control socket.
+    pub control_off: bool,
     /// How long running requests may finish when the server stops.
     pub drain: Duration,
     /// Limits of connections and requests.
@@ -45,7 +82,8 @@ pub struct Limits {
     pub head: usize,
     /// Most header fields of a request (431).
     pub headers: usize,
-    /// Time for a whole request head from its first byte, and for a new connection's first byte (408).
+    /// Time for a whole request head from its first byte, and for a new connection's first byte
+    /// (408).
     pub head_time: Duration,
     /// Longest pause between two pieces of a request body (408).
     pub body_progress: Duration,

@@ -1,0 +1,137 @@
+# The doors of the house. `make` alone lists them. Anything longer than a few lines is Rust:
+# `cargo xtask` lists those commands.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+.PHONY: help serve test build setup setup-build setup-test bench fuzz conformance clean
+MAKEFLAGS += --no-print-directory
+
+# The oldest Rust that builds hob; Cargo.toml says the same to cargo.
+RUST_MIN := 1.88
+
+# What building needs. A Rust toolchain is looked for first and installed only when there is none.
+BUILD_PACKAGES := gcc libc6-dev ca-certificates
+# Debian 12's own rustc is 1.63. These are its newer toolchain, kept for browsers.
+RUST_PACKAGES := rustc-web cargo-web
+# What the tests need besides: rivals to compare with, clients, tracers, other people's suites.
+TEST_PACKAGES := nginx-light apache2 curl brotli zstd wrk strace fuse3 slowhttptest python3 python3-venv
+RUST_TEST_PACKAGES := rustfmt-web rust-web-clippy
+
+# The first cargo that is new enough. Expanded anew in each recipe, so one that `setup` has just
+# installed is found.
+find_cargo = for found in "$$(command -v cargo || true)" "$${HOME:-/nonexistent}/.cargo/bin/cargo"; do \
+	version="$$("$$found" --version 2>/dev/null | cut -d ' ' -f 2)"; \
+	if [ -n "$$version" ] && printf '%s\n' "$(RUST_MIN)" "$$version" | sort -VC; then \
+		echo "$$found"; break; fi; done
+CARGO = $(shell $(find_cargo))
+# Cargo finds rustc and its own subcommands beside itself.
+cargo = PATH="$(dir $(CARGO)):$$PATH" $(linker) $(CARGO)
+
+# Rust's own builds bring a fast linker; Debian's link with the system's, and mold is many times
+# faster where it is installed. Nothing is set when there is none, or when you chose flags yourself.
+linker = $(if $(RUSTFLAGS),,$(shell command -v mold >/dev/null \
+	&& ! compgen -G "$$(PATH="$(dir $(CARGO)):$$PATH" rustc --print sysroot)/lib/rustlib/*/bin/rust-lld" >/dev/null \
+	&& echo 'RUSTFLAGS="-C link-arg=-fuse-ld=mold"'))
+
+help: ## list these targets
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | while IFS=$$'\t' read -r name what; do
+		printf '  make %-12s %s\n' "$$name" "$$what"
+	done
+
+serve: setup-build ## install what is missing, build, and serve examples/welcome
+	@$(cargo) xtask welcome
+	$(cargo) run -p hob -- serve --config examples/welcome/hob.toml
+
+test: setup ## every check there is; ends with one count
+	@$(cargo) xtask ci
+
+build: setup-build ## the program as it is shipped: target/release/hob
+	@$(cargo) build --release --locked -p hob
+
+setup: setup-build setup-test ## install what building and testing need (Debian)
+
+bench: build ## the small benchmarks, and how to run the large ones
+	@if compgen -G 'crates/*/benches/*.rs' >/dev/null; then
+		$(cargo) bench --locked --workspace --bench '*'
+	fi
+	echo 'target/release/hob is built. Whole servers side by side: see bench/.'
+
+fuzz: setup-build ## each fuzz target for 60 seconds (needs nightly Rust and cargo-fuzz)
+	@$(cargo) xtask fuzz
+
+conformance: setup ## other people's suites against examples/welcome
+	@$(cargo) build --locked -p hob
+	$(cargo) xtask conformance
+
+clean: ## remove everything that was built or generated
+	@rm -rf target fuzz/target docs/book examples/welcome/site/download/{noise-4MiB.bin,primes.txt}
+
+setup-build:
+	@$(call install,$(BUILD_PACKAGES))
+	if [ -z "$(CARGO)" ]; then
+		$(rust_from_debian)
+	fi
+
+setup-test: setup-build
+	@$(call install,$(TEST_PACKAGES))
+	if ! $(cargo) fmt --version >/dev/null 2>&1 || ! $(cargo) clippy --version >/dev/null 2>&1; then
+		if command -v rustup >/dev/null; then
+			rustup component add rustfmt clippy
+		elif dpkg-query -W cargo-web >/dev/null 2>&1; then
+			$(call install,$(RUST_TEST_PACKAGES))
+		else
+			echo 'make: rustfmt and clippy are missing; their checks will be skipped'
+		fi
+	fi
+
+# There is no Rust that is new enough: takes Debian's, if that is.
+define rust_from_debian
+echo 'make: found no cargo $(RUST_MIN) or newer, in PATH or ~/.cargo/bin; taking $(RUST_PACKAGES)'
+echo 'make: (Debian 12 calls its newer toolchain so; its plain rustc and cargo are 1.63)'
+$(apt) update -qq || true
+newest=$$(apt-cache policy cargo-web 2>/dev/null | sed -n 's/^ *Candidate: //p')
+if [ -z "$$newest" ] || ! printf '%s\n' '$(RUST_MIN)' "$$newest" | sort -VC; then
+	echo "make: apt offers cargo-web $${newest:-nowhere}; $(RUST_MIN) is needed. Enable Debian's security" >&2
+	echo 'make: updates, which have it (deb http://security.debian.org/debian-security' >&2
+	echo 'make: bookworm-security main), or install Rust from https://rustup.rs; then make again.' >&2
+	exit 1
+fi
+$(call apt_install,$(RUST_PACKAGES))
+endef
+
+# Installs those of the packages $(1) that are missing; does nothing, quickly, when none is.
+define install
+missing=()
+for package in $(1); do
+	if command -v dpkg-query >/dev/null && \
+		[ "$$(dpkg-query -W -f '$${db:Status-Status}' "$$package" 2>/dev/null)" != installed ]; then
+		missing+=("$$package")
+	fi
+done
+if [ "$${#missing[@]}" -gt 0 ]; then
+	echo "make: installing $${missing[*]}"
+	if [ "$$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+		echo "make: there is no sudo; as root: apt-get install $${missing[*]}; then make again" >&2
+		exit 1
+	fi
+	$(apt) update -qq
+	$(call apt_install,"$${missing[@]}")
+fi
+endef
+
+sudo = $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+apt = $(sudo) env DEBIAN_FRONTEND=noninteractive apt-get
+
+# Debian starts a service as soon as it is installed. We want programs, not an nginx on port 80: so
+# while apt runs, a policy-rc.d says no, unless the machine has a policy of its own.
+define apt_install
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$$policy" ]; then
+	trap '$(sudo) rm -f "$$policy"' EXIT
+	printf '#!/bin/sh\nexit 101\n' | $(sudo) tee "$$policy" >/dev/null
+	$(sudo) chmod +x "$$policy"
+fi
+$(apt) install -y -qq --no-install-recommends $(1)
+endef

@@ -1,0 +1,312 @@
+//! The one table of commands and flags, and the only place where arguments and environment are
+//! read. Everything else gets what it needs as values.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  the system, the server or the running hob refused
+  2  the arguments or the config are wrong
+  3  no hob answers on the control socket
+
+Environment:
+  HOB_LOG  diagnostics on standard error: error, warn, info (usual), debug, trace";
+
+/// Serves a site and keeps its scripts warm.
+#[derive(Parser)]
+#[command(name = "hob", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Serve a folder or what a config says; SIGTERM drains, SIGHUP reloads, SIGUSR2 upgrades
+    Serve(ServeOptions),
+    /// Say everything that is wrong with a config
+    Check(CheckOptions),
+    /// Say what would answer a request, and why, without serving it
+    Explain(ExplainOptions),
+    /// Show the state of the running hob
+    Status(StatusOptions),
+    /// Have the running hob read its config again
+    Reload(ControlOptions),
+    /// Have the running hob go over to the program as it now stands on disk
+    Upgrade(ControlOptions),
+    /// Have the running hob finish what it has and end
+    Stop(ControlOptions),
+    /// The process that serves; started by `serve`
+    #[command(hide = true)]
+    Server,
+    /// Compress what a log was; started by `serve` after a rotation
+    #[command(hide = true)]
+    CompressLog {
+        /// The file that was put aside
+        path: PathBuf,
+    },
+}
+
+/// What to serve.
+#[derive(Args)]
+pub(crate) struct ServeOptions {
+    /// Folder to serve, with listings; the current one unless there is a hob.toml in it
+    pub(crate) dir: Option<PathBuf>,
+    /// Config file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "listen", "log"])]
+    pub(crate) config: Option<PathBuf>,
+    /// Address to listen on: PORT, HOST:PORT or unix:PATH; more than once for more
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Vec<String>,
+    /// Control socket, or `off`
+    #[arg(long, value_name = "PATH|off")]
+    pub(crate) control: Option<PathBuf>,
+    /// Access log in combined format
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// An upgrade made this process; what it takes over waits on standard input
+    #[arg(long, hide = true)]
+    pub(crate) resume: bool,
+    /// Say whether an upgrade from this version may be tried, with the sources on standard input
+    #[arg(long, hide = true, value_name = "VERSION", conflicts_with = "resume")]
+    pub(crate) handover_check: Option<u32>,
+}
+
+/// What to check.
+#[derive(Args)]
+pub(crate) struct CheckOptions {
+    /// Config file
+    #[arg(long, value_name = "FILE", default_value = "hob.toml")]
+    pub(crate) config: PathBuf,
+    /// Say what a key means instead, such as `listen.backlog` or only `backlog`
+    #[arg(long, value_name = "KEY", conflicts_with = "config")]
+    pub(crate) explain: Option<String>,
+    /// Result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the reference of every key instead, in Markdown
+    #[arg(long, conflicts_with_all = ["config", "json", "explain"])]
+    pub(crate) reference: bool,
+    /// Print the JSON schema of a config instead
+    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference"])]
+    pub(crate) schema: bool,
+}
+
+/// What to explain.
+#[derive(Args)]
+pub(crate) struct ExplainOptions {
+    /// Method: GET, HEAD, ...
+    pub(crate) method: String,
+    /// URL, or a path alone
+    pub(crate) url: String,
+    /// Config file; what `serve` would serve when it is not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Header field the request would have; more than once for more
+    #[arg(long, value_name = "NAME:VALUE")]
+    pub(crate) header: Vec<String>,
+    /// Explanation as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How to reach the running hob.
+#[derive(Args)]
+pub(crate) struct ControlOptions {
+    /// Control socket of the running hob
+    #[arg(long, value_name = "PATH", conflicts_with = "config")]
+    pub(crate) control: Option<PathBuf>,
+    /// Config of the running hob, which may name the control socket
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What of the state to show.
+#[derive(Args)]
+pub(crate) struct StatusOptions {
+    #[command(flatten)]
+    pub(crate) control: ControlOptions,
+    /// Only the cache
+    #[arg(long)]
+    pub(crate) cache: bool,
+}
+
+impl Cli {
+    /// Reads the arguments; ends the program with code 2 when they make no sense.
+    pub(crate) fn read() -> Cli {
+        Cli::parse()
+    }
+}
+
+/// What the environment says, read once.
+pub(crate) struct Surroundings {
+    /// HOB_LOG.
+    pub(crate) log_level: Option<String>,
+    /// NOTIFY_SOCKET.
+    pub(crate) notify: Option<OsString>,
+    /// Sockets of LISTEN_FDS, by name.
+    pub(crate) inherited: Vec<(String, OwnedFd)>,
+    /// This program as it can be found on disk, also after it is replaced there.
+    pub(crate) program: PathBuf,
+    /// All arguments, the program's name first.
+    pub(crate) arguments: Vec<OsString>,
+    /// All variables.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// The usual place of the control socket for this user.
+    pub(crate) usual_control: PathBuf,
+}
+
+impl Surroundings {
+    /// Takes what was handed down. Must come before anything is opened.
+    pub(crate) fn take() -> Result<Surroundings, String> {
+        let names = inherited_names(
+            env::var_os("LISTEN_PID").as_deref(),
+            env::var_os("LISTEN_FDS").as_deref(),
+            env::var_os("LISTEN_FDNAMES").as_deref(),
+            std::process::id(),
+        )?;
+        let inherited = hob_server::life::adopt_inherited(&names)
+            .map_err(|error| format!("cannot take the sockets of the service manager: {error}"))?;
+        let arguments: Vec<OsString> = env::args_os().collect();
+        Ok(Surroundings {
+            log_level: env::var("HOB_LOG").ok(),
+            notify: env::var_os("NOTIFY_SOCKET").filter(|socket| !socket.is_empty()),
+            inherited,
+            program: program(arguments.first().map(OsString::as_os_str))
+                .map_err(|error| format!("cannot find this program on disk: {error}"))?,
+            arguments,
+            environment: env::vars_os().collect(),
+            usual_control: usual_control(
+                rustix::process::geteuid().as_raw(),
+                env::var_os("XDG_RUNTIME_DIR").as_deref(),
+            ),
+        })
+    }
+
+    /// The folder that relative paths of the command line begin in.
+    pub(crate) fn current_folder() -> std::io::Result<PathBuf> {
+        std::env::current_dir()
+    }
+
+    /// A variable for `${NAME}` in a config.
+    pub(crate) fn variable(name: &str) -> Option<String> {
+        env::var(name).ok()
+    }
+}
+
+/// The names of the sockets that systemd handed to this process, in order.
+fn inherited_names(
+    pid: Option<&OsStr>,
+    count: Option<&OsStr>,
+    names: Option<&OsStr>,
+    own_pid: u32,
+) -> Result<Vec<String>, String> {
+    let number = |text: Option<&OsStr>| {
+        text.and_then(OsStr::to_str)
+            .and_then(|text| text.parse().ok())
+    };
+    if number(pid) != Some(own_pid) {
+        return Ok(Vec::new());
+    }
+    let count = number(count).ok_or("LISTEN_FDS is not a number")?;
+    let names = names
+        .map(|names| names.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let mut names: Vec<String> = names.split(':').map(str::to_owned).collect();
+    // Without names all have the one that systemd uses then.
+    names.retain(|name| !name.is_empty());
+    names.resize(count as usize, "unknown".to_owned());
+    Ok(names)
+}
+
+/// Where this program stands on disk. Symbolic links stay, because an upgrade may turn them.
+fn program(name: Option<&OsStr>) -> std::io::Result<PathBuf> {
+    let running = env::current_exe()?;
+    let Some(name) = name.map(Path::new) else {
+        return Ok(running);
+    };
+    let candidates = if name.components().count() > 1 {
+        vec![env::current_dir()?.join(name)]
+    } else {
+        let folders = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&folders)
+            .map(|folder| folder.join(name))
+            .collect()
+    };
+    let own = std::fs::metadata("/proc/self/exe")?;
+    let is_own = |path: &PathBuf| {
+        path.is_absolute()
+            && std::fs::metadata(path)
+                .is_ok_and(|file| (file.dev(), file.ino()) == (own.dev(), own.ino()))
+    };
+    Ok(candidates.into_iter().find(is_own).unwrap_or(running))
+}
+
+fn usual_control(uid: u32, runtime_folder: Option<&OsStr>) -> PathBuf {
+    let folder = match runtime_folder {
+        _ if uid == 0 => PathBuf::from("/run/hob"),
+        Some(folder) if Path::new(folder).is_absolute() => Path::new(folder).join("hob"),
+        _ => PathBuf::from(format!("/tmp/hob-{uid}")),
+    };
+    folder.join("control.sock")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn table_of_flags_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sockets_for_another_process_are_not_ours() {
+        let names = |pid: &str, count: &str, names: Option<&str>| {
+            inherited_names(
+                Some(pid.as_ref()),
+                Some(count.as_ref()),
+                names.map(OsStr::new),
+                42,
+            )
+        };
+        assert_eq!(names("41", "2", None), Ok(vec![]));
+        assert_eq!(
+            names("42", "2", None),
+            Ok(vec!["unknown".into(), "unknown".into()])
+        );
+        assert_eq!(
+            names("42", "2", Some("web:tls")),
+            Ok(vec!["web".into(), "tls".into()])
+        );
+        assert_eq!(names("42", "1", Some("web:tls")), Ok(vec!["web".into()]));
+        assert!(names("42", "many", None).is_err());
+        assert_eq!(inherited_names(None, None, None, 42), Ok(vec![]));
+    }
+
+    #[test]
+    fn usual_control_socket_depends_on_the_user() {
+        let runtime = Some(OsStr::new("/run/user/7"));
+        let path = |uid, folder| usual_control(uid, folder).display().to_string();
+        assert_eq!(path(0, runtime), "/run/hob/control.sock");
+        assert_eq!(path(7, runtime), "/run/user/7/hob/control.sock");
+        assert_eq!(path(7, None), "/tmp/hob-7/control.sock");
+        assert_eq!(
+            path(7, Some(OsStr::new("relative"))),
+            "/tmp/hob-7/control.sock"
+        );
+    }
+}

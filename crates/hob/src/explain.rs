@@ -1,0 +1,65 @@
+//! `hob explain`: what would answer a request, and why. Loads the config as `serve` would and looks
+//! at the disk as the user the server would be.
+
+use std::path::PathBuf;
+
+use hob_server::config::{self, Asked};
+use hob_server::life::become_server_user;
+
+use crate::Refusal;
+use crate::args::{ExplainOptions, ServeOptions};
+use crate::serve;
+
+/// Explains one request.
+pub(crate) fn run(options: &ExplainOptions) -> Result<(), Refusal> {
+    let wrong = |text: String| Refusal { code: 2, text };
+    let asked = Asked {
+        method: options.method.clone(),
+        url: options.url.clone(),
+        fields: options
+            .header
+            .iter()
+            .map(|text| field(text))
+            .collect::<Result<_, _>>()?,
+    };
+    let sources = serve::sources(&as_serve(options.config.clone()))?;
+    let loaded = sources().and_then(|sources| config::load(&sources));
+    let (config, warnings) = loaded.map_err(|errors| wrong(errors.to_string()))?;
+    if !warnings.is_empty() {
+        eprintln!("{warnings}");
+    }
+    let user = become_server_user(&config);
+    let mut explanation = config::explain(&config, &asked).map_err(wrong)?;
+    match user {
+        Ok(None) => {}
+        Ok(Some(user)) => explanation.note(format!("files were looked at as {user}")),
+        Err(text) => explanation.note(format!("files were looked at as you: {text}")),
+    }
+    if options.json {
+        println!("{}", explanation.to_json());
+    } else {
+        print!("{explanation}");
+    }
+    Ok(())
+}
+
+/// What `serve` does with this config and no other argument.
+fn as_serve(config: Option<PathBuf>) -> ServeOptions {
+    ServeOptions {
+        dir: None,
+        config,
+        listen: Vec::new(),
+        control: None,
+        log: None,
+        resume: false,
+        handover_check: None,
+    }
+}
+
+fn field(text: &str) -> Result<(String, String), Refusal> {
+    let (name, value) = text.split_once(':').ok_or_else(|| Refusal {
+        code: 2,
+        text: format!("--header {text:?}: write NAME:VALUE"),
+    })?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}

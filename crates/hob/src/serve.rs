@@ -1,0 +1,204 @@
+//! `hob serve`: what to serve becomes config text, and the keeper takes over. Also the hidden
+//! server process, and the answer to a program that wants to upgrade to this one.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use hob_server::config::{self, Errors, Sources};
+use hob_server::life::{ControlChoice, Failure, Options, keeper};
+
+use crate::Refusal;
+use crate::args::{ServeOptions, Surroundings};
+
+/// Where a folder is served when nobody says where.
+const USUAL_ADDRESS: &str = "127.0.0.1:8080";
+/// The config that is used when it is there and nothing else is said.
+const USUAL_CONFIG: &str = "hob.toml";
+
+/// Serves until stopped.
+pub(crate) fn run(options: ServeOptions, surroundings: Surroundings) -> Result<(), Refusal> {
+    if let Some(version) = options.handover_check {
+        return check_handover(version);
+    }
+    let control = match &options.control {
+        Some(path) if path.as_os_str() == "off" => ControlChoice::Off,
+        Some(path) => ControlChoice::At(path.clone()),
+        None => ControlChoice::Config {
+            usual: surroundings.usual_control,
+        },
+    };
+    let result = keeper::run(Options {
+        sources: sources(&options)?,
+        control,
+        program: surroundings.program,
+        arguments: surroundings.arguments,
+        environment: surroundings.environment,
+        inherited: surroundings.inherited,
+        notify: surroundings.notify,
+        is_resumed: options.resume,
+    });
+    result.map_err(refusal)
+}
+
+/// The process that serves.
+pub(crate) fn run_server() -> Result<(), Refusal> {
+    // The keeper says why, with everything else it knows.
+    hob_server::serve::run().map_err(|failure| Refusal {
+        code: failure.exit_code(),
+        text: String::new(),
+    })
+}
+
+fn refusal(failure: Failure) -> Refusal {
+    let code = failure.exit_code();
+    let text = match failure {
+        Failure::System(text) => text,
+        // Errors with a place stand on lines of their own, as `hob check` prints them.
+        Failure::Config(text) => {
+            eprintln!("{}", text.trim_end());
+            String::new()
+        }
+    };
+    Refusal { code, text }
+}
+
+/// What the config is read from, now and at every reload.
+pub(crate) fn sources(
+    options: &ServeOptions,
+) -> Result<Box<dyn Fn() -> Result<Sources, Errors>>, Refusal> {
+    let is_bare = options.dir.is_none() && options.listen.is_empty() && options.log.is_none();
+    let file = match &options.config {
+        Some(file) => Some(file.clone()),
+        None if is_bare && Path::new(USUAL_CONFIG).exists() => Some(PathBuf::from(USUAL_CONFIG)),
+        None => None,
+    };
+    if let Some(file) = file {
+        return Ok(Box::new(move || {
+            Sources::read(&file, &Surroundings::variable)
+        }));
+    }
+    let text = folder_config(options).map_err(|text| Refusal { code: 2, text })?;
+    let folder = Surroundings::current_folder().map_err(|error| Refusal {
+        code: 1,
+        text: format!("no current folder: {error}"),
+    })?;
+    Ok(Box::new(move || {
+        Sources::from_text("command line", &text, &folder, &Surroundings::variable)
+    }))
+}
+
+/// The config of a folder that is served without one.
+fn folder_config(options: &ServeOptions) -> Result<String, String> {
+    let usual = [USUAL_ADDRESS.to_owned()];
+    let addresses = if options.listen.is_empty() {
+        &usual[..]
+    } else {
+        &options.listen
+    };
+    let mut text = String::new();
+    if let Some(log) = &options.log {
+        text.push_str(&format!(
+            "default_log = \"access\"\n\n[[log]]\nname = \"access\"\nfile = {}\n\n",
+            quoted(log)?
+        ));
+    }
+    for address in addresses {
+        let is_port = !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit());
+        let address = if is_port {
+            format!("127.0.0.1:{address}")
+        } else {
+            address.clone()
+        };
+        text.push_str(&format!(
+            "[[listen]]\naddress = {}\n\n",
+            quoted(Path::new(&address))?
+        ));
+    }
+    let dir = options.dir.as_deref().unwrap_or(Path::new("."));
+    text.push_str(&format!(
+        "[[site]]\nroot = {}\n\n[site.files]\nlisting = true\n",
+        quoted(dir)?
+    ));
+    Ok(text)
+}
+
+/// A TOML basic string.
+fn quoted(path: &Path) -> Result<String, String> {
+    let text = path
+        .to_str()
+        .ok_or_else(|| format!("{} is not UTF-8", path.display()))?;
+    let mut quoted = String::from('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            control if control.is_control() => {
+                quoted.push_str(&format!("\\u{:04X}", u32::from(control)));
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    Ok(quoted)
+}
+
+/// Says by the exit code whether this program understands another one's handover and the sources
+/// on standard input; that the arguments made sense was seen before.
+fn check_handover(version: u32) -> Result<(), Refusal> {
+    let refuse = |text: String| Refusal { code: 2, text };
+    if version != keeper::HANDOVER_VERSION {
+        let own = keeper::HANDOVER_VERSION;
+        return Err(refuse(format!(
+            "the running hob hands over version {version}, this one takes {own}; restart it"
+        )));
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut bytes)
+        .map_err(|error| refuse(error.to_string()))?;
+    let sources = Sources::decode(&bytes)
+        .ok_or_else(|| refuse("the running hob's sources make no sense here".to_owned()))?;
+    config::load(&sources).map_err(|errors| refuse(errors.to_string()))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> ServeOptions {
+        ServeOptions {
+            dir: None,
+            config: None,
+            listen: vec![],
+            control: None,
+            log: None,
+            resume: false,
+            handover_check: None,
+        }
+    }
+
+    #[test]
+    fn nothing_said_serves_the_current_folder_on_loopback() {
+        assert_eq!(
+            folder_config(&options()).unwrap(),
+            "[[listen]]\naddress = \"127.0.0.1:8080\"\n\n[[site]]\nroot = \".\"\n\n[site.files]\nlisting = true\n"
+        );
+    }
+
+    #[test]
+    fn flags_become_tables_and_odd_names_survive() {
+        let text = folder_config(&ServeOptions {
+            dir: Some("a \"b\"\\\n".into()),
+            listen: vec!["8081".to_owned(), "[::1]:80".to_owned()],
+            log: Some("access.log".into()),
+            ..options()
+        });
+        assert_eq!(
+            text.unwrap(),
+            "default_log = \"access\"\n\n[[log]]\nname = \"access\"\nfile = \"access.log\"\n\n\
+             [[listen]]\naddress = \"127.0.0.1:8081\"\n\n\
+             [[listen]]\naddress = \"[::1]:80\"\n\n\
+             [[site]]\nroot = \"a \\\"b\\\"\\\\\\u000A\"\n\n[site.files]\nlisting = true\n"
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! A client that sends raw bytes and reads exactly one answer.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+use super::DEADLINE;
+
+/// One answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    /// Names in lower case, in the order they came.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+/// One connection.
+pub struct Connection {
+    stream: TcpStream,
+    /// Read and not used yet.
+    ahead: Vec<u8>,
+}
+
+impl Connection {
+    pub fn open(port: u16) -> io::Result<Connection> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(DEADLINE))?;
+        stream.set_write_timeout(Some(DEADLINE))?;
+        Ok(Connection {
+            stream,
+            ahead: Vec::new(),
+        })
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    pub fn send_get(&mut self, path: &str) -> io::Result<()> {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        self.send(head.as_bytes())
+    }
+
+    /// Reads up to and with the empty line: the answer has begun.
+    pub fn read_head(&mut self) -> io::Result<(u16, Vec<(String, String)>)> {
+        let end = loop {
+            if let Some(end) = self.ahead.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                break end + 4;
+            }
+            self.read_more()?;
+        };
+        let head: Vec<u8> = self.ahead.drain(..end).collect();
+        let head = String::from_utf8(head).map_err(io::Error::other)?;
+        let mut lines = head.split("\r\n").filter(|line| !line.is_empty());
+        let status = lines.next().and_then(|line| line.get(9..12)?.parse().ok());
+        let status = status.ok_or_else(|| io::Error::other(format!("no status in {head:?}")))?;
+        let headers = lines.filter_map(|line| line.split_once(':'));
+        let headers = headers.map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()));
+        Ok((status, headers.collect()))
+    }
+
+    /// Reads the body whose head was read.
+    pub fn read_body(&mut self, headers: &[(String, String)]) -> io::Result<Vec<u8>> {
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length: usize = length
+            .and_then(|(_, value)| value.parse().ok())
+            .unwrap_or(0);
+        while self.ahead.len() < length {
+            self.read_more()?;
+        }
+        Ok(self.ahead.drain(..length).collect())
+    }
+
+    /// Reads one whole answer.
+    pub fn read(&mut self) -> io::Result<Answer> {
+        let (status, headers) = self.read_head()?;
+        let body = self.read_body(&headers)?;
+        Ok(Answer {
+            status,
+            headers,
+            body,
+        })
+    }
+
+    fn read_more(&mut self) -> io::Result<()> {
+        let mut buffer = vec![0; 64 * 1024];
+        match self.stream.read(&mut buffer)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            len => {
+                self.ahead.extend_from_slice(&buffer[..len]);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// One request on a connection of its own.
+pub fn get(port: u16, path: &str) -> io::Result<Answer> {
+    let mut connection = Connection::open(port)?;
+    connection.send_get(path)?;
+    connection.read()
+}
+
+/// A download that has begun and of which nothing more is read for now.
+pub fn begin_download(port: u16, path: &str) -> (Connection, Vec<(String, String)>) {
+    let mut connection = Connection::open(port).unwrap();
+    connection.send_get(path).unwrap();
+    let (status, headers) = connection.read_head().unwrap();
+    assert_eq!(status, 200);
+    (connection, headers)
+}

@@ -1,0 +1,352 @@
+//! The real program on a temporary site: started on port 0, watched by its output, stopped by pid.
+//!
+//! Run as root, everything runs as an unprivileged user unless a test asks for root. Waiting is
+//! always for an event (a line, an exit, bytes), with a deadline that only a failure reaches.
+// Every test program uses its own part of this.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+
+pub mod client;
+pub mod load;
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+/// Reached only when something is wrong, however busy the machine.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+/// Larger than what sockets buffer: a client that does not read keeps its answer in progress.
+pub const BIG_BYTES: usize = 24 * 1024 * 1024;
+const NOBODY: u32 = 65534;
+
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Who a program runs as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum User {
+    /// Nobody in particular, also when the tests run as root.
+    Unprivileged,
+    /// Whoever runs the tests.
+    Same,
+}
+
+/// A temporary folder with a copy of the program and a site.
+pub struct Place {
+    folder: tempfile::TempDir,
+    user: User,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        Place::for_user(User::Unprivileged)
+    }
+
+    pub fn for_user(user: User) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { folder, user };
+        let open = PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(place.path(""), open).unwrap();
+        std::fs::copy(env!("CARGO_BIN_EXE_hob"), place.path("hob")).unwrap();
+        place.own("");
+        place.folder("site");
+        place.folder("run");
+        place.write("site/hello.txt", "hello\n");
+        place.write("site/big.bin", &"0123456789abcde\n".repeat(BIG_BYTES / 16));
+        place
+    }
+
+    /// A path in the folder; the folder itself for an empty name.
+    pub fn path(&self, name: &str) -> PathBuf {
+        if name.is_empty() {
+            self.folder.path().to_owned()
+        } else {
+            self.folder.path().join(name)
+        }
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Makes a folder that the program may write to.
+    pub fn folder(&self, name: &str) {
+        std::fs::create_dir(self.path(name)).unwrap();
+        self.own(name);
+    }
+
+    /// Puts another file in place of the program, as a package does: under its name at once.
+    pub fn replace_program(&self, make: impl FnOnce(&Path)) {
+        let next = self.path("hob.next");
+        make(&next);
+        std::fs::set_permissions(&next, PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::rename(next, self.path("hob")).unwrap();
+    }
+
+    fn own(&self, name: &str) {
+        if is_root() && self.user == User::Unprivileged {
+            std::os::unix::fs::chown(self.path(name), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+
+    /// The program with the user and surroundings of this place, in its folder.
+    pub fn command(&self) -> Command {
+        self.command_of(&self.path("hob"))
+    }
+
+    /// Another program with the same.
+    pub fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.path("")).stdin(Stdio::null());
+        command
+            .env("XDG_RUNTIME_DIR", self.path("run"))
+            .env("HOB_LOG", "debug");
+        for variable in [
+            "LISTEN_FDS",
+            "LISTEN_PID",
+            "LISTEN_FDNAMES",
+            "NOTIFY_SOCKET",
+        ] {
+            command.env_remove(variable);
+        }
+        if is_root() && self.user == User::Unprivileged {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    /// Runs a command of the program to its end.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command().args(arguments).output().unwrap()
+    }
+
+    /// Serves with these arguments and waits until it listens.
+    pub fn serve(&self, arguments: &[&str]) -> Hob {
+        let mut command = self.command();
+        command.arg("serve").args(arguments);
+        let hob = Hob::start(command);
+        hob.wait_for("listening on ");
+        hob
+    }
+
+    /// Writes `hob.toml` with the site on port 0 and these keys before, and serves it.
+    pub fn serve_config(&self, keys: &str) -> Hob {
+        self.write_config(keys, "site");
+        self.serve(&["--config", "hob.toml"])
+    }
+
+    /// Writes `hob.toml` with a site on port 0 and these keys before.
+    pub fn write_config(&self, keys: &str, root: &str) {
+        self.write("hob.toml", &config(keys, root));
+    }
+}
+
+/// A config with a site on port 0 and these keys before.
+pub fn config(keys: &str, root: &str) -> String {
+    format!("{keys}\n[[listen]]\naddress = \"127.0.0.1:0\"\n\n[[site]]\nroot = \"{root}\"\n")
+}
+
+/// What the program printed so far, standard output and standard error together.
+#[derive(Default)]
+struct Printed {
+    text: Mutex<String>,
+    changed: Condvar,
+}
+
+/// A running `hob serve`.
+pub struct Hob {
+    child: Child,
+    printed: Arc<Printed>,
+}
+
+impl Hob {
+    pub fn start(mut command: Command) -> Hob {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let printed = Arc::new(Printed::default());
+        collect(child.stdout.take().unwrap(), printed.clone());
+        collect(child.stderr.take().unwrap(), printed.clone());
+        Hob { child, printed }
+    }
+
+    /// Waits for a line with this text and returns it.
+    pub fn wait_for(&self, text: &str) -> String {
+        self.wait_for_count(text, 1)
+    }
+
+    /// Waits until so many lines with this text were printed and returns the last.
+    pub fn wait_for_count(&self, text: &str, count: usize) -> String {
+        let until = Instant::now() + DEADLINE;
+        let mut printed = self
+            .printed
+            .text
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(line) = printed
+                .lines()
+                .filter(|line| line.contains(text))
+                .nth(count - 1)
+            {
+                return line.to_owned();
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero(),
+                "no `{text}` ({count} times) in:\n{printed}"
+            );
+            printed = self.printed.changed.wait_timeout(printed, left).unwrap().0;
+        }
+    }
+
+    /// Everything printed so far.
+    pub fn printed(&self) -> String {
+        self.printed
+            .text
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The port of the first TCP listener.
+    pub fn port(&self) -> u16 {
+        let line = self.wait_for("listening on http://");
+        line.rsplit(':').next().unwrap().parse().unwrap()
+    }
+
+    /// The keeper.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The children of the keeper.
+    pub fn servers(&self) -> Vec<u32> {
+        children_of(self.pid())
+    }
+
+    /// The one child of the keeper.
+    pub fn server(&self) -> u32 {
+        let servers = self.servers();
+        assert_eq!(servers.len(), 1, "{}", self.printed());
+        servers[0]
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        send_signal(self.pid(), signal);
+    }
+
+    /// Waits for the end and returns the exit code; none after a signal.
+    pub fn exit_code(&mut self) -> Option<i32> {
+        wait_for_end(self.pid());
+        self.child.wait().unwrap().code()
+    }
+
+    /// Stops by SIGTERM, which must work.
+    pub fn stop(mut self) {
+        self.signal(Signal::TERM);
+        assert_eq!(self.exit_code(), Some(0), "{}", self.printed());
+    }
+}
+
+impl Drop for Hob {
+    fn drop(&mut self) {
+        // Its server sees the channel close and ends by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("the program printed:\n{}", self.printed());
+        }
+    }
+}
+
+fn collect(pipe: impl Read + Send + 'static, printed: Arc<Printed>) {
+    std::thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            let mut text = printed.text.lock().unwrap_or_else(PoisonError::into_inner);
+            text.push_str(&line);
+            text.push('\n');
+            printed.changed.notify_all();
+        }
+    });
+}
+
+fn pid(number: u32) -> Pid {
+    Pid::from_raw(number as i32).unwrap()
+}
+
+pub fn send_signal(number: u32, signal: Signal) {
+    kill_process(pid(number), signal).unwrap();
+}
+
+/// Waits until a process has ended, whoever's child it is.
+pub fn wait_for_end(number: u32) {
+    // Already reaped: as gone as can be.
+    let Ok(process) = pidfd_open(pid(number), PidfdFlags::empty()) else {
+        return;
+    };
+    let mut polled = [PollFd::new(&process, PollFlags::IN)];
+    let limit = Timespec {
+        tv_sec: DEADLINE.as_secs() as i64,
+        tv_nsec: 0,
+    };
+    assert_eq!(
+        poll(&mut polled, Some(&limit)).unwrap(),
+        1,
+        "process {number} did not end"
+    );
+}
+
+/// The running children of a process.
+pub fn children_of(parent: u32) -> Vec<u32> {
+    let mut children = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(number) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else {
+            continue;
+        };
+        // The name before may hold anything; state and parent follow its last parenthesis.
+        let rest = stat.rsplit(')').next().unwrap_or_default();
+        let mut fields = rest.split_whitespace();
+        let state = fields.next();
+        let is_child = fields.next().and_then(|field| field.parse().ok()) == Some(parent);
+        if is_child && state != Some("Z") {
+            children.push(number);
+        }
+    }
+    children.sort_unstable();
+    children
+}
+
+/// A line of `/proc/PID/status` without its name.
+pub fn status_line(number: u32, name: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{number}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Standard output and standard error of a finished command, as text.
+pub fn text_of(output: &Output) -> String {
+    let both = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}

@@ -1,0 +1,86 @@
+//! Access log files over the life of the processes: opened again, rotated, compressed.
+
+#![allow(clippy::unwrap_used)] // Outside of #[test] functions as well.
+
+mod harness;
+
+use harness::client::get;
+use harness::{Hob, Place};
+use rustix::process::Signal;
+
+fn names(place: &Place) -> Vec<String> {
+    let entries = std::fs::read_dir(place.path("logs")).unwrap().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Serves with a log that is put aside at 1 KiB, and asks for 30 lines in it.
+fn serve_thirty(place: &Place, keys: &str) -> Hob {
+    place.folder("logs");
+    let hob = place.serve_config(&format!(
+        "default_log = \"main\"\n[[log]]\nname = \"main\"\nfile = \"logs/access.log\"\n\
+         rotate_size = \"1KiB\"\n{keys}\n"
+    ));
+    for _ in 0..30 {
+        assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    }
+    hob
+}
+
+#[test]
+fn log_that_reaches_its_size_is_put_aside_and_loses_no_line() {
+    let place = Place::new();
+    let hob = serve_thirty(&place, "compress = false");
+    // The log is complete when the server has ended.
+    hob.stop();
+    let names = names(&place);
+    let texts = names.iter().map(|name| read(&place, name));
+    let line_count: usize = texts.map(|text| text.matches("/hello.txt").count()).sum();
+    assert_eq!(line_count, 30, "{names:?}");
+    assert!(names.len() > 1, "{names:?}");
+}
+
+#[test]
+fn log_that_was_put_aside_is_compressed_by_a_child() {
+    let place = Place::new();
+    let hob = serve_thirty(&place, "compress = true");
+    hob.wait_for("an access log was compressed");
+    hob.stop();
+    let names = names(&place);
+    let compressed = names.iter().find(|name| name.ends_with(".gz")).unwrap();
+    assert!(!names.contains(&compressed.replace(".gz", "")), "{names:?}");
+    let path = place.path("logs").join(compressed);
+    let output = std::process::Command::new("gzip")
+        .arg("-dc")
+        .arg(path)
+        .output()
+        .unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().lines().count() > 1);
+}
+
+fn read(place: &Place, name: &str) -> String {
+    std::fs::read_to_string(place.path("logs").join(name)).unwrap()
+}
+
+#[test]
+fn log_that_was_moved_away_is_opened_again_on_sighup() {
+    let place = Place::new();
+    place.folder("logs");
+    let hob = place.serve_config(
+        "default_log = \"main\"\n[[log]]\nname = \"main\"\nfile = \"logs/access.log\"\n",
+    );
+    get(hob.port(), "/hello.txt?first").unwrap();
+    let log = place.path("logs/access.log");
+    std::fs::rename(&log, place.path("logs/moved")).unwrap();
+    hob.signal(Signal::HUP);
+    hob.wait_for("reloaded, generation 2");
+    get(hob.port(), "/hello.txt?second").unwrap();
+    hob.stop();
+    let (moved, now) = (read(&place, "moved"), read(&place, "access.log"));
+    assert!(now.contains("?second") && !moved.contains("?second"));
+    // Whether it was written before or after the file changed: once.
+    assert_eq!(format!("{moved}{now}").matches("?first").count(), 1);
+}

@@ -1,0 +1,192 @@
+//! Real sockets on loopback and in a temporary folder.
+
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+
+use rustix::net::sockopt;
+
+use super::*;
+
+fn plain() -> Options {
+    Options {
+        backlog: 64,
+        send_buffer: None,
+        receive_buffer: None,
+        notsent_lowat: None,
+        user_timeout: None,
+        v6only: true,
+    }
+}
+
+fn any_port() -> Address {
+    Address::Tcp("127.0.0.1:0".parse().unwrap())
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn port_0_shows_the_real_port_and_takes_connections() {
+    let opened = open(&any_port(), &plain()).unwrap();
+    assert!(opened.shown.starts_with("127.0.0.1:") && !opened.shown.ends_with(":0"));
+    TcpStream::connect(&opened.shown).unwrap();
+    assert_eq!(opened.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn accepted_connections_inherit_the_options() {
+    let options = Options {
+        send_buffer: Some(64 * 1024),
+        receive_buffer: Some(32 * 1024),
+        notsent_lowat: Some(16 * 1024),
+        user_timeout: Some(Duration::from_secs(7)),
+        ..plain()
+    };
+    let opened = open(&any_port(), &options).unwrap();
+    let _client = TcpStream::connect(&opened.shown).unwrap();
+    let accepted = rustix::net::accept(&opened.socket).unwrap();
+    assert!(sockopt::tcp_nodelay(&accepted).unwrap());
+    assert_eq!(
+        sockopt::socket_send_buffer_size(&accepted).unwrap(),
+        2 * 64 * 1024
+    );
+    assert_eq!(sockopt::tcp_user_timeout(&accepted).unwrap(), 7000);
+    assert_eq!(
+        socket2::SockRef::from(&accepted)
+            .tcp_notsent_lowat()
+            .unwrap(),
+        16 * 1024
+    );
+}
+
+#[test]
+fn clamped_values_are_warned_about_with_the_address() {
+    let options = Options {
+        send_buffer: Some(1 << 29),
+        receive_buffer: Some(1 << 29),
+        backlog: u32::MAX,
+        ..plain()
+    };
+    let opened = open(&any_port(), &options).unwrap();
+    let text = opened.warnings.join("\n");
+    for (key, limit) in [
+        ("send_buffer", "net.core.wmem_max"),
+        ("receive_buffer", "net.core.rmem_max"),
+        ("backlog", "net.core.somaxconn"),
+    ] {
+        assert!(
+            text.contains(&format!("{}: {key}: ", opened.shown)),
+            "{text}"
+        );
+        assert!(text.contains(limit), "{text}");
+    }
+}
+
+#[test]
+fn options_change_on_a_socket_that_listens() {
+    let opened = open(&any_port(), &plain()).unwrap();
+    let options = Options {
+        user_timeout: Some(Duration::from_secs(3)),
+        ..plain()
+    };
+    assert_eq!(tune(&opened.socket, &options), Vec::<String>::new());
+    let _client = TcpStream::connect(&opened.shown).unwrap();
+    let accepted = rustix::net::accept(&opened.socket).unwrap();
+    assert_eq!(sockopt::tcp_user_timeout(&accepted).unwrap(), 3000);
+}
+
+#[test]
+fn address_in_use_says_where_and_what_to_do() {
+    let first = open(&any_port(), &plain()).unwrap();
+    let second = open(&Address::Tcp(first.shown.parse().unwrap()), &plain());
+    let text = second.unwrap_err().to_string();
+    assert!(
+        text.starts_with(&format!("cannot bind to {}: ", first.shown)),
+        "{text}"
+    );
+    assert!(text.contains("another process listens there"), "{text}");
+}
+
+#[test]
+fn v6only_is_what_was_asked_for() {
+    for v6only in [true, false] {
+        let address = Address::Tcp("[::]:0".parse().unwrap());
+        match open(&address, &Options { v6only, ..plain() }) {
+            Ok(opened) => assert_eq!(sockopt::ipv6_v6only(&opened.socket).unwrap(), v6only),
+            Err(error) => println!("skipped: no IPv6 here: {error}"),
+        }
+    }
+}
+
+#[test]
+fn unix_socket_is_open_to_all_and_removed_only_while_it_is_ours() {
+    let folder = folder();
+    let path = folder.path().join("web.sock");
+    let opened = open(&Address::Unix(path.clone()), &plain()).unwrap();
+    assert_eq!(opened.shown, format!("unix:{}", path.display()));
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o666);
+    UnixStream::connect(&path).unwrap();
+
+    let file = opened.file.unwrap();
+    let other = BoundFile {
+        inode: file.inode + 1,
+        ..file.clone()
+    };
+    other.remove();
+    assert!(path.exists());
+    file.remove();
+    assert!(!path.exists());
+}
+
+#[test]
+fn stale_unix_socket_is_replaced_and_a_live_one_is_not() {
+    let folder = folder();
+    let path = folder.path().join("web.sock");
+    let live = UnixListener::bind(&path).unwrap();
+    let refused = open(&Address::Unix(path.clone()), &plain()).unwrap_err();
+    assert_eq!(refused.source.kind(), io::ErrorKind::AddrInUse);
+    drop(live);
+    open(&Address::Unix(path.clone()), &plain()).unwrap();
+    UnixStream::connect(&path).unwrap_err();
+}
+
+#[test]
+fn file_that_is_no_socket_is_never_removed() {
+    let folder = folder();
+    let path = folder.path().join("notes.txt");
+    std::fs::write(&path, "mine").unwrap();
+    let error = open(&Address::Unix(path.clone()), &plain()).unwrap_err();
+    assert!(error.to_string().contains("not a socket"), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+}
+
+#[test]
+fn path_too_long_for_a_unix_socket_is_explained() {
+    let path = PathBuf::from(format!("/tmp/{}", "x".repeat(120)));
+    let error = open(&Address::Unix(path), &plain()).unwrap_err();
+    assert!(error.to_string().contains("at most 107 bytes"), "{error}");
+}
+
+#[test]
+fn inherited_socket_must_be_a_listening_stream() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let adopted = adopt(listener.into(), "web", &plain()).unwrap();
+    assert_eq!(adopted.shown, address);
+    assert!(
+        rustix::fs::fcntl_getfl(&adopted.socket)
+            .unwrap()
+            .contains(rustix::fs::OFlags::NONBLOCK)
+    );
+
+    let datagram = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let error = adopt(datagram.into(), "dns", &plain()).unwrap_err();
+    assert!(error.to_string().contains("`dns`") && error.to_string().contains("ListenStream="));
+
+    let (pair, _other) = UnixStream::pair().unwrap();
+    let error = adopt(pair.into(), "web", &plain()).unwrap_err();
+    assert!(error.to_string().contains("Accept=no"), "{error}");
+}

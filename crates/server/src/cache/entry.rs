@@ -1,0 +1,222 @@
+//! One file as it stood when it was last looked at: its identity, its representations, its texts.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+
+use crate::config::Coding;
+
+/// Which file: the files handler that asks, and the normal path below it.
+pub type Key = Box<[u8]>;
+
+/// The key of a path asked of a handler.
+pub fn write_key(handler: u32, path: &[u8], key: &mut Vec<u8>) {
+    key.clear();
+    key.extend_from_slice(&handler.to_ne_bytes());
+    key.extend_from_slice(path);
+}
+
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Device.
+    pub device: u64,
+    /// Inode.
+    pub inode: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Time of the last change of content, in nanoseconds since the Unix epoch.
+    pub modified_ns: i128,
+    /// Time of the last change of anything, likewise.
+    pub changed_ns: i128,
+}
+
+/// A file that can be served, with all its representations.
+pub struct Entry {
+    /// Its key in the store.
+    pub key: Key,
+    /// The states of the file and of its precompressed siblings.
+    pub stamps: Vec<(Option<Coding>, Stamp)>,
+    /// `Content-Type`.
+    pub media_type: String,
+    /// Time of the last change in seconds since the Unix epoch.
+    pub modified_secs: u64,
+    /// `Last-Modified`.
+    pub modified_text: [u8; 29],
+    /// There are, or can be, representations in other codings.
+    pub varies: bool,
+    /// It may be compressed on the fly.
+    pub may_compress: bool,
+    /// The file itself, then its precompressed siblings.
+    pub stored: Vec<Representation>,
+    made: [OnceLock<Representation>; 3],
+    is_making: [AtomicBool; 3],
+    checked_ms: AtomicU64,
+    is_retired: AtomicBool,
+    is_rechecking: AtomicBool,
+    /// How often it was asked for, 0 to 3.
+    pub(super) heat: AtomicU8,
+    /// Never thrown out to make room.
+    pub is_pinned: bool,
+    /// Memory counted for it, in bytes.
+    pub memory_bytes: AtomicU64,
+}
+
+/// One representation of a file.
+pub struct Representation {
+    /// Its content coding; `None` is the file as it is.
+    pub coding: Option<Coding>,
+    /// Size in bytes.
+    pub len: u64,
+    /// Its entity tag, with quotes.
+    pub entity_tag: String,
+    /// The bytes, when they are held in memory.
+    pub content: Option<Bytes>,
+    /// The open file, when they are not.
+    pub file: Option<Arc<OpenFile>>,
+}
+
+/// An open regular file.
+pub struct OpenFile {
+    fd: OwnedFd,
+    /// On a file system whose reads of cached pages never wait.
+    pub is_local: bool,
+}
+
+impl OpenFile {
+    /// Takes an open descriptor.
+    pub fn new(fd: OwnedFd, is_local: bool) -> OpenFile {
+        OpenFile { fd, is_local }
+    }
+}
+
+impl AsFd for OpenFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Memory of an entry without its contents, in bytes: texts, prepared heads of a few threads, maps.
+const ENTRY_BYTES: u64 = 1536;
+
+impl Entry {
+    /// A new entry, looked at now.
+    pub fn new(parts: Parts, now_ms: u64) -> Entry {
+        let held: u64 = parts.stored.iter().map(held_bytes).sum();
+        Entry {
+            memory_bytes: AtomicU64::new(ENTRY_BYTES + parts.key.len() as u64 + held),
+            key: parts.key,
+            stamps: parts.stamps,
+            media_type: parts.media_type,
+            modified_secs: parts.modified_secs,
+            modified_text: parts.modified_text,
+            varies: parts.varies,
+            may_compress: parts.may_compress,
+            stored: parts.stored,
+            made: Default::default(),
+            is_making: Default::default(),
+            checked_ms: AtomicU64::new(now_ms),
+            is_retired: AtomicBool::new(false),
+            is_rechecking: AtomicBool::new(false),
+            heat: AtomicU8::new(0),
+            is_pinned: parts.is_pinned,
+        }
+    }
+
+    /// The file as it is.
+    pub fn identity(&self) -> &Representation {
+        &self.stored[0]
+    }
+
+    /// The representation in this coding, if there is one.
+    pub fn coded(&self, coding: Coding) -> Option<&Representation> {
+        self.stored
+            .iter()
+            .find(|one| one.coding == Some(coding))
+            .or_else(|| self.made[coding as usize].get())
+    }
+
+    /// Keeps a representation made on the fly; returns the memory it takes.
+    pub fn keep_made(&self, made: Representation) -> u64 {
+        let Some(coding) = made.coding else { return 0 };
+        let bytes = held_bytes(&made);
+        if self.made[coding as usize].set(made).is_err() {
+            return 0;
+        }
+        self.memory_bytes.fetch_add(bytes, Ordering::Relaxed);
+        bytes
+    }
+
+    /// True for the one caller that is to make this coding.
+    pub fn begin_making(&self, coding: Coding) -> bool {
+        !self.is_making[coding as usize].swap(true, Ordering::AcqRel)
+    }
+
+    /// Making failed, or gave nothing smaller: it is not tried again.
+    pub fn gave_up_making(&self, coding: Coding) {
+        self.is_making[coding as usize].store(true, Ordering::Release);
+    }
+
+    /// When it was last known to be as it is, in milliseconds.
+    pub fn checked_ms(&self) -> u64 {
+        self.checked_ms.load(Ordering::Relaxed)
+    }
+
+    /// It was looked at and has not changed.
+    pub fn set_checked(&self, now_ms: u64) {
+        self.checked_ms.fetch_max(now_ms, Ordering::Relaxed);
+        self.is_rechecking.store(false, Ordering::Release);
+    }
+
+    /// True for the one caller that is to look at the file again.
+    pub fn begin_recheck(&self) -> bool {
+        !self.is_rechecking.swap(true, Ordering::AcqRel)
+    }
+
+    /// True once it is no longer in the store: it must not be served.
+    pub fn is_retired(&self) -> bool {
+        self.is_retired.load(Ordering::Acquire)
+    }
+
+    pub(super) fn retire(&self) {
+        self.is_retired.store(true, Ordering::Release);
+    }
+
+    /// It was asked for.
+    pub fn warm_up(&self) {
+        let heat = self.heat.load(Ordering::Relaxed);
+        if heat < 3 {
+            self.heat.store(heat + 1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What an [`Entry`] is made of.
+pub struct Parts {
+    /// See [`Entry::key`].
+    pub key: Key,
+    /// See [`Entry::stamps`].
+    pub stamps: Vec<(Option<Coding>, Stamp)>,
+    /// See [`Entry::media_type`].
+    pub media_type: String,
+    /// See [`Entry::modified_secs`].
+    pub modified_secs: u64,
+    /// See [`Entry::modified_text`].
+    pub modified_text: [u8; 29],
+    /// See [`Entry::varies`].
+    pub varies: bool,
+    /// See [`Entry::may_compress`].
+    pub may_compress: bool,
+    /// See [`Entry::stored`]; the file itself first.
+    pub stored: Vec<Representation>,
+    /// See [`Entry::is_pinned`].
+    pub is_pinned: bool,
+}
+
+fn held_bytes(one: &Representation) -> u64 {
+    one.content
+        .as_ref()
+        .map_or(0, |content| content.len() as u64)
+}

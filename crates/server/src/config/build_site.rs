@@ -1,0 +1,469 @@
+//! Sites, routes and handlers from their sections.
+
+use std::collections::BTreeMap;
+
+use super::address::check_host;
+use super::build::Logs;
+use super::check::{FilesSpots, RouteSpots, SiteSpots};
+use super::fault::{Faults, Spot, listed};
+use super::nearest::nearest;
+use super::schema::{FILES, HANDLERS, REDIRECT_STATUSES, RESPOND};
+use super::text::{check_media_type, header_name_wrong, header_value_wrong, relative_name_wrong};
+use super::tree::{Pair, Section};
+use super::{
+    CacheMode, Coding, Files, HalfClose, Handler, Limits, Redirect, Respond, Route, Site, Symlinks,
+};
+use crate::route::pattern::Pattern;
+use crate::route::template::{Location, Rewrite, TemplateError, TemplateFault};
+
+/// One `[[site]]`, and where its parts stand.
+pub(crate) fn build_site(
+    section: &Section,
+    limits: &Limits,
+    logs: &Logs,
+    faults: &mut Faults<'_>,
+) -> (Site, SiteSpots) {
+    let default_files = Section::new(&FILES, section.header);
+    let files = section.section("files").unwrap_or(&default_files);
+    let mut names = Vec::new();
+    let mut name_spots = Vec::new();
+    for (name, spot) in section.texts("names") {
+        if let Err((message, hint)) = check_host(name) {
+            faults.error(spot, message).hint(hint);
+            continue;
+        }
+        names.push(name.to_owned());
+        name_spots.push(spot);
+    }
+    check_files(files, faults);
+    let around = Around {
+        site: section,
+        files,
+        limits,
+        logs,
+    };
+    let mut routes = Vec::new();
+    let mut route_spots = Vec::new();
+    for route in section.sections("route") {
+        let (route, spots) = around.route(route, faults);
+        routes.push(route);
+        route_spots.push(spots);
+    }
+    let ends_open = routes.iter().any(|route: &Route| route.path == "/*");
+    if section.optional_path("root").is_some() && !ends_open {
+        let (route, spots) = around.root_route(faults);
+        routes.push(route);
+        route_spots.push(spots);
+    }
+    let (error_pages, error_page_spots) = error_pages(section, faults);
+    let site = Site {
+        names,
+        routes,
+        error_pages,
+        log: logs.choice(section, "log", faults),
+        place: faults.sources().place(section.header),
+    };
+    let spots = SiteSpots {
+        header: section.header,
+        has_names: section.is_claimed("names") || !section.texts("names").is_empty(),
+        names: name_spots,
+        root: section.given("root").map(|given| given.spot),
+        has_handlers: section.has("root") || section.has("route"),
+        error_pages: error_page_spots,
+        routes: route_spots,
+    };
+    (site, spots)
+}
+
+fn error_pages(
+    section: &Section,
+    faults: &mut Faults<'_>,
+) -> (Vec<(u16, std::path::PathBuf)>, Vec<Spot>) {
+    let mut pages = Vec::new();
+    let mut spots = Vec::new();
+    for pair in section.map("error_pages") {
+        match pair.name.parse::<u16>() {
+            Ok(status @ 400..=599) if pair.name.len() == 3 => {
+                pages.push((
+                    status,
+                    faults.sources().resolve(pair.spot.source, &pair.text),
+                ));
+                spots.push(pair.spot);
+            }
+            _ => {
+                let message = format!("`{}` is no status of an error", pair.name);
+                faults
+                    .error(pair.key, message)
+                    .hint("error pages are for 400 to 599");
+            }
+        }
+    }
+    let mut both: Vec<_> = pages.into_iter().zip(spots).collect();
+    both.sort_by_key(|((status, _), _)| *status);
+    both.into_iter().unzip()
+}
+
+/// What the routes of a site inherit.
+struct Around<'a> {
+    site: &'a Section,
+    files: &'a Section,
+    limits: &'a Limits,
+    logs: &'a Logs,
+}
+
+impl Around<'_> {
+    /// The route for `/*` that a site's `root` is short for.
+    fn root_route(&self, faults: &mut Faults<'_>) -> (Route, RouteSpots) {
+        let spot = self.site.spot("root");
+        let none = Section::new(&super::schema::ROUTE_FILES, spot);
+        let (files, files_spots) = self.files(&none, faults);
+        let route = Route {
+            path: "/*".to_owned(),
+            handler: Handler::Files(Files {
+                keep_prefix: false,
+                ..files
+            }),
+            rewrite: None,
+            body: self.limits.body,
+            headers: Vec::new(),
+            log: super::LogChoice::Inherit,
+            half_close: HalfClose::Cancel,
+            place: faults.sources().place(spot),
+        };
+        (
+            route,
+            RouteSpots {
+                header: spot,
+                path: None,
+                files: Some(files_spots),
+            },
+        )
+    }
+
+    fn route(&self, section: &Section, faults: &mut Faults<'_>) -> (Route, RouteSpots) {
+        let pattern = read_pattern(section, faults);
+        let (handler, files) = self.handler(section, pattern.as_ref(), faults);
+        let rewrite = section.optional_text("rewrite");
+        if let (Some(text), Some(pattern)) = (rewrite, &pattern)
+            && let Err(error) = Rewrite::parse(text, pattern)
+        {
+            template_wrong(&error, text, section.spot("rewrite"), faults);
+        }
+        let route = Route {
+            path: section.text("path").to_owned(),
+            handler,
+            rewrite: rewrite.map(str::to_owned),
+            body: section.optional_size("body").unwrap_or(self.limits.body),
+            headers: headers(section.map("headers"), faults),
+            log: self.logs.choice(section, "log", faults),
+            half_close: match section.word("half_close") {
+                "serve" => HalfClose::Serve,
+                _ => HalfClose::Cancel,
+            },
+            place: faults.sources().place(section.header),
+        };
+        let path = pattern.map(|pattern| (section.spot("path"), pattern));
+        (
+            route,
+            RouteSpots {
+                header: section.header,
+                path,
+                files,
+            },
+        )
+    }
+
+    /// The route's one handler. Where it has none or several, that is told and some handler given.
+    fn handler(
+        &self,
+        section: &Section,
+        pattern: Option<&Pattern>,
+        faults: &mut Faults<'_>,
+    ) -> (Handler, Option<FilesSpots>) {
+        let given: Vec<_> = HANDLERS
+            .iter()
+            .filter_map(|name| section.given(name))
+            .collect();
+        let names: Vec<&str> = HANDLERS
+            .iter()
+            .copied()
+            .filter(|name| section.has(name))
+            .collect();
+        if names.is_empty() {
+            let message = "the route has no handler";
+            let hint = format!("add one of {}", listed(HANDLERS.iter().copied(), " and "));
+            faults.error(section.header, message).hint(hint);
+        } else if let [first, second, ..] = given[..] {
+            let message = format!("the route has several handlers: {}", listed(names, " and "));
+            let see = faults
+                .error(second.key, message)
+                .see(first.key, "the first");
+            see.hint("keep one; write a second `[[site.route]]` for the other");
+        }
+        if let Some(files) = section.section("files") {
+            check_files(files, faults);
+            let (files, spots) = self.files(files, faults);
+            return (Handler::Files(files), Some(spots));
+        }
+        if let Some(redirect) = section.section("redirect") {
+            return (
+                Handler::Redirect(build_redirect(redirect, pattern, faults)),
+                None,
+            );
+        }
+        let none = Section::new(&RESPOND, section.header);
+        let respond = section.section("respond").unwrap_or(&none);
+        (Handler::Respond(build_respond(respond, faults)), None)
+    }
+
+    /// Files with what the route says, else what the site says.
+    fn files(&self, route: &Section, faults: &mut Faults<'_>) -> (Files, FilesSpots) {
+        let from = |key: &str| {
+            if route.given(key).is_some() {
+                route
+            } else {
+                self.files
+            }
+        };
+        let own_root = route.optional_path("root");
+        let root = own_root.or(self.site.optional_path("root"));
+        if root.is_none() && !route.has("root") && !self.site.has("root") {
+            let message = "`files` has no `root`, and the site has none either";
+            faults
+                .error(route.header, message)
+                .hint("add `root = \"FOLDER\"` to one of them");
+        }
+        let files = Files {
+            root: root.cloned().unwrap_or_default(),
+            keep_prefix: match from("keep_prefix").given("keep_prefix") {
+                Some(_) => from("keep_prefix").flag("keep_prefix"),
+                None => own_root.is_none(),
+            },
+            index: owned(&from("index").texts("index")),
+            listing: from("listing").flag("listing"),
+            fallback: from("fallback")
+                .optional_text("fallback")
+                .map(str::to_owned),
+            precompressed: codings(&from("precompressed").texts("precompressed")),
+            compress: codings(&from("compress").texts("compress")),
+            compress_min: from("compress_min").size("compress_min"),
+            compress_types: owned(&from("compress_types").texts("compress_types")),
+            dot_files: from("dot_files").flag("dot_files"),
+            symlinks: match from("symlinks").word("symlinks") {
+                "follow" => Symlinks::Follow,
+                "refuse" => Symlinks::Refuse,
+                _ => Symlinks::Inside,
+            },
+            charset: from("charset").text("charset").to_owned(),
+            types: types(from("types").map("types")),
+            cache_control: from("cache_control").text("cache_control").to_owned(),
+            cache: match from("cache").word("cache") {
+                "off" => CacheMode::Off,
+                "pin" => CacheMode::Pin,
+                _ => CacheMode::Auto,
+            },
+        };
+        let spots = FilesSpots {
+            root: if own_root.is_some() {
+                route.spot("root")
+            } else {
+                self.site.spot("root")
+            },
+            fallback: from("fallback").spot("fallback"),
+            cache: from("cache").spot("cache"),
+        };
+        (files, spots)
+    }
+}
+
+fn owned(texts: &[(&str, Spot)]) -> Vec<String> {
+    texts.iter().map(|(text, _)| (*text).to_owned()).collect()
+}
+
+fn codings(words: &[(&str, Spot)]) -> Vec<Coding> {
+    let coding = |word: &str| match word {
+        "br" => Coding::Brotli,
+        "zst" | "zstd" => Coding::Zstd,
+        _ => Coding::Gzip,
+    };
+    words.iter().map(|(word, _)| coding(word)).collect()
+}
+
+fn types(pairs: &[Pair]) -> Vec<(String, String)> {
+    pairs
+        .iter()
+        .map(|pair| (pair.name.clone(), pair.text.clone()))
+        .collect()
+}
+
+/// What the keys of a files section say wrongly.
+fn check_files(section: &Section, faults: &mut Faults<'_>) {
+    let single = |name: &str| match relative_name_wrong(name) {
+        None if name.contains('/') => Some("write a file name, without a folder"),
+        wrong => wrong,
+    };
+    for (name, spot) in section.texts("index") {
+        if let Some(hint) = single(name) {
+            faults
+                .error(spot, format!("{name:?} is no name of an index file"))
+                .hint(hint);
+        }
+    }
+    if let Some(fallback) = section.optional_text("fallback")
+        && let Some(hint) = relative_name_wrong(fallback)
+    {
+        let message = format!("{fallback:?} is no file below the root");
+        faults.error(section.spot("fallback"), message).hint(hint);
+    }
+    for (name, spot) in section.texts("compress_types") {
+        check_media_type(
+            name.strip_suffix("/*").map_or(name, |_| "text/plain"),
+            name,
+            spot,
+            faults,
+        );
+    }
+    for pair in section.map("types") {
+        if !pair.name.starts_with('.') || pair.name.len() < 2 || pair.name.contains('/') {
+            let message = format!("{:?} is no ending of file names", pair.name);
+            let hint = format!("write `\".{}\"`", pair.name.trim_start_matches(['*', '.']));
+            faults.error(pair.key, message).hint(hint);
+        }
+        check_media_type(&pair.text, &pair.text, pair.spot, faults);
+    }
+    let charset = section.text("charset");
+    if !charset
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "-_.:+".contains(c))
+    {
+        let message = format!("{charset:?} is no name of a charset");
+        faults
+            .error(section.spot("charset"), message)
+            .hint("write `charset = \"utf-8\"`");
+    }
+    if let Some(hint) = header_value_wrong(section.text("cache_control")) {
+        let message = "`cache_control` cannot stand in a header field";
+        faults
+            .error(section.spot("cache_control"), message)
+            .hint(hint);
+    }
+}
+
+fn read_pattern(section: &Section, faults: &mut Faults<'_>) -> Option<Pattern> {
+    let given = section.given("path")?;
+    let text = section.text("path");
+    match Pattern::parse(text) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            let spot = within_segment(text, error.at, given.spot, faults);
+            let message = format!("{text:?} is no path of a route");
+            faults.error(spot, message).hint(error.to_string());
+            None
+        }
+    }
+}
+
+/// The segment of a path in which something is wrong.
+fn within_segment(text: &str, at: usize, spot: Spot, faults: &Faults<'_>) -> Spot {
+    let rest = text.get(at..).unwrap_or("");
+    let len = rest.find('/').filter(|len| *len > 0).unwrap_or(rest.len());
+    faults.sources().inside(spot, text, at..at + len)
+}
+
+fn build_redirect(
+    section: &Section,
+    pattern: Option<&Pattern>,
+    faults: &mut Faults<'_>,
+) -> Redirect {
+    let to = section.text("to");
+    if let (Some(given), Some(pattern)) = (section.given("to"), pattern)
+        && let Err(error) = Location::parse(to, pattern)
+    {
+        template_wrong(&error, to, given.spot, faults);
+    }
+    let status: u16 = section.number("status");
+    if !REDIRECT_STATUSES.contains(&status) {
+        let message = format!("{status} is no status of a redirect");
+        let hint = "use 301 or 308 (for good), 302, 303 or 307 (for now)";
+        faults.error(section.spot("status"), message).hint(hint);
+    }
+    Redirect {
+        to: to.to_owned(),
+        status,
+    }
+}
+
+fn build_respond(section: &Section, faults: &mut Faults<'_>) -> Respond {
+    let status: u16 = section.number("status");
+    let body = section.text("body");
+    if [204, 205, 304].contains(&status) && !body.is_empty() {
+        let message = format!("an answer with status {status} has no body");
+        faults
+            .error(section.spot("body"), message)
+            .hint("remove `body`, or use another status");
+    }
+    let content_type = section.text("content_type");
+    check_media_type(
+        content_type,
+        content_type,
+        section.spot("content_type"),
+        faults,
+    );
+    Respond {
+        status,
+        content_type: content_type.to_owned(),
+        body: body.to_owned(),
+    }
+}
+
+/// Tells what is wrong with the target of a redirect or a rewrite.
+fn template_wrong(error: &TemplateError, text: &str, spot: Spot, faults: &mut Faults<'_>) {
+    let TemplateFault::Unknown { name, known } = &error.fault else {
+        let spot = within_segment(text, error.at, spot, faults);
+        faults
+            .error(spot, format!("{text:?} leads nowhere"))
+            .hint(error.to_string());
+        return;
+    };
+    // They are quoted for printing.
+    let bare = known.iter().map(|word| word.trim_matches(['`', '{', '}']));
+    let hint = match nearest(name, bare) {
+        Some(meant) => format!("did you mean `{{{meant}}}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    };
+    let spot = faults
+        .sources()
+        .inside(spot, text, error.at..error.at + name.len() + 2);
+    faults
+        .error(
+            spot,
+            format!("the route's path does not capture `{{{name}}}`"),
+        )
+        .hint(hint);
+}
+
+fn headers(pairs: &[Pair], faults: &mut Faults<'_>) -> Vec<(String, String)> {
+    let mut seen: BTreeMap<String, Spot> = BTreeMap::new();
+    let mut headers = Vec::new();
+    for pair in pairs {
+        if let Some((message, hint)) = header_name_wrong(&pair.name) {
+            faults.error(pair.key, message).hint(hint);
+        }
+        if let Some(hint) = header_value_wrong(&pair.text) {
+            let message = format!(
+                "the value of `{}` cannot stand in a header field",
+                pair.name
+            );
+            faults.error(pair.spot, message).hint(hint);
+        }
+        if let Some(first) = seen.insert(pair.name.to_ascii_lowercase(), pair.key) {
+            let message = format!("`{}` is set twice; case does not matter", pair.name);
+            faults
+                .error(pair.key, message)
+                .see(first, "the first")
+                .hint("remove one of them");
+        }
+        headers.push((pair.name.clone(), pair.text.clone()));
+    }
+    headers
+}

@@ -1,0 +1,430 @@
+//! Rules across keys, and what must be there on the disk.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use super::fault::{Faults, Spot};
+use super::reach::Reach;
+use super::{CacheMode, Config, Files, Handler, ListenAddress, LogTarget, Site};
+use crate::route::pattern::Pattern;
+
+/// What is on the disk, as far as checks ask.
+pub trait Disk {
+    /// What stands at this path, symbolic links followed.
+    fn look(&self, path: &Path) -> Found;
+}
+
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A folder.
+    Folder,
+    /// A file, or anything else that is no folder.
+    File,
+    /// Nothing.
+    Nothing,
+    /// It cannot be told, and why.
+    Hidden(String),
+    /// Whatever the config wants.
+    Trusted,
+}
+
+/// The disk of this machine.
+#[derive(Clone, Copy, Debug)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn look(&self, path: &Path) -> Found {
+        match std::fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => Found::Folder,
+            Ok(_) => Found::File,
+            Err(error) => match error.kind() {
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Found::Nothing,
+                _ => Found::Hidden(error.to_string()),
+            },
+        }
+    }
+}
+
+/// A disk on which everything is as the config wants it: for a process that reads texts which
+/// another has checked, perhaps with more rights.
+#[derive(Clone, Copy, Debug)]
+pub struct TrustedDisk;
+
+impl Disk for TrustedDisk {
+    fn look(&self, _path: &Path) -> Found {
+        Found::Trusted
+    }
+}
+
+/// A config that is not checked yet, and where its parts stand.
+pub(crate) struct Built {
+    pub(crate) config: Config,
+    pub(crate) spots: Spots,
+}
+
+/// Where the parts of a config stand, in the order of the config's lists.
+pub(crate) struct Spots {
+    pub(crate) logs: Vec<Spot>,
+    pub(crate) listeners: Vec<ListenSpots>,
+    pub(crate) sites: Vec<SiteSpots>,
+}
+
+pub(crate) struct ListenSpots {
+    pub(crate) address: Spot,
+    /// Keys given that mean nothing for a Unix socket.
+    pub(crate) tcp_only: Vec<(&'static str, Spot)>,
+}
+
+pub(crate) struct SiteSpots {
+    pub(crate) header: Spot,
+    /// It names hosts, rightly or not.
+    pub(crate) has_names: bool,
+    pub(crate) names: Vec<Spot>,
+    pub(crate) root: Option<Spot>,
+    /// `root` or a route is given, rightly or not.
+    pub(crate) has_handlers: bool,
+    pub(crate) error_pages: Vec<Spot>,
+    pub(crate) routes: Vec<RouteSpots>,
+}
+
+pub(crate) struct RouteSpots {
+    pub(crate) header: Spot,
+    /// The path; `None` for the route a site's root is short for, and for a wrong path.
+    pub(crate) path: Option<(Spot, Pattern)>,
+    pub(crate) files: Option<FilesSpots>,
+}
+
+pub(crate) struct FilesSpots {
+    pub(crate) root: Spot,
+    pub(crate) fallback: Spot,
+    pub(crate) cache: Spot,
+}
+
+/// Tells everything that is wrong across the keys of a config.
+pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
+    let Built { config, spots } = built;
+    listeners(config, &spots.listeners, faults);
+    logs(config, &spots.logs, disk, faults);
+    site_names(config, &spots.sites, faults);
+    let mut looked = Looked {
+        disk,
+        found: HashMap::new(),
+        told: HashSet::new(),
+    };
+    for (site, spots) in config.sites.iter().zip(&spots.sites) {
+        if !spots.has_handlers {
+            let hint = "add `root = \"FOLDER\"` or a `[[site.route]]`";
+            faults
+                .error(spots.header, "the site answers nothing")
+                .hint(hint);
+        }
+        reachable(site, spots, faults);
+        unused_root(site, spots, faults);
+        error_pages(site, spots, &mut looked, faults);
+        for (route, spots) in site.routes.iter().zip(&spots.routes) {
+            if let (Handler::Files(files), Some(spots)) = (&route.handler, &spots.files) {
+                files_on_disk(files, spots, &mut looked, faults);
+                pinned(config, files, spots, faults);
+            }
+        }
+    }
+}
+
+fn listeners(config: &Config, spots: &[ListenSpots], faults: &mut Faults<'_>) {
+    for (index, (listener, spot)) in config.listeners.iter().zip(spots).enumerate() {
+        let earlier = config.listeners[..index].iter().zip(spots);
+        for (other, first) in earlier {
+            let (see, hint) = match overlap(
+                (&listener.address, listener.v6only),
+                (&other.address, other.v6only),
+            ) {
+                Overlap::None => continue,
+                Overlap::Same => ("the first", "remove one of them"),
+                Overlap::Covered => (
+                    "this address takes its port",
+                    "keep the wider one, or use another port",
+                ),
+            };
+            let message = match see {
+                "the first" => "the address is listened on already",
+                _ => "the kernel cannot listen on this address too",
+            };
+            faults
+                .error(spot.address, message)
+                .see(first.address, see)
+                .hint(hint);
+            break;
+        }
+        if let ListenAddress::Unix(_) = listener.address {
+            for (key, key_spot) in &spot.tcp_only {
+                let message = format!("`{key}` does nothing on a Unix socket");
+                faults.warn(*key_spot, message).hint("remove it");
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Overlap {
+    None,
+    Same,
+    Covered,
+}
+
+fn overlap(a: (&ListenAddress, bool), b: (&ListenAddress, bool)) -> Overlap {
+    let (ListenAddress::Tcp(first), ListenAddress::Tcp(second)) = (a.0, b.0) else {
+        return if a.0 == b.0 {
+            Overlap::Same
+        } else {
+            Overlap::None
+        };
+    };
+    if first.port() != second.port() || first.port() == 0 {
+        return Overlap::None;
+    }
+    if first == second {
+        return Overlap::Same;
+    }
+    if takes(first, a.1, second.ip()) || takes(second, b.1, first.ip()) {
+        return Overlap::Covered;
+    }
+    Overlap::None
+}
+
+/// A socket on this address gets connections to `ip` too.
+fn takes(address: &SocketAddr, v6only: bool, ip: IpAddr) -> bool {
+    match address.ip() {
+        IpAddr::V4(own) => own.is_unspecified() && ip.is_ipv4(),
+        IpAddr::V6(own) => own.is_unspecified() && (ip.is_ipv6() || !v6only),
+    }
+}
+
+fn logs(config: &Config, spots: &[Spot], disk: &dyn Disk, faults: &mut Faults<'_>) {
+    let mut files: HashMap<&Path, Spot> = HashMap::new();
+    for (log, spot) in config.logs.iter().zip(spots) {
+        let LogTarget::File(path) = &log.target else {
+            continue;
+        };
+        if let Some(first) = files.insert(path, *spot) {
+            faults
+                .error(*spot, "two logs write to one file")
+                .see(first, "the first")
+                .hint("use one log for both, or another file");
+        }
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        match (disk.look(path), disk.look(folder)) {
+            (Found::Folder, _) => {
+                let message = format!("{} is a folder", path.display());
+                faults
+                    .error(*spot, message)
+                    .hint("write the name of a file");
+            }
+            (_, Found::Nothing) => {
+                let message = format!("the log's folder {} does not exist", folder.display());
+                faults
+                    .error(*spot, message)
+                    .hint("create it, or use another");
+            }
+            (_, Found::File) => {
+                let message = format!("{} is no folder", folder.display());
+                faults
+                    .error(*spot, message)
+                    .hint("use another folder for the log");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn site_names(config: &Config, spots: &[SiteSpots], faults: &mut Faults<'_>) {
+    let mut seen: HashMap<&str, Spot> = HashMap::new();
+    let mut nameless: Option<Spot> = None;
+    for (site, spots) in config.sites.iter().zip(spots) {
+        for (name, spot) in site.names.iter().zip(&spots.names) {
+            if let Some(first) = seen.get(name.as_str()) {
+                faults
+                    .error(*spot, format!("`{name}` names a site already"))
+                    .see(*first, "the first")
+                    .hint("remove one; a name leads to one site");
+                continue;
+            }
+            seen.insert(name, *spot);
+        }
+        if spots.has_names {
+            continue;
+        }
+        match nameless {
+            Some(first) => {
+                faults
+                    .error(spots.header, "a second site has no `names`")
+                    .see(first, "the first")
+                    .hint("give it `names`; one site alone answers all other hosts");
+            }
+            None => nameless = Some(spots.header),
+        }
+    }
+}
+
+fn reachable(site: &Site, spots: &SiteSpots, faults: &mut Faults<'_>) {
+    let mut reach = Reach::default();
+    for (index, (route, route_spots)) in site.routes.iter().zip(&spots.routes).enumerate() {
+        let Some((spot, pattern)) = &route_spots.path else {
+            continue;
+        };
+        let Some(earlier) = reach.add(index, &route.path) else {
+            continue;
+        };
+        let Some((first, wider)) = &spots.routes[earlier].path else {
+            continue;
+        };
+        let (message, hint) = if pattern.covers(wider) {
+            (
+                "a route for these paths stands above",
+                "remove one of the two",
+            )
+        } else {
+            (
+                "this route is never reached",
+                "move it above the route that matches all of its paths",
+            )
+        };
+        faults
+            .error(*spot, message)
+            .see(*first, "this route answers first")
+            .hint(hint);
+    }
+}
+
+fn unused_root(site: &Site, spots: &SiteSpots, faults: &mut Faults<'_>) {
+    let Some(root) = spots.root else { return };
+    let uses = |route: &RouteSpots| route.files.as_ref().is_some_and(|files| files.root == root);
+    if spots.routes.iter().any(uses) {
+        return;
+    }
+    let open = site
+        .routes
+        .iter()
+        .zip(&spots.routes)
+        .find(|(route, _)| route.path == "/*");
+    if let Some((_, route)) = open {
+        faults
+            .warn(root, "the site's `root` is never used")
+            .see(
+                route.path.as_ref().map_or(route.header, |(spot, _)| *spot),
+                "this route answers",
+            )
+            .hint("remove `root`, or the route for `/*`");
+    }
+}
+
+/// Each path is looked up once, however many routes name it.
+struct Looked<'d> {
+    disk: &'d dyn Disk,
+    found: HashMap<PathBuf, Found>,
+    /// Where roots stand that are wrong, as source and offset.
+    told: HashSet<(usize, usize)>,
+}
+
+impl Looked<'_> {
+    fn look(&mut self, path: &Path) -> Found {
+        if let Some(found) = self.found.get(path) {
+            return found.clone();
+        }
+        let found = self.disk.look(path);
+        self.found.insert(path.to_path_buf(), found.clone());
+        found
+    }
+}
+
+fn error_pages(site: &Site, spots: &SiteSpots, looked: &mut Looked<'_>, faults: &mut Faults<'_>) {
+    for ((_, path), spot) in site.error_pages.iter().zip(&spots.error_pages) {
+        match looked.look(path) {
+            Found::File | Found::Trusted => {}
+            Found::Folder => {
+                let message = format!("{} is a folder", path.display());
+                faults
+                    .error(*spot, message)
+                    .hint("write the name of a file");
+            }
+            Found::Hidden(why) => hidden(path, &why, *spot, faults),
+            Found::Nothing => {
+                let hint = match page_in_root(site, path, looked) {
+                    Some(page) => format!("there is {}: write the way to it", page.display()),
+                    None => BEGIN_OF_PATHS.to_owned(),
+                };
+                let message = format!("there is no file {}", path.display());
+                faults.error(*spot, message).hint(hint);
+            }
+        }
+    }
+}
+
+const BEGIN_OF_PATHS: &str = "create it; paths begin at the folder of the file that names them";
+
+/// The page in a root of the site, where people look for it first.
+fn page_in_root(site: &Site, path: &Path, looked: &mut Looked<'_>) -> Option<PathBuf> {
+    let name = path.file_name()?;
+    let roots = site.routes.iter().filter_map(|route| match &route.handler {
+        Handler::Files(files) => Some(files.root.join(name)),
+        _ => None,
+    });
+    roots
+        .into_iter()
+        .find(|page| looked.look(page) == Found::File)
+}
+
+fn files_on_disk(
+    files: &Files,
+    spots: &FilesSpots,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    // Without a root, that is told already; several routes may take theirs from the site.
+    if files.root.as_os_str().is_empty()
+        || looked.told.contains(&(spots.root.source, spots.root.start))
+    {
+        return;
+    }
+    let root = files.root.display();
+    let (message, hint) = match looked.look(&files.root) {
+        Found::Folder => return fallback(files, spots, looked, faults),
+        Found::Trusted => return,
+        Found::File => (
+            format!("{root} is a file, not a folder"),
+            "write the folder it is in",
+        ),
+        Found::Nothing => (format!("there is no folder {root}"), BEGIN_OF_PATHS),
+        Found::Hidden(why) => (format!("{root} cannot be looked at: {why}"), HIDDEN),
+    };
+    looked.told.insert((spots.root.source, spots.root.start));
+    faults.error(spots.root, message).hint(hint);
+}
+
+fn fallback(files: &Files, spots: &FilesSpots, looked: &mut Looked<'_>, faults: &mut Faults<'_>) {
+    let Some(fallback) = &files.fallback else {
+        return;
+    };
+    let path = files.root.join(fallback);
+    if looked.look(&path) != Found::File {
+        let message = format!("there is no file {} yet", path.display());
+        let hint = "until there is, what is not found is answered with 404";
+        faults.warn(spots.fallback, message).hint(hint);
+    }
+}
+
+const HIDDEN: &str = "let the user that starts hob search its folders";
+
+fn hidden(path: &Path, why: &str, spot: Spot, faults: &mut Faults<'_>) {
+    let message = format!("{} cannot be looked at: {why}", path.display());
+    faults.error(spot, message).hint(HIDDEN);
+}
+
+fn pinned(config: &Config, files: &Files, spots: &FilesSpots, faults: &mut Faults<'_>) {
+    if files.cache == CacheMode::Pin && config.cache.bytes == 0 {
+        faults
+            .error(spots.cache, "files cannot be pinned: the cache is off")
+            .hint("give the `[cache]` its `bytes`, or remove `cache = \"pin\"`");
+    }
+}

@@ -1,0 +1,77 @@
+//! A route's settings by the names the config has for them.
+
+use super::told::Setting;
+use crate::config::{Coding, Files, HalfClose, Handler, Redirect, Respond, Route};
+
+/// The settings of a route's handler, then those of the route itself.
+pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
+    let mut all = match &route.handler {
+        Handler::Files(files) => of_files(files),
+        Handler::Redirect(redirect) => of_redirect(redirect),
+        Handler::Respond(respond) => of_respond(respond),
+        Handler::Admin => Vec::new(),
+    };
+    let headers = route.headers.iter();
+    let headers = headers
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    all.push(("headers", Setting::Texts(headers)));
+    let half_close = match route.half_close {
+        HalfClose::Cancel => "cancel",
+        HalfClose::Serve => "serve",
+    };
+    all.push(("half_close", text(half_close)));
+    all
+}
+
+fn of_files(files: &Files) -> Vec<(&'static str, Setting)> {
+    let words = |codings: &[Coding], word: fn(Coding) -> &'static str| {
+        Setting::Texts(codings.iter().map(|one| word(*one).to_owned()).collect())
+    };
+    let types = files.types.iter();
+    let types = types
+        .map(|(ending, media)| format!("{ending} {media}"))
+        .collect();
+    vec![
+        ("root", text(&files.root.display().to_string())),
+        ("keep_prefix", Setting::Flag(files.keep_prefix)),
+        ("index", Setting::Texts(files.index.clone())),
+        ("listing", Setting::Flag(files.listing)),
+        (
+            "fallback",
+            text(files.fallback.as_deref().unwrap_or_default()),
+        ),
+        ("precompressed", words(&files.precompressed, Coding::ending)),
+        ("compress", words(&files.compress, Coding::word)),
+        ("compress_min", Setting::Number(files.compress_min)),
+        (
+            "compress_types",
+            Setting::Texts(files.compress_types.clone()),
+        ),
+        ("dot_files", Setting::Flag(files.dot_files)),
+        ("symlinks", text(files.symlinks.word())),
+        ("charset", text(&files.charset)),
+        ("types", Setting::Texts(types)),
+        ("cache_control", text(&files.cache_control)),
+        ("cache", text(files.cache.word())),
+    ]
+}
+
+fn of_redirect(redirect: &Redirect) -> Vec<(&'static str, Setting)> {
+    vec![
+        ("to", text(&redirect.to)),
+        ("status", Setting::Number(u64::from(redirect.status))),
+    ]
+}
+
+fn of_respond(respond: &Respond) -> Vec<(&'static str, Setting)> {
+    vec![
+        ("status", Setting::Number(u64::from(respond.status))),
+        ("content_type", text(&respond.content_type)),
+        ("body", text(&respond.body)),
+    ]
+}
+
+fn text(text: &str) -> Setting {
+    Setting::Text(text.to_owned())
+}

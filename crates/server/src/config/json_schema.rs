@@ -1,0 +1,140 @@
+//! The JSON schema of a config file, made from the table of keys: for editors and other tools.
+//!
+//! A schema sees values before variables are put in, so a number may also be a string with `${`.
+
+use serde_json::{Map, Value, json};
+
+use super::key::{Key, Kind, MapOf, Preset, Table};
+use super::schema::ROOT;
+use super::units::{duration_text, size_text};
+
+/// The schema, as JSON Schema 2020-12.
+pub fn json_schema() -> Value {
+    let mut schema = table(&ROOT);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("hob config");
+    schema
+}
+
+fn table(table: &Table) -> Value {
+    let mut properties = Map::new();
+    for entry in table.all_keys() {
+        properties.insert(entry.name.to_owned(), key(entry));
+    }
+    let required: Vec<&str> = table
+        .all_keys()
+        .filter(|key| matches!(key.preset, Preset::Required))
+        .map(|key| key.name)
+        .collect();
+    let mut schema = json!({
+        "type": "object",
+        "description": table.text,
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema
+}
+
+fn key(key: &Key) -> Value {
+    let mut schema = kind(&key.kind);
+    schema["description"] = json!(key.kind.table().map_or(key.text, |table| table.text));
+    match key.preset {
+        Preset::Flag(flag) => schema["default"] = json!(flag),
+        Preset::Integer(number) => schema["default"] = json!(number),
+        Preset::Size(bytes) => schema["default"] = json!(size_text(bytes)),
+        Preset::Time(time) => schema["default"] = json!(duration_text(time)),
+        Preset::Text(text) => schema["default"] = json!(text),
+        Preset::Texts(texts) => schema["default"] = json!(texts),
+        Preset::Nothing(_) | Preset::Inherited(_) | Preset::Required => {}
+    }
+    schema
+}
+
+/// A string in which a variable is put in.
+fn variable() -> Value {
+    json!({ "type": "string", "pattern": "\\$\\{" })
+}
+
+fn kind(kind: &Kind) -> Value {
+    match kind {
+        Kind::Flag => json!({ "anyOf": [{ "type": "boolean" }, variable()] }),
+        Kind::Integer { min, max } => json!({
+            "anyOf": [{ "type": "integer", "minimum": min, "maximum": max }, variable()]
+        }),
+        Kind::Size { min, max } => json!({ "anyOf": [
+            { "type": "integer", "minimum": min, "maximum": max },
+            { "type": "string", "pattern": "^[0-9]+ *([KMGT]i)?B?$" },
+            variable(),
+        ]}),
+        Kind::Time { .. } => json!({ "anyOf": [
+            { "type": "string", "pattern": "^([0-9]+(ms|s|m|h|d))+$" },
+            variable(),
+        ]}),
+        Kind::Text | Kind::Path => json!({ "type": "string" }),
+        Kind::Word(words) => json!({ "anyOf": [{ "enum": words }, variable()] }),
+        Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Words(words) => json!({
+            "type": "array",
+            "uniqueItems": true,
+            "items": { "anyOf": [{ "enum": words }, variable()] },
+        }),
+        Kind::Cpus => json!({
+            "type": "array",
+            "items": { "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string" }] },
+        }),
+        Kind::Map(map) => map_of(map),
+        Kind::Table(inner) => table(inner),
+        Kind::Tables(inner) => json!({ "type": "array", "items": table(inner) }),
+        Kind::OrWord(word, other) => json!({ "anyOf": [{ "const": word }, self::kind(other)] }),
+        Kind::OrText(_, inner) => json!({ "anyOf": [{ "type": "string" }, table(inner)] }),
+    }
+}
+
+fn map_of(map: &MapOf) -> Value {
+    json!({
+        "type": "object",
+        "description": format!("from {} to {}", map.key, map.value),
+        "additionalProperties": { "type": "string" },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::key::paths;
+
+    /// The schema of a path, through lists and alternatives.
+    fn find<'s>(mut schema: &'s Value, path: &str) -> Option<&'s Value> {
+        for part in path.split('.') {
+            let within = |schema: &'s Value| {
+                let inner = schema.get("items").unwrap_or(schema);
+                inner.get("properties").and_then(|all| all.get(part))
+            };
+            let options = schema.get("anyOf").and_then(Value::as_array);
+            schema = within(schema).or_else(|| options?.iter().find_map(within))?;
+        }
+        Some(schema)
+    }
+
+    #[test]
+    fn every_key_is_in_the_schema_and_no_other_is_allowed() {
+        let schema = json_schema();
+        for (path, _) in paths() {
+            let found = find(&schema, &path).unwrap_or_else(|| panic!("{path} is missing"));
+            assert!(
+                found["description"]
+                    .as_str()
+                    .is_some_and(|text| !text.is_empty()),
+                "{path}"
+            );
+        }
+        assert_eq!(schema["additionalProperties"], json!(false));
+        assert_eq!(
+            schema["properties"]["listen"]["items"]["required"],
+            json!(["address"])
+        );
+    }
+}

@@ -1,0 +1,381 @@
+//! Reading the texts of a config, and turning them into a [`Config`].
+//!
+//! The order: texts are read once (with those they include), parsed, walked by the schema into one
+//! tree, built into types, and checked across keys. Every step reports what it finds and goes on.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use toml_edit::visit::Visit;
+use toml_edit::{Document, Formatted, Item};
+
+use super::check::{Disk, RealDisk, check};
+use super::fault::{Errors, Faults, Spot, Warnings, printable};
+use super::parse::parse;
+use super::sources::{Environment, Sources};
+use super::tree::Section;
+use super::walk::{Required, walk};
+use super::{Config, build, expand, schema};
+
+/// The config the sources describe, checked against the disk.
+///
+/// # Errors
+/// Every mistake in the sources, in their order.
+pub fn load(sources: &Sources) -> Result<(Config, Warnings), Errors> {
+    load_with(sources, &RealDisk)
+}
+
+/// As [`load`], with another answer to what is on the disk.
+///
+/// # Errors
+/// Every mistake in the sources, in their order.
+pub fn load_with(sources: &Sources, disk: &dyn Disk) -> Result<(Config, Warnings), Errors> {
+    let mut faults = Faults::new(sources);
+    let (root, whole) = walk_all(sources, &mut faults);
+    if whole == Required::Ignored {
+        // A file that could not be read in full would have us report consequences.
+        return Err(faults.finish().err().unwrap_or_default());
+    }
+    let built = build::build(&root, &mut faults);
+    check(&built, disk, &mut faults);
+    let warnings = faults.finish()?;
+    Ok((built.config, warnings))
+}
+
+/// The trees of all sources as one.
+fn walk_all(sources: &Sources, faults: &mut Faults<'_>) -> (Section, Required) {
+    let mut root = Section::new(
+        &schema::ROOT,
+        Spot {
+            source: 0,
+            start: 0,
+            end: 0,
+        },
+    );
+    let mut whole = Required::Told;
+    for source in 0..sources.count() {
+        let parsed = parse(sources.text(source));
+        let required = if parsed.errors.is_empty() {
+            Required::Told
+        } else {
+            Required::Ignored
+        };
+        for (span, message) in parsed.errors {
+            whole = Required::Ignored;
+            let spot = Spot {
+                source,
+                start: span.start,
+                end: span.end,
+            };
+            let hint = syntax_hint(&message);
+            faults
+                .error(spot, format!("not TOML: {message}"))
+                .hint(hint);
+        }
+        if let Some(document) = parsed.document {
+            let section = walk(document.as_table(), source, faults, required);
+            root.merge(section, faults);
+        }
+    }
+    (root, whole)
+}
+
+fn syntax_hint(message: &str) -> &'static str {
+    if message.contains("duplicate key") {
+        "a key stands once in its table: remove one of the two"
+    } else if message.contains("string values must be quoted") {
+        "write the text in double quotes"
+    } else {
+        ""
+    }
+}
+
+impl Sources {
+    /// The file and what it includes, each read once.
+    ///
+    /// # Errors
+    /// Files that cannot be read, and mistakes in `include`.
+    pub fn read(path: &Path, env: Environment<'_>) -> Result<Sources, Errors> {
+        let shown = path.display().to_string();
+        let fail = |message: String| {
+            Errors::of_file(
+                &shown,
+                message,
+                "name the config with --config, or serve a folder",
+            )
+        };
+        let absolute = std::path::absolute(path)
+            .map_err(|error| fail(format!("cannot find the current folder: {error}")))?;
+        let text = read_text(path).map_err(fail)?;
+        let dir = absolute.parent().unwrap_or(Path::new("/")).to_path_buf();
+        let shown_dir = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let mut reader = Reader::new(env);
+        reader.seen.extend(fs::canonicalize(path));
+        reader.add(shown, dir, &shown_dir, text, 0);
+        reader.finish()
+    }
+
+    /// A text that stands in no file, as the command line makes one; `base_dir` is where its
+    /// relative paths begin.
+    ///
+    /// # Errors
+    /// Files it includes that cannot be read, and mistakes in `include`.
+    pub fn from_text(
+        name: &str,
+        text: &str,
+        base_dir: &Path,
+        env: Environment<'_>,
+    ) -> Result<Sources, Errors> {
+        let dir = std::path::absolute(base_dir).map_err(|error| {
+            let message = format!("cannot find the current folder: {error}");
+            Errors::of_file(name, message, "start hob in a folder that exists")
+        })?;
+        let mut reader = Reader::new(env);
+        reader.add(name.to_owned(), dir, base_dir, text.to_owned(), 0);
+        reader.finish()
+    }
+}
+
+/// Includes within includes, the main file not counted.
+const INCLUDE_DEPTH_MAX: usize = 8;
+/// Texts of one config.
+const FILE_COUNT_MAX: usize = 10_000;
+/// Bytes of one text.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Reads texts and follows their includes.
+struct Reader<'e> {
+    env: Environment<'e>,
+    sources: Sources,
+    /// What was read, by its real name: a file is read once.
+    seen: HashSet<PathBuf>,
+    /// Mistakes in `include`: where, what, what to do.
+    wrong: Vec<(Spot, String, &'static str)>,
+}
+
+impl<'e> Reader<'e> {
+    fn new(env: Environment<'e>) -> Reader<'e> {
+        Reader {
+            env,
+            sources: Sources::default(),
+            seen: HashSet::new(),
+            wrong: Vec::new(),
+        }
+    }
+
+    /// Takes a text, the variables it names, and the files it includes.
+    fn add(&mut self, name: String, dir: PathBuf, shown_dir: &Path, text: String, depth: usize) {
+        let document = parse(&text).document;
+        let source = self.sources.add(name, dir, text);
+        let Some(document) = document else { return };
+        self.take_variables(&document);
+        let Some(list) = document.get("include").and_then(Item::as_array) else {
+            return;
+        };
+        for value in list {
+            let span = value.span().unwrap_or(0..0);
+            let spot = Spot {
+                source,
+                start: span.start,
+                end: span.end,
+            };
+            let sources = &self.sources;
+            let pattern = value
+                .as_str()
+                .map(|raw| expand::expand(raw, |n| sources.variable(n)));
+            // A wrong type and an undefined variable are reported by the walk.
+            if let Some(Ok(pattern)) = pattern {
+                self.include(spot, &pattern, shown_dir, depth);
+            }
+        }
+    }
+
+    fn take_variables(&mut self, document: &Document<String>) {
+        let mut named = Names(Vec::new());
+        named.visit_table(document.as_table());
+        for name in named.0 {
+            if let Some(value) = (self.env)(&name) {
+                self.sources.add_variable(&name, value);
+            }
+        }
+    }
+
+    fn include(&mut self, spot: Spot, pattern: &str, shown_dir: &Path, depth: usize) {
+        if depth == INCLUDE_DEPTH_MAX {
+            let message = format!("includes are more than {INCLUDE_DEPTH_MAX} deep");
+            self.wrong.push((
+                spot,
+                message,
+                "include the file from one nearer to the main file",
+            ));
+            return;
+        }
+        let files = match matching(self.sources.dir(spot.source), pattern) {
+            Ok(files) => files,
+            Err((message, hint)) => {
+                self.wrong.push((spot, message, hint));
+                return;
+            }
+        };
+        for relative in files {
+            let path = self.sources.dir(spot.source).join(&relative);
+            let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            if !self.seen.insert(real) {
+                continue;
+            }
+            if self.sources.count() == FILE_COUNT_MAX {
+                let message = format!("the config has more than {FILE_COUNT_MAX} files");
+                self.wrong.push((spot, message, "join some of them"));
+                return;
+            }
+            match read_text(&path) {
+                Ok(text) => {
+                    let name = shown_dir.join(&relative);
+                    let inner = name.parent().unwrap_or(Path::new("")).to_path_buf();
+                    let dir = path.parent().unwrap_or(Path::new("/")).to_path_buf();
+                    self.add(name.display().to_string(), dir, &inner, text, depth + 1);
+                }
+                Err(message) => {
+                    let message = format!("{}: {message}", path.display());
+                    self.wrong
+                        .push((spot, message, "make it readable, or name another file"));
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Sources, Errors> {
+        if self.wrong.is_empty() {
+            return Ok(self.sources);
+        }
+        let mut faults = Faults::new(&self.sources);
+        for (spot, message, hint) in &self.wrong {
+            faults.error(*spot, message).hint(hint);
+        }
+        // The rest is told too, as far as it does not depend on what is missing.
+        walk_all(&self.sources, &mut faults);
+        Err(faults.finish().err().unwrap_or_default())
+    }
+}
+
+/// Collects the variables that string values name.
+struct Names(Vec<String>);
+
+impl<'d> Visit<'d> for Names {
+    fn visit_string(&mut self, text: &'d Formatted<String>) {
+        self.0
+            .extend(expand::names(text.value()).map(str::to_owned));
+    }
+}
+
+/// A file's text, or why there is none.
+fn read_text(path: &Path) -> Result<String, String> {
+    let file = File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => format!("the file cannot be opened: {error}"),
+    })?;
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("the file cannot be read: {error}"))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(format!(
+            "the file is longer than {} MiB",
+            FILE_BYTES_MAX >> 20
+        ));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("the file is not UTF-8 (line {line})")
+    })
+}
+
+/// The files a pattern stands for, relative to `dir`, in order.
+fn matching(dir: &Path, pattern: &str) -> Result<Vec<PathBuf>, (String, &'static str)> {
+    let pattern = Path::new(pattern);
+    let (Some(last), parent) = (
+        pattern.file_name(),
+        pattern.parent().unwrap_or(Path::new("")),
+    ) else {
+        return Err((
+            "this names no file".to_owned(),
+            "name a file, or `conf.d/*.toml`",
+        ));
+    };
+    if parent.to_string_lossy().contains('*') {
+        let message = "`*` in the name of a folder".to_owned();
+        return Err((
+            message,
+            "`*` may stand in the file name, the last part of the path",
+        ));
+    }
+    let last = last.to_string_lossy();
+    if !last.contains('*') {
+        return Ok(vec![pattern.to_path_buf()]);
+    }
+    let folder = dir.join(parent);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            let message = format!("the folder {} cannot be read: {error}", folder.display());
+            return Err((
+                printable(&message),
+                "create the folder, or remove the include",
+            ));
+        }
+    };
+    let mut names: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.file_name()))
+        .filter(|name| name_matches(&last, &name.to_string_lossy()))
+        .collect();
+    names.sort();
+    let files = names.into_iter().map(|name| parent.join(name));
+    Ok(files.filter(|file| dir.join(file).is_file()).collect())
+}
+
+/// `*` in the pattern stands for any characters; a leading dot is never matched by it.
+fn name_matches(pattern: &str, name: &str) -> bool {
+    if name.starts_with('.') && pattern.starts_with('*') {
+        return false;
+    }
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        rest = &rest[at + part.len()..];
+    }
+    rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_matches;
+
+    #[test]
+    fn star_stands_for_any_characters_but_a_leading_dot() {
+        for (pattern, name, matches) in [
+            ("*.toml", "a.toml", true),
+            ("*.toml", ".a.toml", false),
+            ("*.toml", "a.toml~", false),
+            ("a*b*c", "a-b-c", true),
+            ("a*b*c", "ac", false),
+            ("a*a", "a", false),
+            ("plain", "plain", true),
+            ("plain", "plainer", false),
+        ] {
+            assert_eq!(name_matches(pattern, name), matches, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! From a request's path to an answer: this thread's view first, then memory, then the file pool.
+//!
+//! [`answer`] does all that can be done without waiting; what is left is a [`Step`] for
+//! [`finish_later`], which may wait for the pool and take several steps.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hob_http::{Answered, Body, Known, Request, Response};
+use hob_trace::{CacheOutcome, Fault};
+
+use crate::cache::entry::{Entry, Key, OpenFile, write_key};
+use crate::cache::local::{Local, View};
+use crate::config::{CacheMode, Coding};
+use crate::handle::files::listing::{self, Sort};
+use crate::handle::files::load::{self, Loaded};
+use crate::handle::files::open::{May, Trouble};
+use crate::handle::files::respond::{self, Choice};
+use crate::handle::files::{Files, folder};
+use crate::handle::{html, plain};
+use crate::shared::Shared;
+use crate::step::negotiate::{self, ListingForm};
+
+/// One request for a file.
+#[derive(Clone)]
+pub struct Ask {
+    /// The handler.
+    pub files: Arc<Files>,
+    /// The request.
+    pub request: Request,
+    /// What all threads share.
+    pub shared: Arc<Shared>,
+    /// Loop time, in milliseconds.
+    pub now_ms: u64,
+}
+
+/// What is left to do for an answer.
+pub enum Step {
+    /// It is there.
+    Done(Response),
+    /// The file pool must look.
+    Fetch(Box<[u8]>),
+    /// A coding must be made.
+    Make(Rc<View>, Coding),
+    /// The folder must be read.
+    List(Box<[u8]>),
+}
+
+/// What a look at the disk gave, shared by all who waited for it.
+#[derive(Clone)]
+pub enum Fetched {
+    /// A file.
+    File(Arc<Entry>),
+    /// A folder asked for without its slash.
+    FolderWithoutSlash,
+    /// A folder without an index.
+    Folder,
+    /// Nothing (404).
+    Missing,
+    /// Not to be read (403).
+    Forbidden,
+    /// The system failed (500).
+    Failed,
+}
+
+/// Answers a request for `path`, which is normal and below the handler's root, without its first
+/// slash.
+pub fn answer(ask: Ask, path: &[u8], local: &mut Local, key: &mut Vec<u8>) -> Answered {
+    match ask.request.head().method() {
+        b"GET" | b"HEAD" => {}
+        b"OPTIONS" => return Answered::Ready(plain::options(plain::READING)),
+        method => return Answered::Ready(plain::wrong_method(method, plain::READING)),
+    }
+    let is_hidden = !ask.files.settings.dot_files && has_dot_name(path);
+    if is_hidden {
+        return Answered::Ready(plain::error(404));
+    }
+    write_key(ask.files.id, path, key);
+    let step = match at_hand(&ask, path, local, key) {
+        Some(view) => serve(&ask, view),
+        None => load_now(&ask, path, local, key),
+    };
+    match step {
+        Step::Done(response) => Answered::Ready(response),
+        step => Answered::Later(Box::pin(finish_later(ask, path.into(), step))),
+    }
+}
+
+/// A name in the path begins with a dot; `.well-known` at the top is no secret.
+//= rfc8615#3
+pub fn has_dot_name(path: &[u8]) -> bool {
+    let rest = path.strip_prefix(b".well-known/").unwrap_or(path);
+    memchr::memchr_iter(b'.', rest).any(|at| at == 0 || rest[at - 1] == b'/')
+}
+
+/// The entry if it is in memory and fresh, or can be made fresh without waiting.
+fn at_hand(ask: &Ask, path: &[u8], local: &mut Local, key: &[u8]) -> Option<Rc<View>> {
+    let view = match local.find(key) {
+        Some(view) => Rc::clone(view),
+        None => local.insert(ask.shared.store.find(key)?),
+    };
+    let age_ms = ask.now_ms.saturating_sub(view.entry.checked_ms());
+    if age_ms < ask.shared.recheck_ms() {
+        view.entry.warm_up();
+        ask.request.record_mut().cache = CacheOutcome::Hit;
+        return Some(view);
+    }
+    ask.shared.recheck_root(&ask.files.root, ask.now_ms);
+    match load::survey(&ask.files, path, May::TouchMemoryOnly) {
+        Ok(stamps) if stamps == view.entry.stamps => {
+            view.entry.set_checked(ask.now_ms);
+            ask.request.record_mut().cache = CacheOutcome::Revalidated;
+            Some(view)
+        }
+        Err(Trouble::WouldWait) => None,
+        _ => {
+            ask.shared.store.remove(&view.entry);
+            None
+        }
+    }
+}
+
+/// Loads the file if that needs no disk.
+fn load_now(ask: &Ask, path: &[u8], local: &mut Local, key: &[u8]) -> Step {
+    ask.request.record_mut().cache = CacheOutcome::Miss;
+    ask.shared.recheck_root(&ask.files.root, ask.now_ms);
+    let key: Key = key.into();
+    let largest = ask.shared.content_bytes_max();
+    match load::load(
+        &ask.files,
+        &key,
+        path,
+        largest,
+        ask.now_ms,
+        May::TouchMemoryOnly,
+    ) {
+        Err(Trouble::WouldWait) => Step::Fetch(path.into()),
+        Ok(Loaded::File(entry)) => {
+            let entry: Arc<Entry> = Arc::from(entry);
+            if keep(&ask.files, &ask.shared, &entry) {
+                return serve(ask, local.insert(entry));
+            }
+            serve(ask, passing_view(entry))
+        }
+        other => settle(ask, path, fetched(other, &ask.files)),
+    }
+}
+
+/// Puts an entry into the store if the route wants that and there is room.
+pub fn keep(files: &Files, shared: &Shared, entry: &Arc<Entry>) -> bool {
+    files.settings.cache != CacheMode::Off
+        && shared.is_cache_on()
+        && shared.store.insert(Arc::clone(entry))
+}
+
+/// A view for one answer.
+fn passing_view(entry: Arc<Entry>) -> Rc<View> {
+    Rc::new(View {
+        entry,
+        heads: Default::default(),
+    })
+}
+
+fn fetched(loaded: Result<Loaded, Trouble>, files: &Files) -> Fetched {
+    match loaded {
+        Ok(Loaded::File(entry)) => Fetched::File(Arc::from(entry)),
+        Ok(Loaded::FolderWithoutSlash) => Fetched::FolderWithoutSlash,
+        Ok(Loaded::Folder) => Fetched::Folder,
+        Err(Trouble::Missing | Trouble::WouldWait) => Fetched::Missing,
+        Err(Trouble::Forbidden) => Fetched::Forbidden,
+        Err(Trouble::Failed(error)) => {
+            tracing::warn!(root = %files.root.path().display(), %error, "a file could not be read");
+            Fetched::Failed
+        }
+    }
+}
+
+fn serve(ask: &Ask, view: Rc<View>) -> Step {
+    match respond::choose(&ask.files, &view.entry, ask.request.head()) {
+        Choice::Send(coding) => Step::Done(respond::respond(
+            &ask.files,
+            &view,
+            coding,
+            &ask.request,
+            &ask.shared.pool,
+        )),
+        Choice::Make(coding) => Step::Make(view, coding),
+        Choice::NotAcceptable => {
+            let mut response = plain::error(406);
+            response.fields_mut().add(b"Vary", b"Accept-Encoding");
+            Step::Done(response)
+        }
+    }
+}
+
+/// What follows from what was found at `path`.
+fn settle(ask: &Ask, path: &[u8], found: Fetched) -> Step {
+    let settings = &ask.files.settings;
+    match found {
+        Fetched::File(entry) => serve(ask, passing_view(entry)),
+        Fetched::FolderWithoutSlash => Step::Done(add_slash(&ask.request)),
+        Fetched::Folder if settings.listing => Step::List(path.into()),
+        Fetched::Folder | Fetched::Forbidden => Step::Done(plain::error(403)),
+        Fetched::Missing => match &settings.fallback {
+            Some(fallback) if fallback.as_bytes() != path => {
+                Step::Fetch(fallback.as_bytes().into())
+            }
+            _ => Step::Done(plain::error(404)),
+        },
+        Fetched::Failed => {
+            let mut record = ask.request.record_mut();
+            record.fault = Fault::Server;
+            record.reason = Some("the file could not be read");
+            Step::Done(plain::error(500))
+        }
+    }
+}
+
+/// To the same place with a slash, so that links on its page are right.
+fn add_slash(request: &Request) -> Response {
+    let head = request.head();
+    let mut location = head.path().to_vec();
+    // Two slashes at the start would name another host.
+    while location.starts_with(b"//") {
+        location.remove(0);
+    }
+    location.push(b'/');
+    if let Some(query) = head.query() {
+        location.push(b'?');
+        location.extend_from_slice(query);
+    }
+    plain::redirect(301, &location)
+}
+
+/// Does what has to wait, step by step.
+async fn finish_later(ask: Ask, path: Box<[u8]>, mut step: Step) -> Response {
+    loop {
+        step = match step {
+            Step::Done(response) => return response,
+            Step::Fetch(wanted) => match fetch(&ask, &wanted).await {
+                // A missing fallback must not be looked for again and again.
+                Some(Fetched::Missing) if wanted != path => return plain::error(404),
+                Some(found) => settle(&ask, &wanted, found),
+                None => return no_room(&ask),
+            },
+            Step::Make(view, coding) => {
+                let coding = make(&ask, &view, coding).await;
+                let pool = &ask.shared.pool;
+                return respond::respond(&ask.files, &view, coding, &ask.request, pool);
+            }
+            Step::List(wanted) => return list(&ask, wanted).await,
+        };
+    }
+}
+
+fn no_room(ask: &Ask) -> Response {
+    let mut record = ask.request.record_mut();
+    record.fault = Fault::Server;
+    record.reason = Some("limits: the file pool's queue is full");
+    plain::busy()
+}
+
+/// Has the pool look at a path; requests for the same path wait for one look together. `None` when
+/// the pool has no room.
+async fn fetch(ask: &Ask, path: &[u8]) -> Option<Fetched> {
+    let mut key = Vec::new();
+    write_key(ask.files.id, path, &mut key);
+    let key: Key = key.into();
+    let (files, shared) = (Arc::clone(&ask.files), Arc::clone(&ask.shared));
+    let (wanted, now_ms, job_key): (Box<[u8]>, _, _) = (path.into(), ask.now_ms, key.clone());
+    let waiting = ask.shared.flights.join(&ask.shared.pool, key, move || {
+        let largest = shared.content_bytes_max();
+        let loaded = load::load(&files, &job_key, &wanted, largest, now_ms, May::Wait);
+        let found = fetched(loaded, &files);
+        if let Fetched::File(entry) = &found {
+            keep(&files, &shared, entry);
+        }
+        found
+    });
+    timed(ask, waiting.ok()?).await
+}
+
+/// Awaits the pool and notes how long that took.
+async fn timed<T>(ask: &Ask, waiting: impl Future<Output = T>) -> T {
+    let started = Instant::now();
+    let answer = waiting.await;
+    ask.request.record_mut().disk_wait_us += started.elapsed().as_micros() as u64;
+    answer
+}
+
+/// Has the pool compress the file and keeps the copy. Gives the coding that can be sent now.
+async fn make(ask: &Ask, view: &Rc<View>, coding: Coding) -> Option<Coding> {
+    let entry = Arc::clone(&view.entry);
+    let job = ask.shared.pool.run(move || {
+        let content = match (&entry.identity().content, &entry.identity().file) {
+            (Some(content), _) => content.clone(),
+            (None, Some(file)) => whole_file(file, entry.identity().len)?,
+            (None, None) => return None,
+        };
+        let tag = load::entity_tag(&entry.stamps.first()?.1, Some(coding));
+        respond::made(&content, coding, tag).ok().flatten()
+    });
+    let made = timed(ask, job.ok()?).await.flatten();
+    let Some(made) = made else {
+        view.entry.gave_up_making(coding);
+        return None;
+    };
+    let grown = view.entry.keep_made(made);
+    ask.shared.store.grew(&view.entry, grown);
+    Some(coding)
+}
+
+/// The bytes of an open file, when they still are as many as they were.
+fn whole_file(file: &OpenFile, len: u64) -> Option<bytes::Bytes> {
+    let mut bytes = vec![0; usize::try_from(len).ok()?];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::io::pread(file, &mut bytes[filled..], filled as u64) {
+            Ok(count) if count > 0 => filled += count,
+            _ => return None,
+        }
+    }
+    Some(bytes.into())
+}
+
+/// The folder's listing, as a page or as JSON. The pool writes it too: a large folder's takes a
+/// while.
+async fn list(ask: &Ask, path: Box<[u8]>) -> Response {
+    let head = ask.request.head();
+    let sort = Sort::from_query(head.query());
+    let mut room = Vec::new();
+    let raw = head.path();
+    let normal = crate::route::target::normalise(raw, &mut room);
+    let shown: Box<[u8]> = normal.map_or(raw, |normal| normal.path(raw, &room)).into();
+    let accept = head.joined(Known::Accept);
+    let form = negotiate::listing_form(accept.as_deref());
+    let files = Arc::clone(&ask.files);
+    let job = ask.shared.pool.run(move || {
+        let contents = folder::read(&files, &path)?;
+        Ok::<_, std::io::Error>(match form {
+            ListingForm::Json => listing::json(contents, sort),
+            ListingForm::Html => listing::html(&shown, contents, sort),
+        })
+    });
+    let Ok(job) = job else { return no_room(ask) };
+    let Some(Ok(body)) = timed(ask, job).await else {
+        return plain::error(403);
+    };
+    let mut fields = plain::named();
+    fields.add(b"Vary", b"Accept");
+    match form {
+        ListingForm::Json => fields.add(b"Content-Type", b"application/json"),
+        ListingForm::Html => {
+            fields.add(
+                b"Content-Security-Policy",
+                html::CONTENT_SECURITY_POLICY.as_bytes(),
+            );
+            fields.add(b"Content-Type", html::CONTENT_TYPE.as_bytes())
+        }
+    };
+    plain::dress(&mut fields, &ask.files.headers);
+    Response::new(200, fields, Body::Bytes(body.into()))
+}

@@ -1,0 +1,42 @@
+//! Static files: found below a root, answered from the cache or from disk, never by a thread that
+//! waits.
+//!
+//! - `open` finding a file, within what the route allows
+//! - `load` making a cache entry of it
+//! - `find` from a request's path to an entry: this thread's view, memory, or the file pool
+//! - `respond` from an entry to an answer: coding, conditions, ranges
+//! - `source` bytes of files too large for the cache
+//! - `listing`, `folder` folders without an index
+//! - `pin` what is loaded at start
+
+pub mod find;
+pub mod folder;
+pub mod listing;
+pub mod load;
+pub mod media_type;
+pub mod open;
+pub mod pin;
+pub mod resident;
+pub mod respond;
+pub mod source;
+
+use std::sync::Arc;
+
+use crate::config;
+use crate::handle::files::media_type::MediaTypes;
+use crate::handle::files::open::Root;
+
+/// A files handler, ready to answer.
+pub struct Files {
+    /// The same number for the same settings as long as the process lives: the first part of cache
+    /// keys.
+    pub id: u32,
+    /// As configured.
+    pub settings: config::Files,
+    /// Media types by suffix.
+    pub types: MediaTypes,
+    /// The root.
+    pub root: Arc<Root>,
+    /// Fields of the route for every answer: name and value, an empty value removes.
+    pub headers: Vec<(String, String)>,
+}

@@ -1,0 +1,313 @@
+//! From a cache entry to an answer: coding, conditions, ranges.
+
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hob_http::{
+    Body, BodyError, BodyStream, Chunk, Fields, Known, Prepared, Request, RequestHead, Response,
+};
+
+use crate::cache::entry::{Entry, Representation};
+use crate::cache::local::View;
+use crate::cache::pool::Pool;
+use crate::config::Coding;
+use crate::handle::files::Files;
+use crate::handle::files::source::file_body;
+use crate::handle::plain;
+use crate::step::conditional::{self, Conditions, Method, Validators, Verdict};
+use crate::step::negotiate::{self, Negotiated};
+use crate::step::range::{self, ByteRange, Multipart, PartPlace, Selection};
+
+/// What a request gets from an entry.
+pub enum Choice {
+    /// This coding; `None` is the file as it is.
+    Send(Option<Coding>),
+    /// This coding, which must be made first.
+    Make(Coding),
+    /// Nothing the client accepts (406).
+    NotAcceptable,
+}
+
+/// Chooses the representation.
+pub fn choose(files: &Files, entry: &Entry, head: &RequestHead) -> Choice {
+    if !entry.varies {
+        return Choice::Send(None);
+    }
+    if head.value(Known::AcceptEncoding).is_none() {
+        return Choice::Send(None);
+    }
+    let accept = head.joined(Known::AcceptEncoding);
+    let mut available = Vec::with_capacity(4);
+    let stored = entry.stored.iter().filter_map(|one| one.coding);
+    let made = files
+        .settings
+        .compress
+        .iter()
+        .copied()
+        .filter(|_| entry.may_compress);
+    for coding in stored.chain(made) {
+        if !available.contains(&coding) {
+            available.push(coding);
+        }
+    }
+    match negotiate::coding(accept.as_deref(), &available) {
+        Negotiated::Identity => Choice::Send(None),
+        Negotiated::NotAcceptable => Choice::NotAcceptable,
+        Negotiated::Coded(coding) if entry.coded(coding).is_some() => Choice::Send(Some(coding)),
+        // While another request has it made, or when it is not smaller, the file goes as it is.
+        Negotiated::Coded(coding) if entry.begin_making(coding) => Choice::Make(coding),
+        Negotiated::Coded(_) => Choice::Send(None),
+    }
+}
+
+/// Answers with a representation.
+pub fn respond(
+    files: &Files,
+    view: &Rc<View>,
+    coding: Option<Coding>,
+    request: &Request,
+    pool: &Pool,
+) -> Response {
+    let entry = &view.entry;
+    let one = coding
+        .and_then(|coding| entry.coded(coding))
+        .unwrap_or_else(|| entry.identity());
+    let head = request.head();
+    match verdict(entry, one, request) {
+        Verdict::NotModified => Response::new(304, bare_fields(files, entry, one), Body::Empty),
+        Verdict::PreconditionFailed => plain::error(412),
+        Verdict::IgnoreRange => whole(files, view, one, request, pool),
+        Verdict::Proceed => match head.value(Known::Range) {
+            Some(wanted) if head.method() == b"GET" && !head.is_repeated(Known::Range) => {
+                ranges(files, view, one, request, pool, wanted)
+            }
+            _ => whole(files, view, one, request, pool),
+        },
+    }
+}
+
+/// What the request's conditions come to; most requests have none.
+fn verdict(entry: &Entry, one: &Representation, request: &Request) -> Verdict {
+    const CONDITIONS: [Known; 5] = [
+        Known::IfMatch,
+        Known::IfNoneMatch,
+        Known::IfModifiedSince,
+        Known::IfUnmodifiedSince,
+        Known::IfRange,
+    ];
+    let head = request.head();
+    if CONDITIONS.iter().all(|&known| head.value(known).is_none()) {
+        return Verdict::Proceed;
+    }
+    let if_match = head.joined(Known::IfMatch);
+    let if_none_match = head.joined(Known::IfNoneMatch);
+    let conditions = Conditions {
+        if_match: if_match.as_deref(),
+        if_none_match: if_none_match.as_deref(),
+        if_modified_since: head.value(Known::IfModifiedSince),
+        if_unmodified_since: head.value(Known::IfUnmodifiedSince),
+        if_range: head.value(Known::IfRange),
+        range: head.value(Known::Range),
+    };
+    let current = Validators {
+        entity_tag: Some(one.entity_tag.as_bytes()),
+        modified: Some(entry.modified_secs as i64),
+        modified_text: Some(&entry.modified_text),
+    };
+    let method = if head.method() == b"HEAD" {
+        Method::Head
+    } else {
+        Method::Get
+    };
+    let now = (request.record().started_unix_ms / 1000) as i64;
+    conditional::evaluate(method, &conditions, &current, now)
+}
+
+/// 200 with everything.
+fn whole(
+    files: &Files,
+    view: &Rc<View>,
+    one: &Representation,
+    request: &Request,
+    pool: &Pool,
+) -> Response {
+    let index = one.coding.map_or(0, |coding| 1 + coding as usize);
+    let prepared = view.heads[index]
+        .get_or_init(|| Rc::new(Prepared::new(200, fields(files, &view.entry, one), one.len)));
+    Response::prepared(Rc::clone(prepared), body(one, 0, one.len, request, pool))
+}
+
+fn body(one: &Representation, offset: u64, len: u64, request: &Request, pool: &Pool) -> Body {
+    if len == 0 {
+        return Body::Empty;
+    }
+    match chunk(one, offset, len, request, pool) {
+        Some(Chunk::Bytes(bytes)) => Body::Bytes(bytes),
+        Some(Chunk::File(file)) => Body::File(file),
+        Some(Chunk::Region(region)) => Body::Region(region),
+        None => Body::Empty,
+    }
+}
+
+fn chunk(
+    one: &Representation,
+    offset: u64,
+    len: u64,
+    request: &Request,
+    pool: &Pool,
+) -> Option<Chunk> {
+    if let Some(content) = &one.content {
+        return Some(Chunk::Bytes(
+            content.slice(offset as usize..(offset + len) as usize),
+        ));
+    }
+    one.file
+        .as_ref()
+        .map(|file| Chunk::File(file_body(file, pool, request, offset, len)))
+}
+
+fn ranges(
+    files: &Files,
+    view: &Rc<View>,
+    one: &Representation,
+    request: &Request,
+    pool: &Pool,
+    wanted: &[u8],
+) -> Response {
+    match range::select(wanted, one.len) {
+        Selection::Whole => whole(files, view, one, request, pool),
+        Selection::Unsatisfiable => {
+            let mut response = plain::error(416);
+            let mut text = Vec::new();
+            range::write_unsatisfied(one.len, &mut text);
+            response.fields_mut().add(b"Content-Range", &text);
+            response
+        }
+        Selection::One(part) => {
+            let mut fields = fields(files, &view.entry, one);
+            let mut text = Vec::new();
+            part.write_content_range(one.len, &mut text);
+            fields.add(b"Content-Range", &text);
+            Response::new(
+                206,
+                fields,
+                body(one, part.start, part.len(), request, pool),
+            )
+        }
+        Selection::Many(parts) => several(files, view, one, request, pool, &parts),
+    }
+}
+
+/// 206 with several parts.
+//= rfc9110#14.6
+fn several(
+    files: &Files,
+    view: &Rc<View>,
+    one: &Representation,
+    request: &Request,
+    pool: &Pool,
+    wanted: &[ByteRange],
+) -> Response {
+    // Nobody who could choose the file's content can foresee this number.
+    let number = {
+        let record = request.record();
+        let seen = (record.started_us, record.connection, record.request);
+        foldhash::fast::RandomState::default().hash_one(seen)
+    };
+    let border = Multipart::new(number, view.entry.media_type.as_bytes(), one.len);
+    let mut parts = VecDeque::new();
+    for (index, &part) in wanted.iter().enumerate() {
+        let mut text = Vec::new();
+        border.write_part_head(part, PartPlace::of_index(index), &mut text);
+        parts.push_back(Chunk::Bytes(text.into()));
+        parts.extend(chunk(one, part.start, part.len(), request, pool));
+    }
+    let mut text = Vec::new();
+    border.write_end(&mut text);
+    parts.push_back(Chunk::Bytes(text.into()));
+    let mut fields = fields(files, &view.entry, one);
+    let mut content_type = Vec::new();
+    border.write_content_type(&mut content_type);
+    fields.set(b"Content-Type", &content_type);
+    Response::new(206, fields, Body::Stream(Box::new(Parts { parts })))
+}
+
+/// Pieces one after the other.
+struct Parts {
+    parts: VecDeque<Chunk>,
+}
+
+impl BodyStream for Parts {
+    fn poll_chunk(
+        &mut self,
+        _: &mut Context<'_>,
+        _: usize,
+    ) -> Poll<Option<Result<Chunk, BodyError>>> {
+        Poll::Ready(self.parts.pop_front().map(Ok))
+    }
+
+    fn len(&self) -> Option<u64> {
+        Some(self.parts.iter().map(Chunk::len).sum())
+    }
+}
+
+/// All fields of a 200.
+fn fields(files: &Files, entry: &Entry, one: &Representation) -> Fields {
+    let mut fields = Fields::new();
+    fields.add(b"Server", plain::SERVER);
+    fields.add(b"Content-Type", entry.media_type.as_bytes());
+    fields.add(b"Last-Modified", &entry.modified_text);
+    fields.add(b"ETag", one.entity_tag.as_bytes());
+    fields.add(b"Accept-Ranges", b"bytes");
+    if let Some(coding) = one.coding {
+        fields.add(
+            b"Content-Encoding",
+            negotiate::coding_name(coding).as_bytes(),
+        );
+    }
+    add_common(files, entry, &mut fields);
+    fields
+}
+
+/// The fields of a 304: what a cache needs to update what it has.
+//= rfc9110#15.4.5
+fn bare_fields(files: &Files, entry: &Entry, one: &Representation) -> Fields {
+    let mut fields = Fields::new();
+    fields.add(b"Server", plain::SERVER);
+    fields.add(b"Last-Modified", &entry.modified_text);
+    fields.add(b"ETag", one.entity_tag.as_bytes());
+    add_common(files, entry, &mut fields);
+    fields
+}
+
+fn add_common(files: &Files, entry: &Entry, fields: &mut Fields) {
+    if entry.varies {
+        fields.add(b"Vary", b"Accept-Encoding");
+    }
+    if !files.settings.cache_control.is_empty() {
+        fields.add(b"Cache-Control", files.settings.cache_control.as_bytes());
+    }
+    plain::dress(fields, &files.headers);
+}
+
+/// A representation made on the fly from the whole content.
+pub fn made(
+    content: &[u8],
+    coding: Coding,
+    entity_tag: String,
+) -> std::io::Result<Option<Representation>> {
+    let level = crate::step::compress::default_level(coding);
+    let Some(bytes) = crate::step::compress::compress(content, coding, level)? else {
+        return Ok(None);
+    };
+    Ok(Some(Representation {
+        coding: Some(coding),
+        len: bytes.len() as u64,
+        entity_tag,
+        content: Some(Bytes::from(bytes)),
+        file: None,
+    }))
+}

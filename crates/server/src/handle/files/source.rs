@@ -1,0 +1,85 @@
+//! Bytes of open files, for answers that leave by sendfile.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use hob_http::{FileBody, FileSource, Request};
+
+use crate::cache::entry::OpenFile;
+use crate::cache::pool::Pool;
+use crate::handle::files::resident::resident_bytes;
+
+/// An open file as an answer sees it.
+struct DiskFile {
+    file: Arc<OpenFile>,
+    pool: Pool,
+    request: Request,
+}
+
+/// The body for a range of an open file.
+pub fn file_body(
+    file: &Arc<OpenFile>,
+    pool: &Pool,
+    request: &Request,
+    offset: u64,
+    len: u64,
+) -> FileBody {
+    let source = DiskFile {
+        file: Arc::clone(file),
+        pool: pool.clone(),
+        request: request.clone(),
+    };
+    FileBody {
+        source: Rc::new(source),
+        offset,
+        len,
+    }
+}
+
+impl FileSource for DiskFile {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    fn resident(&self, offset: u64, len: u64) -> u64 {
+        if self.file.is_local {
+            resident_bytes(self.file.as_fd(), offset, len)
+        } else {
+            0
+        }
+    }
+
+    fn fetch(&self, offset: u64, len: usize) -> hob_http::body::FetchFuture {
+        let file = Arc::clone(&self.file);
+        let started = Instant::now();
+        let job = self.pool.run(move || read_at(&file, offset, len));
+        let request = self.request.clone();
+        Box::pin(async move {
+            let job = job.map_err(|_| io::Error::other("limits: the file pool's queue is full"))?;
+            let bytes = job
+                .await
+                .unwrap_or_else(|| Err(io::ErrorKind::Interrupted.into()));
+            request.record_mut().disk_wait_us += started.elapsed().as_micros() as u64;
+            bytes
+        })
+    }
+}
+
+fn read_at(file: &OpenFile, offset: u64, len: usize) -> io::Result<Bytes> {
+    let mut bytes = vec![0; len];
+    let mut filled = 0;
+    while filled < len {
+        match rustix::io::pread(file, &mut bytes[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes.into())
+}

@@ -1,0 +1,101 @@
+//! Short answers every handler may give: errors, redirects, lists of methods.
+
+use bytes::Bytes;
+use hob_http::{Body, Fields, Response};
+
+use crate::handle::error_page::{error_page, redirect_page};
+use crate::handle::html;
+
+/// The value of `Server`.
+pub const SERVER: &[u8] = b"hob";
+
+/// Methods that read.
+pub const READING: &[u8] = b"GET, HEAD, OPTIONS";
+
+/// An error with its built-in page.
+pub fn error(status: u16) -> Response {
+    let mut fields = named();
+    fields.add(b"Content-Type", html::CONTENT_TYPE.as_bytes());
+    fields.add(
+        b"Content-Security-Policy",
+        html::CONTENT_SECURITY_POLICY.as_bytes(),
+    );
+    Response::new(status, fields, Body::Bytes(Bytes::from(error_page(status))))
+}
+
+/// 405, or 501 for a method nobody knows.
+//= rfc9110#15.5.6
+//= rfc9110#15.6.2
+pub fn wrong_method(method: &[u8], allowed: &[u8]) -> Response {
+    const REGISTERED: &[&[u8]] = &[
+        b"GET",
+        b"HEAD",
+        b"POST",
+        b"PUT",
+        b"DELETE",
+        b"CONNECT",
+        b"OPTIONS",
+        b"TRACE",
+        b"PATCH",
+        b"PROPFIND",
+        b"PROPPATCH",
+        b"MKCOL",
+        b"COPY",
+        b"MOVE",
+        b"LOCK",
+        b"UNLOCK",
+        b"SEARCH",
+        b"REPORT",
+        b"QUERY",
+    ];
+    if !REGISTERED.contains(&method) {
+        return error(501);
+    }
+    let mut response = error(405);
+    response.fields_mut().add(b"Allow", allowed);
+    response
+}
+
+/// The answer to OPTIONS.
+//= rfc9110#9.3.7
+pub fn options(allowed: &[u8]) -> Response {
+    let mut fields = named();
+    fields.add(b"Allow", allowed);
+    Response::new(204, fields, Body::Empty)
+}
+
+/// A redirect; a location with control characters is an error of ours, not sent.
+pub fn redirect(status: u16, location: &[u8]) -> Response {
+    let mut fields = named();
+    fields.add(b"Content-Type", html::CONTENT_TYPE.as_bytes());
+    if !fields.add(b"Location", location) {
+        return error(500);
+    }
+    let page = redirect_page(status, location);
+    Response::new(status, fields, Body::Bytes(Bytes::from(page)))
+}
+
+/// Too much to do; the client may try again.
+pub fn busy() -> Response {
+    let mut response = error(503);
+    response.fields_mut().add(b"Retry-After", b"1");
+    response
+}
+
+/// Fields of any answer.
+pub fn named() -> Fields {
+    let mut fields = Fields::new();
+    fields.add(b"Server", SERVER);
+    fields
+}
+
+/// Adds a route's own fields; an empty value removes the field.
+pub fn dress(fields: &mut Fields, headers: &[(String, String)]) {
+    for (name, value) in headers {
+        if value.is_empty() {
+            fields.remove(name.as_bytes());
+        } else {
+            fields.set(name.as_bytes(), value.as_bytes());
+        }
+    }
+}

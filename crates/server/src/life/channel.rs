@@ -1,0 +1,380 @@
+//! What keeper and server say to each other.
+//!
+//! ```text
+//! keeper -> server                                server -> keeper
+//!  1 Start       generation, papers, sockets       32 Ready
+//!  2 Reload      the same, for a running server    33 StartFailed   text
+//!  3 Drain       deadline, grace                   34 Reloaded      generation
+//!  4 LogFile     a log opened again                35 ReloadFailed  text
+//!  5 Answer      to an Ask                         36 Ask           reload, upgrade or stop
+//!                                                  37 Rotate        a log
+//!                                                  38 Leaving       draining on its own account
+//!                                                  39 Drained
+//! ```
+//!
+//! The server is the less trusted one: what it sends is small, carries no descriptors, and can
+//! ask only for what the control socket may ask for. `papers` is memory with the sources and facts.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use super::parcel::{DESCRIPTORS_MAX, Inbox, NotReceived, NotSent, Outbox, Parcel, Slot};
+use super::wire::{Malformed, Reader, Writer, cut};
+
+/// Longest text of a message, in bytes; longer ones are cut.
+pub(crate) const TEXT_BYTES_MAX: usize = 32 * 1024;
+
+const SLOT_PAPERS: u8 = 0;
+const SLOT_LISTENER: u8 = 1;
+const SLOT_LOG: u8 = 2;
+const SLOT_CONTROL: u8 = 3;
+
+/// Everything a server needs to run one generation of the config.
+#[derive(Debug)]
+pub(crate) struct Outfit {
+    pub(crate) generation: u64,
+    /// Memory with `Papers`.
+    pub(crate) papers: OwnedFd,
+    /// By index of `Config::listeners`.
+    pub(crate) listeners: Vec<OwnedFd>,
+    /// Index in `Config::logs` and the open file; logs to standard output have none.
+    pub(crate) logs: Vec<(u16, OwnedFd)>,
+    pub(crate) control: Option<OwnedFd>,
+}
+
+/// From the keeper.
+#[derive(Debug)]
+pub(crate) enum ToServer {
+    Start(Outfit),
+    Reload(Outfit),
+    Drain {
+        deadline: Duration,
+        grace: Duration,
+    },
+    LogFile {
+        index: u16,
+        file: OwnedFd,
+    },
+    Answer {
+        request: u64,
+        is_ok: bool,
+        text: String,
+    },
+}
+
+/// From the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ToKeeper {
+    Ready,
+    StartFailed { text: String },
+    Reloaded { generation: u64 },
+    ReloadFailed { text: String },
+    Ask { wish: Wish, request: u64 },
+    Rotate { index: u16 },
+    Leaving,
+    Drained,
+}
+
+/// What the control socket may ask of the keeper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Read the config again.
+    Reload,
+    /// Go over to the program as it now stands on disk.
+    Upgrade,
+    /// Drain and end.
+    Stop,
+}
+
+impl ToServer {
+    pub(crate) fn encode(self) -> Parcel {
+        let mut writer = Writer::default();
+        let (kind, descriptors) = match self {
+            ToServer::Start(outfit) => (1, outfit.encode(&mut writer)),
+            ToServer::Reload(outfit) => (2, outfit.encode(&mut writer)),
+            ToServer::Drain { deadline, grace } => {
+                writer.u64(millis(deadline)).u64(millis(grace));
+                (3, vec![])
+            }
+            ToServer::LogFile { index, file } => (
+                4,
+                vec![(
+                    Slot {
+                        kind: SLOT_LOG,
+                        index,
+                    },
+                    file,
+                )],
+            ),
+            ToServer::Answer {
+                request,
+                is_ok,
+                text,
+            } => {
+                writer
+                    .u64(request)
+                    .u8(is_ok.into())
+                    .text(cut(&text, TEXT_BYTES_MAX));
+                (5, vec![])
+            }
+        };
+        Parcel {
+            kind,
+            body: writer.finish(),
+            descriptors,
+        }
+    }
+
+    pub(crate) fn decode(parcel: Parcel) -> Result<ToServer, Malformed> {
+        let Parcel {
+            kind,
+            body,
+            mut descriptors,
+        } = parcel;
+        let mut reader = Reader::new(&body, "message to the server");
+        let message = match kind {
+            1 => ToServer::Start(Outfit::decode(
+                &mut reader,
+                std::mem::take(&mut descriptors),
+            )?),
+            2 => ToServer::Reload(Outfit::decode(
+                &mut reader,
+                std::mem::take(&mut descriptors),
+            )?),
+            3 => ToServer::Drain {
+                deadline: Duration::from_millis(reader.u64()?),
+                grace: Duration::from_millis(reader.u64()?),
+            },
+            4 => match descriptors.pop() {
+                Some((slot, file)) if slot.kind == SLOT_LOG => ToServer::LogFile {
+                    index: slot.index,
+                    file,
+                },
+                _ => return Err(reader.malformed()),
+            },
+            5 => ToServer::Answer {
+                request: reader.u64()?,
+                is_ok: reader.flag()?,
+                text: reader.text(TEXT_BYTES_MAX)?,
+            },
+            _ => return Err(reader.malformed()),
+        };
+        reader.end()?;
+        if descriptors.is_empty() {
+            Ok(message)
+        } else {
+            Err(reader.malformed())
+        }
+    }
+}
+
+impl Outfit {
+    fn encode(self, writer: &mut Writer) -> Vec<(Slot, OwnedFd)> {
+        writer.u64(self.generation);
+        let mut descriptors = vec![(
+            Slot {
+                kind: SLOT_PAPERS,
+                index: 0,
+            },
+            self.papers,
+        )];
+        for (index, socket) in self.listeners.into_iter().enumerate() {
+            // Beyond u16 the parcel is beyond DESCRIPTORS_MAX as well and is refused whole.
+            let index = u16::try_from(index).unwrap_or(u16::MAX);
+            descriptors.push((
+                Slot {
+                    kind: SLOT_LISTENER,
+                    index,
+                },
+                socket,
+            ));
+        }
+        for (index, file) in self.logs {
+            descriptors.push((
+                Slot {
+                    kind: SLOT_LOG,
+                    index,
+                },
+                file,
+            ));
+        }
+        if let Some(socket) = self.control {
+            descriptors.push((
+                Slot {
+                    kind: SLOT_CONTROL,
+                    index: 0,
+                },
+                socket,
+            ));
+        }
+        descriptors
+    }
+
+    fn decode(
+        reader: &mut Reader<'_>,
+        descriptors: Vec<(Slot, OwnedFd)>,
+    ) -> Result<Outfit, Malformed> {
+        let generation = reader.u64()?;
+        let mut papers = None;
+        let mut control = None;
+        let mut listeners = Vec::new();
+        let mut logs: Vec<(u16, OwnedFd)> = Vec::new();
+        for (slot, descriptor) in descriptors {
+            let index = usize::from(slot.index);
+            match slot.kind {
+                SLOT_PAPERS if papers.is_none() => papers = Some(descriptor),
+                SLOT_CONTROL if control.is_none() => control = Some(descriptor),
+                SLOT_LISTENER if index == listeners.len() => listeners.push(descriptor),
+                SLOT_LOG if logs.last().is_none_or(|(last, _)| *last < slot.index) => {
+                    logs.push((slot.index, descriptor));
+                }
+                _ => return Err(reader.malformed()),
+            }
+        }
+        let papers = papers.ok_or(reader.malformed())?;
+        Ok(Outfit {
+            generation,
+            papers,
+            listeners,
+            logs,
+            control,
+        })
+    }
+}
+
+impl ToKeeper {
+    pub(crate) fn encode(self) -> Parcel {
+        let mut writer = Writer::default();
+        let kind = match self {
+            ToKeeper::Ready => 32,
+            ToKeeper::StartFailed { text } => {
+                writer.text(cut(&text, TEXT_BYTES_MAX));
+                33
+            }
+            ToKeeper::Reloaded { generation } => {
+                writer.u64(generation);
+                34
+            }
+            ToKeeper::ReloadFailed { text } => {
+                writer.text(cut(&text, TEXT_BYTES_MAX));
+                35
+            }
+            ToKeeper::Ask { wish, request } => {
+                let wish = match wish {
+                    Wish::Reload => 1,
+                    Wish::Upgrade => 2,
+                    Wish::Stop => 3,
+                };
+                writer.u8(wish).u64(request);
+                36
+            }
+            ToKeeper::Rotate { index } => {
+                writer.u32(index.into());
+                37
+            }
+            ToKeeper::Leaving => 38,
+            ToKeeper::Drained => 39,
+        };
+        Parcel {
+            kind,
+            body: writer.finish(),
+            descriptors: vec![],
+        }
+    }
+
+    pub(crate) fn decode(parcel: Parcel) -> Result<ToKeeper, Malformed> {
+        let mut reader = Reader::new(&parcel.body, "message to the keeper");
+        let message = match parcel.kind {
+            32 => ToKeeper::Ready,
+            33 => ToKeeper::StartFailed {
+                text: reader.text(TEXT_BYTES_MAX)?,
+            },
+            34 => ToKeeper::Reloaded {
+                generation: reader.u64()?,
+            },
+            35 => ToKeeper::ReloadFailed {
+                text: reader.text(TEXT_BYTES_MAX)?,
+            },
+            36 => {
+                let wish = match reader.u8()? {
+                    1 => Wish::Reload,
+                    2 => Wish::Upgrade,
+                    3 => Wish::Stop,
+                    _ => return Err(reader.malformed()),
+                };
+                ToKeeper::Ask {
+                    wish,
+                    request: reader.u64()?,
+                }
+            }
+            37 => {
+                let index = u16::try_from(reader.u32()?).map_err(|_| reader.malformed())?;
+                ToKeeper::Rotate { index }
+            }
+            38 => ToKeeper::Leaving,
+            39 => ToKeeper::Drained,
+            _ => return Err(reader.malformed()),
+        };
+        reader.end()?;
+        if parcel.descriptors.is_empty() {
+            Ok(message)
+        } else {
+            Err(reader.malformed())
+        }
+    }
+}
+
+/// One end of the channel, with what is under way in both directions.
+pub(crate) struct End {
+    socket: OwnedFd,
+    outbox: Outbox,
+    inbox: Inbox,
+}
+
+impl End {
+    /// The keeper's end: takes no descriptors.
+    pub(crate) fn of_keeper(socket: OwnedFd) -> End {
+        End {
+            socket,
+            outbox: Outbox::default(),
+            inbox: Inbox::new(0),
+        }
+    }
+
+    /// The server's end.
+    pub(crate) fn of_server(socket: OwnedFd) -> End {
+        End {
+            socket,
+            outbox: Outbox::default(),
+            inbox: Inbox::new(DESCRIPTORS_MAX),
+        }
+    }
+
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    pub(crate) fn send(&mut self, parcel: Parcel) -> Result<(), NotSent> {
+        self.outbox.send(self.socket.as_fd(), parcel)
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), NotSent> {
+        self.outbox.flush(self.socket.as_fd())
+    }
+
+    pub(crate) fn receive(&mut self) -> Result<Parcel, NotReceived> {
+        self.inbox.receive(self.socket.as_fd())
+    }
+
+    /// Whether something waits for the socket to become writable.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

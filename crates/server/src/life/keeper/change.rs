@@ -1,0 +1,222 @@
+//! Reloads, and what reloads and upgrades share: one change at a time, answers to who asked.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+use super::listeners::{KeptListener, give_up_new};
+use super::logs;
+use super::settings::Settings;
+use super::turn::{Keeper, Phase, announce};
+use super::upgrade::{Checking, Replacing};
+use crate::life::channel::ToServer;
+
+/// Who asked on the control socket gets an answer after this, whether the server has one or not.
+/// The reload itself has no deadline: a server that loads slowly still gets there, and one that
+/// hangs can be killed, which ends the change.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+
+/// A request of the control socket: the server that passed it on, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ask {
+    pub(super) pid: Pid,
+    pub(super) request: u64,
+}
+
+/// The change under way.
+pub(super) enum Change {
+    /// The server was given new settings and has not answered.
+    Reload {
+        settings: Box<Settings>,
+        ask: Option<Ask>,
+        answer_at: Option<Instant>,
+    },
+    /// The program of an upgrade looks at the config.
+    Check(Checking),
+    /// This is the program of an upgrade, and its server is starting.
+    Replace(Box<Replacing>),
+}
+
+impl Keeper {
+    /// Reads the config again and gives it to the server.
+    pub(super) fn reload(&mut self, ask: Option<Ask>) {
+        if !self.may_begin(ask) {
+            self.is_reload_wanted |= ask.is_none() && self.phase != Phase::Stopping;
+            return;
+        }
+        self.notify.reloading();
+        let built = (self.options.sources)().map_err(|errors| errors.to_string());
+        let built = built.and_then(|sources| {
+            let generation = self.settings.generation + 1;
+            let kept = &self.settings.listeners;
+            Settings::build(sources, generation, kept, &self.options.inherited)
+                .map_err(|failure| failure.to_string())
+        });
+        match built {
+            Ok(settings) => self.offer(settings, ask),
+            Err(text) => self.refuse_reload(&text, ask),
+        }
+    }
+
+    fn offer(&mut self, settings: Settings, ask: Option<Ask>) {
+        if self.current.is_none() {
+            // Between two servers: the next one starts with it.
+            self.commit(settings, ask);
+            return;
+        }
+        let outfit = match self.outfit(&settings) {
+            Ok(outfit) => outfit,
+            Err(error) => {
+                give_up_new(&settings.listeners, &self.settings.listeners);
+                self.refuse_reload(&format!("cannot prepare the reload: {error}"), ask);
+                return;
+            }
+        };
+        if let Some(child) = self.current.and_then(|pid| self.children.find(pid)) {
+            child.send(ToServer::Reload(outfit));
+        }
+        let answer_at = ask.and_then(|_| Instant::now().checked_add(ANSWER_LIMIT));
+        self.change = Some(Change::Reload {
+            settings: Box::new(settings),
+            ask,
+            answer_at,
+        });
+    }
+
+    pub(super) fn handle_reloaded(&mut self, pid: Pid, generation: u64) {
+        match self.change.take() {
+            Some(Change::Reload { settings, ask, .. })
+                if self.current == Some(pid) && settings.generation == generation =>
+            {
+                self.commit(*settings, ask);
+            }
+            other => self.change = other,
+        }
+    }
+
+    pub(super) fn handle_reload_failed(&mut self, pid: Pid, text: &str) {
+        match self.change.take() {
+            Some(Change::Reload { settings, ask, .. }) if self.current == Some(pid) => {
+                give_up_new(&settings.listeners, &self.settings.listeners);
+                self.refuse_reload(text, ask);
+            }
+            other => self.change = other,
+        }
+    }
+
+    fn commit(&mut self, settings: Settings, ask: Option<Ask>) {
+        let stuck = settings.needs_new_server(&self.settings.config);
+        let before = std::mem::replace(&mut self.settings, settings);
+        self.retire_listeners(&before.listeners);
+        for warning in &self.settings.warnings {
+            tracing::warn!("{warning}");
+        }
+        let generation = self.settings.generation;
+        let mut text = format!("reloaded, generation {generation}");
+        if !stuck.is_empty() {
+            text = format!(
+                "{text}; `hob upgrade` or a restart applies: {}",
+                stuck.join(", ")
+            );
+        }
+        tracing::info!(generation, "{text}");
+        self.notify.ready();
+        self.answer(ask, true, &text);
+    }
+
+    /// New addresses are told, and socket files of given-up ones go.
+    pub(super) fn retire_listeners(&self, before: &[Rc<KeptListener>]) {
+        give_up_new(before, &self.settings.listeners);
+        announce(&self.settings.listeners, before);
+    }
+
+    /// The old config stays; logs are opened again all the same, because whoever moved them away
+    /// waits for that.
+    fn refuse_reload(&mut self, text: &str, ask: Option<Ask>) {
+        for line in text.lines() {
+            tracing::error!("{line}");
+        }
+        match logs::open_all(&self.settings.config.logs) {
+            Ok(files) => {
+                for (index, file) in files {
+                    match file.try_clone() {
+                        Ok(kept) => self.replace_log(index, file, kept),
+                        Err(error) => tracing::error!(%error, "access log not opened again"),
+                    }
+                }
+            }
+            Err(failure) => tracing::error!(%failure, "access logs not opened again"),
+        }
+        tracing::error!("the config was not reloaded; the old one stays");
+        self.notify.ready();
+        self.answer(ask, false, text);
+    }
+
+    /// Whether a change may begin now; who asked is told when not.
+    pub(super) fn may_begin(&mut self, ask: Option<Ask>) -> bool {
+        let refusal = match self.phase {
+            Phase::Running if self.change.is_none() => return true,
+            Phase::Running => "another reload or upgrade is under way; try again when it is done",
+            Phase::Starting => "hob is starting; try again",
+            Phase::Stopping => "hob is stopping",
+        };
+        self.answer(ask, false, refusal);
+        false
+    }
+
+    /// The change under way cannot be finished.
+    pub(super) fn lose_change(&mut self, reason: &str) {
+        match self.change.take() {
+            None => {}
+            Some(Change::Reload { settings, ask, .. }) => {
+                give_up_new(&settings.listeners, &self.settings.listeners);
+                tracing::error!(reason, "reload given up; the old config stays");
+                self.notify.ready();
+                self.answer(ask, false, reason);
+            }
+            Some(Change::Check(checking)) => {
+                if let Some(child) = self.children.find(checking.pid) {
+                    child.kill();
+                }
+                self.answer(checking.ask, false, reason);
+            }
+            Some(Change::Replace(replacing)) => self.answer(replacing.ask, false, reason),
+        }
+    }
+
+    pub(super) fn answer(&mut self, ask: Option<Ask>, is_ok: bool, text: &str) {
+        let Some(Ask { pid, request }) = ask else {
+            return;
+        };
+        if let Some(child) = self.children.find(pid) {
+            child.send(ToServer::Answer {
+                request,
+                is_ok,
+                text: text.to_owned(),
+            });
+        }
+    }
+
+    pub(super) fn late_reload_due(&self) -> Option<Instant> {
+        match &self.change {
+            Some(Change::Reload { answer_at, .. }) => *answer_at,
+            _ => None,
+        }
+    }
+
+    pub(super) fn answer_late_reload(&mut self, now: Instant) {
+        let Some(Change::Reload { ask, answer_at, .. }) = &mut self.change else {
+            return;
+        };
+        if answer_at.is_none_or(|at| at > now) {
+            return;
+        }
+        *answer_at = None;
+        let ask = ask.take();
+        let seconds = ANSWER_LIMIT.as_secs();
+        let text =
+            format!("the server has not taken the new config within {seconds} s; it may yet");
+        self.answer(ask, false, &text);
+    }
+}

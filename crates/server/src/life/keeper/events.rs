@@ -1,0 +1,273 @@
+//! What the keeper does about signals, messages and exits.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Pid, WaitStatus};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2};
+
+use super::change::Ask;
+use super::children::{self, Child, Role, State, ending, pid_number};
+use super::turn::{Keeper, Phase, announce};
+use crate::life::channel::{ToKeeper, ToServer, Wish};
+use crate::life::parcel::NotReceived;
+
+/// Most messages taken from one child in one turn.
+const MESSAGES_PER_TURN_MAX: usize = 64;
+/// A child that closed its channel has this long to end.
+const CLOSED_LIMIT: Duration = Duration::from_secs(5);
+
+impl Keeper {
+    pub(super) fn handle_signal(&mut self, signal: i32) {
+        match signal {
+            SIGHUP => self.reload(None),
+            SIGUSR2 => self.upgrade(None),
+            SIGINT if self.phase == Phase::Stopping => {
+                tracing::warn!("stopping at once");
+                self.children.iter_mut().for_each(Child::kill);
+            }
+            SIGTERM | SIGINT => self.stop(),
+            _ => {}
+        }
+    }
+
+    pub(super) fn handle_messages(&mut self, pid: Pid) {
+        for _ in 0..MESSAGES_PER_TURN_MAX {
+            let Some(child) = self.children.find(pid) else {
+                return;
+            };
+            let Some(end) = &mut child.end else {
+                return;
+            };
+            // An end that is gone shows when it is read.
+            let _ = end.flush();
+            let message = end
+                .receive()
+                .and_then(|parcel| ToKeeper::decode(parcel).map_err(NotReceived::Malformed));
+            match message {
+                Ok(message) => self.handle_message(pid, message),
+                Err(NotReceived::Nothing) => return,
+                Err(NotReceived::Gone) => {
+                    child.end = None;
+                    let limit = Instant::now() + CLOSED_LIMIT;
+                    child.kill_at = Some(child.kill_at.map_or(limit, |at| at.min(limit)));
+                    return;
+                }
+                Err(NotReceived::Malformed(error)) => {
+                    tracing::error!(pid = pid_number(pid), %error, "killing a server that lies");
+                    child.end = None;
+                    child.kill();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn handle_message(&mut self, pid: Pid, message: ToKeeper) {
+        match message {
+            ToKeeper::Ready => self.handle_ready(pid),
+            ToKeeper::StartFailed { text } => {
+                if let Some(child) = self.children.find(pid) {
+                    child.last_words = Some(text);
+                }
+            }
+            ToKeeper::Reloaded { generation } => self.handle_reloaded(pid, generation),
+            ToKeeper::ReloadFailed { text } => self.handle_reload_failed(pid, &text),
+            ToKeeper::Ask { wish, request } => {
+                let ask = Some(Ask { pid, request });
+                match wish {
+                    Wish::Reload => self.reload(ask),
+                    Wish::Upgrade => self.upgrade(ask),
+                    Wish::Stop => {
+                        self.answer(ask, true, "stopping");
+                        self.stop();
+                    }
+                }
+            }
+            ToKeeper::Rotate { index } => self.rotate(pid, index),
+            ToKeeper::Leaving => self.handle_leaving(pid),
+            ToKeeper::Drained => {
+                tracing::debug!(pid = pid_number(pid), "drained");
+            }
+        }
+    }
+
+    fn handle_ready(&mut self, pid: Pid) {
+        let Some(child) = self.children.find(pid) else {
+            return;
+        };
+        if child.state != State::Starting {
+            return;
+        }
+        child.state = State::Serving;
+        child.kill_at = None;
+        tracing::info!(pid = pid_number(pid), "server ready");
+        if self.phase == Phase::Starting {
+            self.phase = Phase::Running;
+            announce(&self.settings.listeners, &[]);
+            self.notify.ready();
+        }
+        self.finish_upgrade(pid);
+    }
+
+    /// A server that was told to end by somebody else: it drains on its own account, and another
+    /// one takes its place while it does.
+    fn handle_leaving(&mut self, pid: Pid) {
+        let drain = self.settings.config.drain;
+        let now = Instant::now();
+        if let Some(child) = self.children.find(pid) {
+            child.drain(drain, Duration::ZERO, now);
+        }
+        if self.current == Some(pid) && self.phase == Phase::Running {
+            tracing::warn!(
+                pid = pid_number(pid),
+                "server was told to end by another process"
+            );
+            self.current = None;
+            self.lose_change("the server was told to end");
+            self.restart_at = Some(now);
+        }
+    }
+
+    pub(super) fn handle_exit(&mut self, pid: Pid, status: WaitStatus) {
+        let Some(child) = self.children.remove(pid) else {
+            tracing::debug!(pid = pid_number(pid), "reaped an orphan");
+            return;
+        };
+        let reason = ending(status);
+        match child.role {
+            Role::Server => {}
+            Role::Check => return self.handle_checked(pid, status),
+            Role::Compress if status.exit_status() == Some(0) => {
+                return tracing::info!("an access log was compressed");
+            }
+            Role::Compress => {
+                return tracing::error!(reason, "an access log was not compressed");
+            }
+        }
+        let was_current = self.current == Some(pid);
+        if was_current {
+            self.current = None;
+        }
+        match self.phase {
+            Phase::Stopping => self.finish_if_empty(),
+            Phase::Starting => {
+                let failure = children::first_start_failure(status, child.last_words);
+                self.finished = Some(Err(failure));
+            }
+            Phase::Running if was_current => self.handle_loss(&child, &reason),
+            Phase::Running => {
+                tracing::info!(pid = pid_number(pid), reason, "old server ended");
+            }
+        }
+    }
+
+    /// The server is gone and nobody wanted that.
+    fn handle_loss(&mut self, child: &Child, reason: &str) {
+        let last_words = child.last_words.as_deref().unwrap_or_default();
+        tracing::error!(
+            pid = pid_number(child.pid),
+            reason,
+            last_words,
+            "server ended"
+        );
+        if self.fall_back(last_words, reason) {
+            return;
+        }
+        self.lose_change(&format!("the server ended by {reason}"));
+        let now = Instant::now();
+        let wait = self
+            .backoff
+            .after_death(now.saturating_duration_since(child.started));
+        self.restart_at = now.checked_add(wait);
+        if !wait.is_zero() {
+            tracing::warn!(
+                wait_ms = wait.as_millis(),
+                "starting another server after a pause"
+            );
+        }
+    }
+
+    fn rotate(&mut self, pid: Pid, index: u16) {
+        let Some(log) = self.settings.config.logs.get(usize::from(index)) else {
+            return;
+        };
+        if self.current != Some(pid) {
+            return;
+        }
+        let day = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let day = day.as_secs() / (24 * 60 * 60);
+        let rotated = self.rotations.rotate(log, day, Instant::now());
+        match rotated.and_then(|file| Ok((file.try_clone()?, file))) {
+            Ok((file, kept)) => self.replace_log(index, file, kept),
+            Err(error) => tracing::error!(index, %error, "access log not rotated"),
+        }
+    }
+
+    /// Compresses one log after the other, and none while an old server may still write to it.
+    pub(super) fn compress_logs(&mut self, now: Instant) {
+        if self.may_compress()
+            && let Some(path) = self.rotations.take_due(now)
+        {
+            let started = children::start_compress(&path, &self.options.environment);
+            match started {
+                Ok(child) => self.children.add(child),
+                Err(error) => tracing::error!(%error, "an access log was not compressed"),
+            }
+        }
+    }
+
+    pub(super) fn compression_due(&self) -> Option<Instant> {
+        let is_possible = self.phase == Phase::Running && self.may_compress();
+        self.rotations.due().filter(|_| is_possible)
+    }
+
+    fn may_compress(&self) -> bool {
+        !self.children.iter().any(|child| {
+            child.role == Role::Compress
+                || (child.role == Role::Server && child.state == State::Draining)
+        })
+    }
+
+    pub(super) fn replace_log(&mut self, index: u16, file: OwnedFd, kept: OwnedFd) {
+        for (known, log) in &mut self.settings.logs {
+            if *known == index {
+                *log = kept;
+                break;
+            }
+        }
+        if let Some(child) = self.current.and_then(|pid| self.children.find(pid)) {
+            child.send(ToServer::LogFile { index, file });
+        }
+    }
+
+    pub(super) fn stop(&mut self) {
+        if self.phase == Phase::Stopping {
+            return;
+        }
+        self.phase = Phase::Stopping;
+        self.restart_at = None;
+        self.notify.stopping();
+        self.lose_change("hob is stopping");
+        let deadline = self.settings.config.drain;
+        tracing::info!(deadline_ms = deadline.as_millis(), "stopping");
+        let now = Instant::now();
+        for child in self.children.iter_mut() {
+            match child.role {
+                Role::Server => child.drain(deadline, Duration::ZERO, now),
+                Role::Check => child.kill(),
+                // It needs nobody, and half a compressed file helps nobody.
+                Role::Compress => {}
+            }
+        }
+        self.finish_if_empty();
+    }
+
+    fn finish_if_empty(&mut self) {
+        if self.children.count(Role::Server) == 0 {
+            self.finished = Some(Ok(()));
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! What crosses the exec of an upgrade: one parcel, waiting in a socket pair whose other end is
+//! the new program's standard input.
+//!
+//! Descriptors travel inside the packets, so none is ever open across the exec under a bare
+//! number, and when the exec fails the copies vanish with the pair. The body, in sealed memory:
+//!
+//! ```text
+//! generation, old sources, new sources, started (ms), servers started
+//! listeners:  address, shown, file
+//! inherited:  name
+//! control:    file, warning
+//! servers:    pid, state, is current, kill after (ms)
+//! ask:        pid, request
+//! logs:       paths that wait to be compressed
+//! ```
+//!
+//! Before the exec the new program is run with the same arguments and `--handover-check=VERSION`:
+//! it says whether it understands the arguments, this version, and the sources.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use hob_http::listen::BoundFile;
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use rustix::process::Pid;
+
+use super::backoff::Backoff;
+use super::change::{Ask, Change};
+use super::children::{self, Child, Children, Role, State, pid_number};
+use super::control::KeptControl;
+use super::listeners::KeptListener;
+use super::logs::Rotations;
+use super::settings::Settings;
+use super::turn::{Keeper, Phase, system};
+use super::upgrade::{READY_LIMIT, Replacing};
+use super::{Failure, Options};
+use crate::config::{ListenAddress, Sources};
+use crate::life::channel::End;
+use crate::life::notify::Notify;
+use crate::life::parcel::{self, DESCRIPTORS_MAX, Inbox, Outbox, Parcel, Slot};
+use crate::life::signals::Signals;
+use crate::life::wire::{Malformed, Reader, Writer};
+use crate::life::{exec, memory};
+
+/// Version of the handover; a program takes over only from one with the same.
+pub const VERSION: u32 = 1;
+
+const KIND: u8 = 64;
+const SLOT_BODY: u8 = 0;
+const SLOT_LISTENER: u8 = 1;
+const SLOT_INHERITED: u8 = 2;
+const SLOT_CONTROL: u8 = 3;
+const SLOT_SERVER: u8 = 4;
+const LIST_LEN_MAX: usize = DESCRIPTORS_MAX;
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+/// The whole parcel waits in the socket; the kernel clamps this to net.core.wmem_max.
+const SEND_BUFFER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Goes over to the new program. Returns only when that did not work, with the reason.
+pub(super) fn hand_over(keeper: &mut Keeper, sources: &Sources, ask: Option<Ask>) -> String {
+    for child in keeper.children.iter_mut() {
+        if let Some(end) = &mut child.end {
+            let _ = end.flush();
+            if end.has_waiting() {
+                return "a server does not take its messages".to_owned();
+            }
+        }
+    }
+    let waiting = match post(keeper, sources, ask) {
+        Ok(waiting) => waiting,
+        Err(error) => return format!("cannot prepare the handover: {error}"),
+    };
+    let same = children::without_resume(&keeper.options.arguments).cloned();
+    let arguments: Vec<_> = same.chain(["--resume".into()]).collect();
+    let environment = children::without_keepers(&keeper.options.environment, &["NOTIFY_SOCKET"]);
+    let program = &keeper.options.program;
+    tracing::info!(program = %program.display(), "going over to the new program");
+    let error = exec::replace_program(program, &arguments, &environment, &waiting);
+    format!("cannot execute {}: {error}", program.display())
+}
+
+/// Puts the parcel into a pair; the receiving end comes back.
+fn post(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> std::io::Result<OwnedFd> {
+    let (ours, theirs) = parcel::pair()?;
+    set_socket_send_buffer_size(&ours, SEND_BUFFER_BYTES)?;
+    let body = memory::sealed("hob-handover", &encode(keeper, sources, ask))?;
+    let mut descriptors = vec![(
+        Slot {
+            kind: SLOT_BODY,
+            index: 0,
+        },
+        body,
+    )];
+    let mut add = |kind: u8, index: usize, descriptor: OwnedFd| {
+        let index = u16::try_from(index).unwrap_or(u16::MAX);
+        descriptors.push((Slot { kind, index }, descriptor));
+    };
+    for (index, listener) in keeper.settings.listeners.iter().enumerate() {
+        add(SLOT_LISTENER, index, listener.socket.try_clone()?);
+    }
+    for (index, (_, socket)) in keeper.options.inherited.iter().enumerate() {
+        add(SLOT_INHERITED, index, socket.try_clone()?);
+    }
+    if let Some(control) = &keeper.control {
+        add(SLOT_CONTROL, 0, control.socket.try_clone()?);
+    }
+    for (index, child) in servers(keeper).enumerate() {
+        if let Some(end) = &child.end {
+            add(SLOT_SERVER, index, end.socket().try_clone_to_owned()?);
+        }
+    }
+    let mut outbox = Outbox::default();
+    let sent = outbox.send(
+        ours.as_fd(),
+        Parcel {
+            kind: KIND,
+            body: vec![],
+            descriptors,
+        },
+    );
+    if sent.is_err() || !outbox.is_empty() {
+        return Err(std::io::Error::other(
+            "too many sockets; raise net.core.wmem_max",
+        ));
+    }
+    Ok(theirs)
+}
+
+fn servers(keeper: &Keeper) -> impl Iterator<Item = &Child> {
+    keeper
+        .children
+        .iter()
+        .filter(|child| child.role == Role::Server)
+}
+
+fn encode(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.u32(VERSION).u64(keeper.settings.generation);
+    writer
+        .block(&keeper.settings.sources.encode())
+        .block(&sources.encode());
+    let started = keeper
+        .started
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    writer
+        .u64(u64::try_from(started.as_millis()).unwrap_or(u64::MAX))
+        .u64(keeper.servers_started);
+    writer.count(keeper.settings.listeners.len());
+    for listener in &keeper.settings.listeners {
+        match &listener.address {
+            ListenAddress::Tcp(address) => writer.u8(0).text(&address.to_string()),
+            ListenAddress::Unix(path) => writer.u8(1).path(path),
+            ListenAddress::Inherited(name) => writer.u8(2).text(name),
+        };
+        writer.text(&listener.shown);
+        encode_file(&mut writer, listener.file.as_ref());
+    }
+    writer.count(keeper.options.inherited.len());
+    for (name, _) in &keeper.options.inherited {
+        writer.text(name);
+    }
+    encode_file(
+        &mut writer,
+        keeper.control.as_ref().map(|control| &control.file),
+    );
+    writer.text(keeper.control_warning.as_deref().unwrap_or_default());
+    writer.count(servers(keeper).count());
+    let now = Instant::now();
+    for child in servers(keeper) {
+        let left = child
+            .kill_at
+            .map(|at| at.saturating_duration_since(now).as_millis());
+        let left = left.map_or(u64::MAX, |left| u64::try_from(left).unwrap_or(u64::MAX));
+        let is_current = keeper.current == Some(child.pid);
+        writer
+            .u32(pid_number(child.pid) as u32)
+            .u8(child.state as u8)
+            .u8(is_current.into());
+        writer.u64(left).u8(child.end.is_some().into());
+    }
+    match ask {
+        None => writer.u8(0),
+        Some(ask) => writer
+            .u8(1)
+            .u32(pid_number(ask.pid) as u32)
+            .u64(ask.request),
+    };
+    writer.count(keeper.rotations.waiting().len());
+    for path in keeper.rotations.waiting() {
+        writer.path(path);
+    }
+    writer.finish()
+}
+
+fn encode_file(writer: &mut Writer, file: Option<&BoundFile>) {
+    match file {
+        None => writer.u8(0),
+        Some(file) => writer
+            .u8(1)
+            .path(&file.path)
+            .u64(file.device)
+            .u64(file.inode),
+    };
+}
+
+/// What was handed over, before anything is made of it.
+struct Handed {
+    generation: u64,
+    old_sources: Sources,
+    new_sources: Sources,
+    started: SystemTime,
+    servers_started: u64,
+    listeners: Vec<Rc<KeptListener>>,
+    inherited: Vec<(String, OwnedFd)>,
+    control: Option<KeptControl>,
+    control_warning: Option<String>,
+    servers: Vec<(Child, bool)>,
+    ask: Option<Ask>,
+    logs_to_compress: Vec<PathBuf>,
+}
+
+/// The new program's side: takes what waits on standard input, and starts the new server.
+pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper, Failure> {
+    let parcel = receive().map_err(system("take over"))?;
+    let handed = decode(parcel).map_err(system("take over"))?;
+    options.inherited = handed.inherited;
+    let (generation, kept) = (handed.generation, &handed.listeners);
+    let built = Settings::build(handed.new_sources, generation + 1, kept, &options.inherited);
+    let (settings, refusal) = match built {
+        Ok(settings) => (settings, None),
+        Err(failure) => {
+            let old = handed.old_sources.clone();
+            let settings = Settings::build(old, generation, kept, &options.inherited)?;
+            (settings, Some(failure))
+        }
+    };
+    let mut children = Children::default();
+    let mut current = None;
+    for (child, is_current) in handed.servers {
+        current = if is_current { Some(child.pid) } else { current };
+        children.add(child);
+    }
+    let mut keeper = Keeper {
+        notify: Notify::to(options.notify.as_ref()),
+        options,
+        signals,
+        settings,
+        control: handed.control,
+        control_warning: handed.control_warning,
+        children,
+        current,
+        phase: Phase::Running,
+        change: None,
+        is_reload_wanted: false,
+        is_upgrade_wanted: false,
+        backoff: Backoff::default(),
+        restart_at: None,
+        rotations: Rotations::resumed(handed.logs_to_compress, Instant::now()),
+        started: handed.started,
+        servers_started: handed.servers_started,
+        finished: None,
+    };
+    for warning in &keeper.settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    let replacing = Replacing {
+        old: current,
+        ask: handed.ask,
+        old_sources: handed.old_sources,
+        old_generation: generation,
+        old_listeners: handed.listeners,
+    };
+    keeper.begin_replacing(replacing, refusal);
+    Ok(keeper)
+}
+
+impl Keeper {
+    fn begin_replacing(&mut self, replacing: Replacing, refusal: Option<Failure>) {
+        let refusal = refusal.or_else(|| self.start_server(READY_LIMIT).err());
+        self.change = Some(Change::Replace(Box::new(replacing)));
+        if let Some(failure) = refusal {
+            let is_served = self.fall_back(&failure.to_string(), "before it started");
+            self.restart_at = (!is_served).then(Instant::now);
+        }
+    }
+}
+
+fn receive() -> std::io::Result<Parcel> {
+    let socket = exec::take_stdin()?;
+    Inbox::new(DESCRIPTORS_MAX)
+        .receive(socket.as_fd())
+        .map_err(|reason| {
+            std::io::Error::other(format!("no handover on standard input: {reason:?}"))
+        })
+}
+
+fn decode(parcel: Parcel) -> std::io::Result<Handed> {
+    let mut slots = parcel.descriptors.into_iter().peekable();
+    let mut take = |kind: u8, index: usize| {
+        let is_it =
+            |(slot, _): &(Slot, OwnedFd)| slot.kind == kind && usize::from(slot.index) == index;
+        slots.next_if(is_it).map(|(_, descriptor)| descriptor)
+    };
+    let body = take(SLOT_BODY, 0).ok_or_else(|| std::io::Error::other("no body"))?;
+    let bytes = memory::read(body.as_fd())?;
+    let result = decode_body(&bytes, &mut take);
+    result.map_err(std::io::Error::other)
+}
+
+fn decode_body(
+    bytes: &[u8],
+    take: &mut dyn FnMut(u8, usize) -> Option<OwnedFd>,
+) -> Result<Handed, Malformed> {
+    let mut reader = Reader::new(bytes, "handover");
+    if reader.u32()? != VERSION {
+        return Err(Malformed("version of the handover"));
+    }
+    let generation = reader.u64()?;
+    let old_sources = decode_sources(&mut reader)?;
+    let new_sources = decode_sources(&mut reader)?;
+    let started = UNIX_EPOCH + Duration::from_millis(reader.u64()?.min(u64::from(u32::MAX) * 1000));
+    let servers_started = reader.u64()?;
+    let mut listeners = Vec::new();
+    for index in 0..reader.count(LIST_LEN_MAX)? {
+        listeners.push(Rc::new(decode_listener(
+            &mut reader,
+            take(SLOT_LISTENER, index),
+        )?));
+    }
+    let mut inherited = Vec::new();
+    for index in 0..reader.count(LIST_LEN_MAX)? {
+        let name = reader.text(TEXT_BYTES_MAX)?;
+        inherited.push((name, take(SLOT_INHERITED, index).ok_or(reader.malformed())?));
+    }
+    let control = match decode_file(&mut reader)? {
+        None => None,
+        Some(file) => Some(KeptControl {
+            socket: take(SLOT_CONTROL, 0).ok_or(reader.malformed())?,
+            file,
+        }),
+    };
+    let control_warning = Some(reader.text(TEXT_BYTES_MAX)?).filter(|text| !text.is_empty());
+    let mut servers = Vec::new();
+    for index in 0..reader.count(LIST_LEN_MAX)? {
+        servers.push(decode_server(&mut reader, || take(SLOT_SERVER, index))?);
+    }
+    let ask = match reader.flag()? {
+        false => None,
+        true => Some(Ask {
+            pid: decode_pid(&mut reader)?,
+            request: reader.u64()?,
+        }),
+    };
+    let count = reader.count(LIST_LEN_MAX)?;
+    let logs_to_compress = (0..count)
+        .map(|_| reader.path())
+        .collect::<Result<_, _>>()?;
+    reader.end()?;
+    Ok(Handed {
+        generation,
+        old_sources,
+        new_sources,
+        started,
+        servers_started,
+        listeners,
+        inherited,
+        control,
+        control_warning,
+        servers,
+        ask,
+        logs_to_compress,
+    })
+}
+
+fn decode_sources(reader: &mut Reader<'_>) -> Result<Sources, Malformed> {
+    let bytes = reader.block(memory::MEMORY_BYTES_MAX as usize)?;
+    Sources::decode(bytes).ok_or(Malformed("sources in the handover"))
+}
+
+fn decode_listener(
+    reader: &mut Reader<'_>,
+    socket: Option<OwnedFd>,
+) -> Result<KeptListener, Malformed> {
+    let address = match reader.u8()? {
+        0 => {
+            let text = reader.text(TEXT_BYTES_MAX)?;
+            ListenAddress::Tcp(text.parse().map_err(|_| reader.malformed())?)
+        }
+        1 => ListenAddress::Unix(reader.path()?),
+        2 => ListenAddress::Inherited(reader.text(TEXT_BYTES_MAX)?),
+        _ => return Err(reader.malformed()),
+    };
+    Ok(KeptListener {
+        address,
+        shown: reader.text(TEXT_BYTES_MAX)?,
+        file: decode_file(reader)?,
+        socket: socket.ok_or(reader.malformed())?,
+    })
+}
+
+fn decode_file(reader: &mut Reader<'_>) -> Result<Option<BoundFile>, Malformed> {
+    if !reader.flag()? {
+        return Ok(None);
+    }
+    let path: PathBuf = reader.path()?;
+    Ok(Some(BoundFile {
+        path,
+        device: reader.u64()?,
+        inode: reader.u64()?,
+    }))
+}
+
+fn decode_server(
+    reader: &mut Reader<'_>,
+    take: impl FnOnce() -> Option<OwnedFd>,
+) -> Result<(Child, bool), Malformed> {
+    let pid = decode_pid(reader)?;
+    let state = match reader.u8()? {
+        0 => State::Starting,
+        1 => State::Serving,
+        2 => State::Draining,
+        _ => return Err(reader.malformed()),
+    };
+    let is_current = reader.flag()?;
+    let left_ms = reader.u64()?;
+    let end = match reader.flag()? {
+        false => None,
+        true => Some(End::of_keeper(take().ok_or(reader.malformed())?)),
+    };
+    let now = Instant::now();
+    let kill_at = match left_ms {
+        u64::MAX => None,
+        left_ms => now.checked_add(Duration::from_millis(left_ms)),
+    };
+    let (role, last_words) = (Role::Server, None);
+    Ok((
+        Child {
+            role,
+            pid,
+            end,
+            state,
+            started: now,
+            kill_at,
+            last_words,
+        },
+        is_current,
+    ))
+}
+
+fn decode_pid(reader: &mut Reader<'_>) -> Result<Pid, Malformed> {
+    let number = i32::try_from(reader.u32()?).map_err(|_| reader.malformed())?;
+    Pid::from_raw(number).ok_or(reader.malformed())
+}

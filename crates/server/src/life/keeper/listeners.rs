@@ -1,0 +1,198 @@
+//! Listening sockets that outlive servers, reloads and upgrades.
+
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use hob_http::listen::{self, Address, BoundFile, Options};
+
+use super::Failure;
+use crate::config::{ListenAddress, Listener};
+
+/// One listening socket and what it is known by.
+#[derive(Debug)]
+pub(super) struct KeptListener {
+    /// The address as the config says it: an unchanged one keeps its socket.
+    pub(super) address: ListenAddress,
+    /// The real address, for people.
+    pub(super) shown: String,
+    pub(super) socket: OwnedFd,
+    /// The file to remove when the socket is given up for good.
+    pub(super) file: Option<BoundFile>,
+}
+
+/// A socket for every listener of a config: kept where the address is unchanged, else opened.
+/// Also says what the kernel made different.
+pub(super) fn open_all(
+    listeners: &[Listener],
+    kept: &[Rc<KeptListener>],
+    inherited: &[(String, OwnedFd)],
+) -> Result<(Vec<Rc<KeptListener>>, Vec<String>), Failure> {
+    let mut all: Vec<Rc<KeptListener>> = Vec::with_capacity(listeners.len());
+    let mut warnings = Vec::new();
+    for listener in listeners {
+        let options = options_of(listener);
+        let known = kept.iter().find(|known| {
+            known.address == listener.address && !all.iter().any(|taken| Rc::ptr_eq(taken, known))
+        });
+        if let Some(known) = known {
+            let notes = listen::tune(&known.socket, &options);
+            warnings.extend(notes.iter().map(|note| format!("{}: {note}", known.shown)));
+            all.push(known.clone());
+            continue;
+        }
+        let opened = match open_one(listener, &options, inherited) {
+            Ok(opened) => opened,
+            Err(failure) => {
+                give_up_new(&all, kept);
+                return Err(failure);
+            }
+        };
+        warnings.extend(opened.warnings);
+        all.push(Rc::new(KeptListener {
+            address: listener.address.clone(),
+            shown: opened.shown,
+            socket: opened.socket,
+            file: opened.file,
+        }));
+    }
+    Ok((all, warnings))
+}
+
+fn open_one(
+    listener: &Listener,
+    options: &Options,
+    inherited: &[(String, OwnedFd)],
+) -> Result<listen::Opened, Failure> {
+    let address = match &listener.address {
+        ListenAddress::Tcp(address) => Address::Tcp(*address),
+        ListenAddress::Unix(path) => Address::Unix(path.clone()),
+        ListenAddress::Inherited(name) => return adopt(name, options, inherited),
+    };
+    listen::open(&address, options).map_err(|error| Failure::System(error.to_string()))
+}
+
+fn adopt(
+    name: &str,
+    options: &Options,
+    inherited: &[(String, OwnedFd)],
+) -> Result<listen::Opened, Failure> {
+    let found = inherited.iter().find(|(known, _)| known == name);
+    let Some((_, socket)) = found else {
+        let known: Vec<&str> = inherited.iter().map(|(known, _)| known.as_str()).collect();
+        let known = if known.is_empty() {
+            "none".to_owned()
+        } else {
+            known.join(", ")
+        };
+        return Err(Failure::System(format!(
+            "no socket named `{name}` was handed down (there: {known}); \
+             set FileDescriptorName= in the socket unit"
+        )));
+    };
+    let socket = socket
+        .try_clone()
+        .map_err(|error| Failure::System(error.to_string()))?;
+    listen::adopt(socket, name, options).map_err(|error| Failure::System(error.to_string()))
+}
+
+/// Removes the socket files of listeners that are in the first list only.
+pub(super) fn give_up_new(list: &[Rc<KeptListener>], kept: &[Rc<KeptListener>]) {
+    for listener in list {
+        let is_kept = kept.iter().any(|known| Rc::ptr_eq(known, listener));
+        if let (false, Some(file)) = (is_kept, &listener.file) {
+            file.remove();
+        }
+    }
+}
+
+fn options_of(listener: &Listener) -> Options {
+    Options {
+        backlog: listener.backlog,
+        send_buffer: listener.send_buffer,
+        receive_buffer: listener.receive_buffer,
+        notsent_lowat: listener.notsent_lowat,
+        user_timeout: listener.user_timeout,
+        v6only: listener.v6only,
+    }
+}
+
+/// What is printed when the server is ready.
+pub(super) fn announcement(listener: &KeptListener) -> String {
+    if listener.shown.starts_with("unix:") {
+        return format!("listening on {}", listener.shown);
+    }
+    format!("listening on http://{}", listener.shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::LogChoice;
+
+    fn listener(address: ListenAddress) -> Listener {
+        Listener {
+            address,
+            backlog: 16,
+            send_buffer: None,
+            receive_buffer: None,
+            notsent_lowat: None,
+            user_timeout: None,
+            v6only: true,
+            log: LogChoice::Inherit,
+        }
+    }
+
+    fn any_port() -> ListenAddress {
+        ListenAddress::Tcp("127.0.0.1:0".parse().unwrap())
+    }
+
+    #[test]
+    fn unchanged_addresses_keep_their_sockets_even_twice_port_0() {
+        let wanted = [listener(any_port()), listener(any_port())];
+        let (first, _) = open_all(&wanted, &[], &[]).unwrap();
+        let (second, _) = open_all(&wanted, &first, &[]).unwrap();
+        assert!(Rc::ptr_eq(&first[0], &second[0]) && Rc::ptr_eq(&first[1], &second[1]));
+        assert_ne!(first[0].shown, first[1].shown);
+        assert_eq!(
+            announcement(&first[0]),
+            format!("listening on http://{}", first[0].shown)
+        );
+    }
+
+    #[test]
+    fn failed_reload_removes_only_what_it_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let unix = |name: &str| ListenAddress::Unix(folder.path().join(name));
+        let (kept, _) = open_all(&[listener(unix("old"))], &[], &[]).unwrap();
+        let taken = std::os::unix::net::UnixListener::bind(folder.path().join("taken")).unwrap();
+        let wanted = [
+            listener(unix("old")),
+            listener(unix("new")),
+            listener(unix("taken")),
+        ];
+        let failure = open_all(&wanted, &kept, &[]).unwrap_err();
+        assert_eq!(failure.exit_code(), 1);
+        drop(taken);
+        let exists = |name: &str| folder.path().join(name).exists();
+        assert_eq!(
+            (exists("old"), exists("new"), exists("taken")),
+            (true, false, true)
+        );
+    }
+
+    #[test]
+    fn name_that_systemd_did_not_hand_down_lists_those_it_did() {
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let inherited = [("web".to_owned(), OwnedFd::from(socket))];
+        let wanted = [listener(ListenAddress::Inherited("wbe".to_owned()))];
+        let failure = open_all(&wanted, &[], &inherited).unwrap_err();
+        assert!(
+            failure
+                .to_string()
+                .contains("`wbe` was handed down (there: web)"),
+            "{failure}"
+        );
+        let wanted = [listener(ListenAddress::Inherited("web".to_owned()))];
+        assert_eq!(open_all(&wanted, &[], &inherited).unwrap().0.len(), 1);
+    }
+}

@@ -1,0 +1,101 @@
+//! The keeper: the first process. It holds sockets and privileges, starts the server again when it
+//! dies, and carries out reloads, upgrades and the stop. It sees no byte of a request.
+//!
+//! ```text
+//!             first server ready                  SIGTERM, SIGINT, `hob stop`
+//!  Starting ----------------------> Running ---------------------------------> Stopping --> gone
+//!     |                              |   ^
+//!     | first server died            |   | one change at a time:
+//!     v                              v   |   reload:  build settings, Reload, Reloaded
+//!   exit 1 or 2                      Change   upgrade: check by the new program, exec it,
+//!                                            new server ready, old server drains
+//! ```
+//!
+//! `turn` is the loop, `events` what happens in it, `change` the reload, `upgrade` the upgrade,
+//! `handover` what crosses its exec, `settings` one generation of the config with everything opened
+//! for it.
+
+mod backoff;
+mod change;
+mod children;
+mod control;
+mod events;
+mod handover;
+mod listeners;
+mod logs;
+mod settings;
+mod turn;
+mod upgrade;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use crate::config::{Errors, Sources};
+
+pub use handover::VERSION as HANDOVER_VERSION;
+pub use turn::run;
+
+/// What a keeper is told by the command line and the environment.
+pub struct Options {
+    /// Reads the sources of the config, now and at every reload.
+    pub sources: Box<dyn Fn() -> Result<Sources, Errors>>,
+    /// Where the control socket stands.
+    pub control: ControlChoice,
+    /// The program as it can be found on disk: what an upgrade goes over to.
+    pub program: PathBuf,
+    /// The arguments this process was started with, the program's name included.
+    pub arguments: Vec<OsString>,
+    /// The environment, for the server and for the program of an upgrade.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Sockets handed down by systemd, by name.
+    pub inherited: Vec<(String, OwnedFd)>,
+    /// NOTIFY_SOCKET.
+    pub notify: Option<OsString>,
+    /// True: an upgrade's exec made this process, and what it takes over waits on standard input.
+    pub is_resumed: bool,
+}
+
+/// Where the control socket stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ControlChoice {
+    /// Nowhere.
+    Off,
+    /// Where the command line says.
+    At(PathBuf),
+    /// Where the config says, else here.
+    Config {
+        /// The usual place for this user.
+        usual: PathBuf,
+    },
+}
+
+/// Why a keeper could not start or go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The config is wrong: every error, one a line.
+    Config(String),
+    /// The system refused something, or the server did not start.
+    System(String),
+}
+
+impl Failure {
+    /// The exit code that tells the two apart.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::System(_) => 1,
+            Failure::Config(_) => 2,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Config(text) | Failure::System(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,112 @@
+//! One generation of the config with everything that was opened for it.
+
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use super::listeners::{self, KeptListener};
+use super::{Failure, logs};
+use crate::config::{self, Config, Sources};
+use crate::life::channel::Outfit;
+use crate::life::papers::{Facts, Papers};
+use crate::life::parcel::DESCRIPTORS_MAX;
+use crate::life::privileges::{self, Identity};
+
+/// One generation.
+pub(super) struct Settings {
+    /// Counts loads, from 1; upgrades go on counting.
+    pub(super) generation: u64,
+    pub(super) sources: Sources,
+    pub(super) config: Config,
+    pub(super) listeners: Vec<Rc<KeptListener>>,
+    pub(super) logs: Vec<(u16, OwnedFd)>,
+    pub(super) identity: Option<Identity>,
+    /// What the operator should know, one sentence each.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Settings {
+    /// Loads sources and opens what they name. A listener whose address is kept keeps its socket;
+    /// on failure nothing that was kept has changed.
+    pub(super) fn build(
+        sources: Sources,
+        generation: u64,
+        kept: &[Rc<KeptListener>],
+        inherited: &[(String, OwnedFd)],
+    ) -> Result<Settings, Failure> {
+        let (config, notes) =
+            config::load(&sources).map_err(|errors| Failure::Config(errors.to_string()))?;
+        let descriptor_count = config.listeners.len() + config.logs.len() + 2;
+        if descriptor_count > DESCRIPTORS_MAX {
+            return Err(Failure::Config(format!(
+                "{descriptor_count} listeners and logs, more than {DESCRIPTORS_MAX}"
+            )));
+        }
+        let identity = privileges::identity_for(config.user.as_deref(), config.group.as_deref())
+            .map_err(Failure::Config)?;
+        let logs = logs::open_all(&config.logs)?;
+        let (listeners, clamped) = listeners::open_all(&config.listeners, kept, inherited)?;
+        let mut warnings = Vec::new();
+        if !notes.is_empty() {
+            warnings.push(notes.to_string());
+        }
+        warnings.extend(clamped);
+        Ok(Settings {
+            generation,
+            sources,
+            config,
+            listeners,
+            logs,
+            identity,
+            warnings,
+        })
+    }
+
+    /// Copies of everything a server needs.
+    pub(super) fn outfit(
+        &self,
+        facts: Facts,
+        control: Option<&OwnedFd>,
+    ) -> std::io::Result<Outfit> {
+        let papers = Papers {
+            sources: self.sources.encode(),
+            identity: self.identity.clone(),
+            nice: self.config.nice,
+            cpus: self.config.cpus.clone(),
+            facts,
+        };
+        let listeners = self
+            .listeners
+            .iter()
+            .map(|listener| listener.socket.try_clone());
+        let logs = self
+            .logs
+            .iter()
+            .map(|(index, file)| Ok((*index, file.try_clone()?)));
+        Ok(Outfit {
+            generation: self.generation,
+            papers: papers.to_memory()?,
+            listeners: listeners.collect::<Result<_, _>>()?,
+            logs: logs.collect::<std::io::Result<_>>()?,
+            control: control.map(OwnedFd::try_clone).transpose()?,
+        })
+    }
+
+    /// Keys that differ and that only a new server process takes over.
+    pub(super) fn needs_new_server(&self, before: &Config) -> Vec<&'static str> {
+        let now = &self.config;
+        [
+            ("threads", now.threads == before.threads),
+            ("cpus", now.cpus == before.cpus),
+            ("nice", now.nice == before.nice),
+            ("user", now.user == before.user),
+            ("group", now.group == before.group),
+            (
+                "control",
+                (&now.control, now.control_off) == (&before.control, before.control_off),
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(key, is_same)| (!is_same).then_some(key))
+        .collect()
+    }
+}

@@ -1,0 +1,276 @@
+//! The keeper's loop: signals, messages, exits, time; then wait for the next of them.
+
+use std::io::Write;
+use std::rc::Rc;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    DumpableBehavior, Pid, Resource, Rlimit, getrlimit, set_child_subreaper, set_dumpable_behavior,
+    setrlimit,
+};
+
+use super::backoff::Backoff;
+use super::change::Change;
+use super::children::{self, Children, pid_number};
+use super::control::{self, KeptControl};
+use super::listeners::{KeptListener, announcement};
+use super::logs::Rotations;
+use super::settings::Settings;
+use super::{Failure, Options, handover};
+use crate::life::channel::ToServer;
+use crate::life::notify::Notify;
+use crate::life::papers::Facts;
+use crate::life::signals::{self, Signals};
+
+/// A server that is not ready after this is killed and started again.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// Where the keeper is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Starting,
+    Running,
+    Stopping,
+}
+
+/// The first process.
+pub(super) struct Keeper {
+    pub(super) options: Options,
+    pub(super) signals: Signals,
+    pub(super) notify: Notify,
+    pub(super) settings: Settings,
+    pub(super) control: Option<KeptControl>,
+    /// Said at the start and again by `hob status`.
+    pub(super) control_warning: Option<String>,
+    pub(super) children: Children,
+    /// The server that serves, or will.
+    pub(super) current: Option<Pid>,
+    pub(super) phase: Phase,
+    /// The one change under way.
+    pub(super) change: Option<Change>,
+    /// Changes that signals asked for while another was under way.
+    pub(super) is_reload_wanted: bool,
+    pub(super) is_upgrade_wanted: bool,
+    pub(super) backoff: Backoff,
+    pub(super) restart_at: Option<Instant>,
+    pub(super) rotations: Rotations,
+    pub(super) started: SystemTime,
+    pub(super) servers_started: u64,
+    pub(super) finished: Option<Result<(), Failure>>,
+}
+
+/// Runs the first process until it is stopped.
+///
+/// # Errors
+/// When it cannot start, or its first server does not; `Failure::exit_code` says which.
+pub fn run(options: Options) -> Result<(), Failure> {
+    let signals = Signals::register(signals::OF_KEEPER).map_err(system("handle signals"))?;
+    set_child_subreaper(Pid::from_raw(1)).map_err(system("adopt orphans"))?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(system("hide memory"))?;
+    raise_descriptor_limit();
+    let mut keeper = match options.is_resumed {
+        true => handover::take_over(options, signals)?,
+        false => begin(options, signals)?,
+    };
+    keeper.turn_until_finished()
+}
+
+fn begin(options: Options, signals: Signals) -> Result<Keeper, Failure> {
+    let sources = (options.sources)().map_err(|errors| Failure::Config(errors.to_string()))?;
+    let settings = Settings::build(sources, 1, &[], &options.inherited)?;
+    let opened = control::open(&options.control, &settings.config);
+    let (control, control_warning) = opened.inspect_err(|_| {
+        super::listeners::give_up_new(&settings.listeners, &[]);
+    })?;
+    for warning in settings.warnings.iter().chain(&control_warning) {
+        tracing::warn!("{warning}");
+    }
+    let mut keeper = Keeper {
+        notify: Notify::to(options.notify.as_ref()),
+        options,
+        signals,
+        settings,
+        control,
+        control_warning,
+        children: Children::default(),
+        current: None,
+        phase: Phase::Starting,
+        change: None,
+        is_reload_wanted: false,
+        is_upgrade_wanted: false,
+        backoff: Backoff::default(),
+        restart_at: None,
+        rotations: Rotations::default(),
+        started: SystemTime::now(),
+        servers_started: 0,
+        finished: None,
+    };
+    if let Err(failure) = keeper.start_server(START_LIMIT) {
+        keeper.remove_files();
+        return Err(failure);
+    }
+    Ok(keeper)
+}
+
+impl Keeper {
+    pub(super) fn turn_until_finished(&mut self) -> Result<(), Failure> {
+        loop {
+            for signal in self.signals.take() {
+                self.handle_signal(signal);
+            }
+            for pid in self.children.pids() {
+                self.handle_messages(pid);
+            }
+            for (pid, status) in children::reap() {
+                // Last words may have come after the messages above were taken.
+                self.handle_messages(pid);
+                self.handle_exit(pid, status);
+            }
+            self.handle_time(Instant::now());
+            if let Some(result) = self.finished.take() {
+                self.remove_files();
+                return result;
+            }
+            self.wait();
+        }
+    }
+
+    fn handle_time(&mut self, now: Instant) {
+        for child in self.children.iter_mut() {
+            if child.kill_at.is_some_and(|at| at <= now) {
+                let (pid, role) = (pid_number(child.pid), child.role.name());
+                tracing::warn!(pid, role, state = ?child.state, "out of time; killing");
+                child.kill();
+            }
+        }
+        self.answer_late_reload(now);
+        if self.phase != Phase::Running {
+            return;
+        }
+        self.compress_logs(now);
+        if self.restart_at.is_some_and(|at| at <= now) {
+            self.restart_at = None;
+            if let Err(failure) = self.start_server(START_LIMIT) {
+                tracing::error!(%failure, "no server started");
+                self.restart_at = now.checked_add(self.backoff.after_death(Duration::ZERO));
+            }
+        }
+        if self.change.is_none() && std::mem::take(&mut self.is_reload_wanted) {
+            self.reload(None);
+        }
+        if self.change.is_none() && std::mem::take(&mut self.is_upgrade_wanted) {
+            self.upgrade(None);
+        }
+    }
+
+    /// Sleeps until a signal, a message, or the next thing that is due.
+    fn wait(&mut self) {
+        let mut polled = vec![PollFd::from_borrowed_fd(
+            self.signals.as_fd(),
+            PollFlags::IN,
+        )];
+        for end in self.children.iter().filter_map(|child| child.end.as_ref()) {
+            let mut events = PollFlags::IN;
+            events.set(PollFlags::OUT, end.has_waiting());
+            polled.push(PollFd::from_borrowed_fd(end.socket(), events));
+        }
+        let timeout = self.next_due().map(|due| {
+            let left = due.saturating_duration_since(Instant::now());
+            // Up, so that what is due is due when we wake.
+            Timespec::try_from(left + Duration::from_millis(1)).unwrap_or(Timespec {
+                tv_sec: 3600,
+                tv_nsec: 0,
+            })
+        });
+        // Interrupted or not, the next turn looks at everything.
+        let _ = poll(&mut polled, timeout.as_ref());
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let kills = self.children.iter().filter_map(|child| child.kill_at);
+        kills
+            .chain(self.restart_at)
+            .chain(self.late_reload_due())
+            .chain(self.compression_due())
+            .min()
+    }
+
+    /// Starts a server on the present settings; it becomes the current one.
+    pub(super) fn start_server(&mut self, limit: Duration) -> Result<(), Failure> {
+        self.servers_started += 1;
+        let name = self
+            .options
+            .arguments
+            .first()
+            .cloned()
+            .unwrap_or_else(|| "hob".into());
+        let outfit = self
+            .outfit(&self.settings)
+            .map_err(system("prepare the server"))?;
+        let mut child = children::start_server(&name, &self.options.environment, limit)
+            .map_err(system("start the server"))?;
+        child.send(ToServer::Start(outfit));
+        tracing::info!(pid = pid_number(child.pid), "server started");
+        self.current = Some(child.pid);
+        self.children.add(child);
+        Ok(())
+    }
+
+    pub(super) fn outfit(
+        &self,
+        settings: &Settings,
+    ) -> std::io::Result<crate::life::channel::Outfit> {
+        let mut warnings = settings.warnings.clone();
+        warnings.extend(self.control_warning.clone());
+        let facts = Facts {
+            keeper_pid: std::process::id(),
+            keeper_uid: rustix::process::geteuid().as_raw(),
+            started: self.started,
+            servers_started: self.servers_started,
+            addresses: settings
+                .listeners
+                .iter()
+                .map(|listener| listener.shown.clone())
+                .collect(),
+            warnings,
+        };
+        settings.outfit(facts, self.control.as_ref().map(|control| &control.socket))
+    }
+
+    /// Removes what only a running hob should leave in the file system.
+    fn remove_files(&self) {
+        super::listeners::give_up_new(&self.settings.listeners, &[]);
+        if let Some(control) = &self.control {
+            control.file.remove();
+        }
+    }
+}
+
+/// Prints the address of every listener that was not there before.
+pub(super) fn announce(listeners: &[Rc<KeptListener>], before: &[Rc<KeptListener>]) {
+    let mut out = std::io::stdout().lock();
+    for listener in listeners {
+        if !before.iter().any(|known| known.shown == listener.shown) {
+            // Nobody may be reading; serving goes on.
+            let _ = writeln!(out, "{}", announcement(listener));
+        }
+    }
+    let _ = out.flush();
+}
+
+pub(super) fn system<E: std::fmt::Display>(what: &'static str) -> impl Fn(E) -> Failure {
+    move |error| Failure::System(format!("cannot {what}: {error}"))
+}
+
+/// Every connection is a descriptor; the hard limit is what the administrator allows.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+}

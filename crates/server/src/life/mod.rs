@@ -1,0 +1,23 @@
+//! The life of the processes: start, drop privileges, reload, drain, upgrade, stop.
+//!
+//! `keeper` is the first process; `server_side` is what the server process calls; they speak over
+//! `channel`, which sends `parcel`s. Unsafe code stands in `privileges` and `exec` only.
+
+mod channel;
+mod exec;
+pub mod keeper;
+mod memory;
+mod notify;
+mod papers;
+mod parcel;
+mod privileges;
+mod server_side;
+mod signals;
+mod wire;
+
+pub use channel::Wish;
+pub use exec::adopt_inherited;
+pub use keeper::{ControlChoice, Failure, Options};
+pub use papers::Facts;
+pub use privileges::become_server_user;
+pub use server_side::{Event, Generation, ServerLife};

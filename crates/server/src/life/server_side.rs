@@ -1,0 +1,394 @@
+//! The server process's side of the channel: it is given what it serves, drops its privileges, and
+//! hears and says everything else through one descriptor to poll and a handful of calls.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, epoll, poll};
+use rustix::net::{SocketType, sockopt};
+use rustix::process::setpriority_process;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use signal_hook::consts::SIGTERM;
+
+use super::channel::{End, Outfit, ToKeeper, ToServer, Wish};
+use super::papers::{Facts, Papers};
+use super::parcel::NotReceived;
+use super::signals::{self, Signals};
+use super::{Failure, exec, privileges};
+use crate::config::{self, Config, Sources, TrustedDisk, Warnings};
+
+/// Everything that one generation of the config is served with.
+#[derive(Debug)]
+pub struct Generation {
+    /// Counts loads, from 1.
+    pub number: u64,
+    /// The config.
+    pub config: Config,
+    /// What is allowed and probably not meant.
+    pub warnings: Warnings,
+    /// What the config was made from.
+    pub sources: Sources,
+    /// Listening sockets, by index of `Config::listeners`. A listener that stays has the same
+    /// socket under another number.
+    pub listeners: Vec<OwnedFd>,
+    /// Open log files, by index of `Config::logs`; none for a log to standard output.
+    pub logs: Vec<Option<OwnedFd>>,
+    /// The listening control socket.
+    pub control: Option<OwnedFd>,
+    /// What only the keeper knows.
+    pub facts: Facts,
+}
+
+/// What a server is told.
+#[derive(Debug)]
+pub enum Event {
+    /// Serve this from now on, then say `reloaded` or `reload_failed`.
+    Reload(Box<Generation>),
+    /// Take no more connections, finish what there is, say `drained`, and end.
+    Drain {
+        /// After this, what is unfinished is cut off. A second drain may be shorter.
+        deadline: Duration,
+        /// Idle connections may stay this long, because a request may be on its way.
+        grace: Duration,
+    },
+    /// A log was opened again; write to this file from now on.
+    LogFile {
+        /// Index in `Config::logs`.
+        index: usize,
+        /// The file.
+        file: OwnedFd,
+    },
+    /// The answer to an `ask`.
+    Answer {
+        /// What `ask` returned.
+        request: u64,
+        /// Whether it was done.
+        is_ok: bool,
+        /// What happened, or why not.
+        text: String,
+    },
+    /// Nobody holds the sockets any more: drain quickly and end.
+    KeeperGone,
+}
+
+/// The server's life as far as the keeper has a part in it.
+pub struct ServerLife {
+    end: End,
+    signals: Signals,
+    /// Watches the channel and the signals, so that there is one descriptor to poll.
+    watch: OwnedFd,
+    is_watching_output: bool,
+    is_keeper_gone: bool,
+    /// Reloads that came before the start was finished, and the like.
+    events: VecDeque<Event>,
+    drain: Duration,
+    last_request: u64,
+}
+
+impl ServerLife {
+    /// Takes the channel from standard input, where the keeper put it.
+    ///
+    /// # Errors
+    /// When this process was not started by a keeper.
+    pub fn from_stdin() -> Result<ServerLife, Failure> {
+        let is_channel = sockopt::socket_type(io::stdin()) == Ok(SocketType::SEQPACKET);
+        if !is_channel {
+            return Err(Failure::System(
+                "a server is started by `hob serve`, not by hand".to_owned(),
+            ));
+        }
+        // Executed by way of /proc/self/exe, which would make it `exe` in every list of processes.
+        let _ = rustix::thread::set_name(c"hob-server");
+        let life = exec::take_stdin().and_then(ServerLife::from_channel);
+        life.map_err(|error| Failure::System(format!("cannot use the keeper's channel: {error}")))
+    }
+
+    /// Takes the server's end of a channel, and from now on handles or swallows the signals that
+    /// reach a server.
+    pub fn from_channel(channel: OwnedFd) -> io::Result<ServerLife> {
+        let signals = Signals::register(signals::OF_SERVER)?;
+        let watch = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let data = epoll::EventData::new_u64(0);
+        epoll::add(&watch, signals.as_fd(), data, epoll::EventFlags::IN)?;
+        epoll::add(&watch, &channel, data, epoll::EventFlags::IN)?;
+        Ok(ServerLife {
+            end: End::of_server(channel),
+            signals,
+            watch,
+            is_watching_output: false,
+            is_keeper_gone: false,
+            events: VecDeque::new(),
+            drain: Duration::ZERO,
+            last_request: 0,
+        })
+    }
+
+    /// Waits for what to serve, drops privileges, loads the config, in this order. To be called
+    /// once, while the process has one thread. The keeper hears of a failure.
+    pub fn start(&mut self) -> Result<Generation, Failure> {
+        let result = self.try_start();
+        if let Err(failure) = &result {
+            self.start_failed(&failure.to_string());
+        }
+        result
+    }
+
+    fn try_start(&mut self) -> Result<Generation, Failure> {
+        let outfit = self.wait_for_start()?;
+        let papers = Papers::from_memory(outfit.papers.as_fd())
+            .map_err(|error| Failure::System(format!("cannot read the papers: {error}")))?;
+        take_place(&papers).map_err(Failure::Config)?;
+        let dropped = match &papers.identity {
+            Some(identity) => privileges::become_identity(identity),
+            None => privileges::close_the_door(),
+        };
+        dropped.map_err(|error| Failure::System(format!("cannot drop privileges: {error}")))?;
+        let generation = generation(outfit, papers)?;
+        self.drain = generation.config.drain;
+        Ok(generation)
+    }
+
+    fn wait_for_start(&mut self) -> Result<Outfit, Failure> {
+        loop {
+            match self.end.receive().map(ToServer::decode) {
+                Ok(Ok(ToServer::Start(outfit))) => return Ok(outfit),
+                Ok(Ok(other)) => {
+                    return Err(Failure::System(format!("expected a start, got {other:?}")));
+                }
+                Ok(Err(malformed)) => return Err(Failure::System(malformed.to_string())),
+                Err(NotReceived::Nothing) => {
+                    // No deadline: the keeper has one and ends us.
+                    let mut polled = [PollFd::from_borrowed_fd(self.end.socket(), PollFlags::IN)];
+                    let _ = poll(&mut polled, None);
+                }
+                Err(reason) => {
+                    return Err(Failure::System(format!(
+                        "no start from the keeper: {reason:?}"
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Readable when `next` may have an event. Works level-triggered and, when `next` is called
+    /// until it has nothing more, edge-triggered.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.watch.as_fd()
+    }
+
+    /// The next event, if there is one. Never waits.
+    #[allow(clippy::should_implement_trait)] // It ends and begins again; it is no iterator.
+    pub fn next(&mut self) -> Option<Event> {
+        if self.signals.take().contains(&SIGTERM) {
+            self.say(ToKeeper::Leaving);
+            let deadline = self.drain;
+            self.events.push_back(Event::Drain {
+                deadline,
+                grace: Duration::ZERO,
+            });
+        }
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if self.is_keeper_gone {
+            return None;
+        }
+        let _ = self.end.flush();
+        self.watch_output();
+        loop {
+            match self.end.receive().map(ToServer::decode) {
+                Ok(Ok(message)) => {
+                    if let Some(event) = self.event(message) {
+                        return Some(event);
+                    }
+                }
+                Err(NotReceived::Nothing) => return None,
+                Ok(Err(malformed)) | Err(NotReceived::Malformed(malformed)) => {
+                    tracing::error!(%malformed, "the keeper's message makes no sense");
+                    return Some(self.lose_keeper());
+                }
+                Err(NotReceived::Gone) => return Some(self.lose_keeper()),
+            }
+        }
+    }
+
+    fn lose_keeper(&mut self) -> Event {
+        self.is_keeper_gone = true;
+        let _ = epoll::delete(&self.watch, self.end.socket());
+        Event::KeeperGone
+    }
+
+    fn event(&mut self, message: ToServer) -> Option<Event> {
+        match message {
+            ToServer::Start(_) => {
+                tracing::error!("a second start from the keeper");
+                None
+            }
+            ToServer::Reload(outfit) => self.reload(outfit),
+            ToServer::Drain { deadline, grace } => Some(Event::Drain { deadline, grace }),
+            ToServer::LogFile { index, file } => Some(Event::LogFile {
+                index: usize::from(index),
+                file,
+            }),
+            ToServer::Answer {
+                request,
+                is_ok,
+                text,
+            } => Some(Event::Answer {
+                request,
+                is_ok,
+                text,
+            }),
+        }
+    }
+
+    fn reload(&mut self, outfit: Outfit) -> Option<Event> {
+        let papers = Papers::from_memory(outfit.papers.as_fd());
+        let papers = papers.map_err(|error| Failure::System(error.to_string()));
+        match papers.and_then(|papers| generation(outfit, papers)) {
+            Ok(generation) => {
+                self.drain = generation.config.drain;
+                Some(Event::Reload(Box::new(generation)))
+            }
+            Err(failure) => {
+                self.reload_failed(&failure.to_string());
+                None
+            }
+        }
+    }
+
+    /// Everything listens and is loaded.
+    pub fn ready(&mut self) {
+        self.say(ToKeeper::Ready);
+    }
+
+    /// It cannot start; the process should end with an error.
+    pub fn start_failed(&mut self, text: &str) {
+        self.say(ToKeeper::StartFailed {
+            text: text.to_owned(),
+        });
+    }
+
+    /// The generation with this number is served.
+    pub fn reloaded(&mut self, number: u64) {
+        self.say(ToKeeper::Reloaded { generation: number });
+    }
+
+    /// The last generation cannot be served; the one before still is.
+    pub fn reload_failed(&mut self, text: &str) {
+        self.say(ToKeeper::ReloadFailed {
+            text: text.to_owned(),
+        });
+    }
+
+    /// Asks the keeper for something on behalf of the control socket. An `Answer` with the
+    /// returned number comes, unless the keeper goes.
+    pub fn ask(&mut self, wish: Wish) -> u64 {
+        self.last_request += 1;
+        self.say(ToKeeper::Ask {
+            wish,
+            request: self.last_request,
+        });
+        self.last_request
+    }
+
+    /// A log has reached its limit; a `LogFile` comes.
+    pub fn rotate(&mut self, index: usize) {
+        if let Ok(index) = u16::try_from(index) {
+            self.say(ToKeeper::Rotate { index });
+        }
+    }
+
+    /// Nothing is left to finish; the process ends.
+    pub fn drained(&mut self) {
+        self.say(ToKeeper::Drained);
+    }
+
+    fn say(&mut self, message: ToKeeper) {
+        // A keeper that is gone shows when the channel is read; one that takes nothing for that
+        // long is as good as gone.
+        if let Err(reason) = self.end.send(message.encode()) {
+            tracing::warn!(?reason, "message to the keeper lost");
+        }
+        self.watch_output();
+    }
+
+    /// Wakes up for room in the channel only while something waits for it.
+    fn watch_output(&mut self) {
+        let is_waiting = self.end.has_waiting();
+        if is_waiting == self.is_watching_output || self.is_keeper_gone {
+            return;
+        }
+        let mut events = epoll::EventFlags::IN;
+        events.set(epoll::EventFlags::OUT, is_waiting);
+        let data = epoll::EventData::new_u64(0);
+        if epoll::modify(&self.watch, self.end.socket(), data, events).is_ok() {
+            self.is_watching_output = is_waiting;
+        }
+    }
+}
+
+/// Nice level and CPUs, while the privileges for them are there.
+fn take_place(papers: &Papers) -> Result<(), String> {
+    if papers.nice != 0 {
+        setpriority_process(None, papers.nice).map_err(|errno| {
+            format!(
+                "cannot set nice = {}: {errno}; below 0 needs root",
+                papers.nice
+            )
+        })?;
+    }
+    if papers.cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for &cpu in &papers.cpus {
+        if cpu >= CpuSet::MAX_CPU {
+            return Err(format!("cpus: there is no CPU {cpu}"));
+        }
+        set.set(cpu);
+    }
+    sched_setaffinity(None, &set)
+        .map_err(|errno| format!("cannot run on cpus {:?}: {errno}", papers.cpus))
+}
+
+fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
+    let sources = Sources::decode(&papers.sources)
+        .ok_or_else(|| Failure::System("malformed sources from the keeper".to_owned()))?;
+    // The keeper looked at the disk, with rights that may be gone here.
+    let (config, warnings) = config::load_with(&sources, &TrustedDisk)
+        .map_err(|errors| Failure::Config(errors.to_string()))?;
+    let listener_count = config.listeners.len();
+    if outfit.listeners.len() != listener_count {
+        return Err(Failure::System(format!(
+            "{} sockets for {listener_count} listeners; the config reads differently here",
+            outfit.listeners.len()
+        )));
+    }
+    let mut logs: Vec<Option<OwnedFd>> = config.logs.iter().map(|_| None).collect();
+    for (index, file) in outfit.logs {
+        match logs.get_mut(usize::from(index)) {
+            Some(log) => *log = Some(file),
+            None => {
+                return Err(Failure::System(format!(
+                    "a file for log {index}, unknown here"
+                )));
+            }
+        }
+    }
+    Ok(Generation {
+        number: outfit.generation,
+        config,
+        warnings,
+        sources,
+        listeners: outfit.listeners,
+        logs,
+        control: outfit.control,
+        facts: papers.facts,
+    })
+}
+
+#[cfg(test)]
+mod tests;

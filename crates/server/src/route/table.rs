@@ -1,0 +1,320 @@
+//! The first route that matches a path, found without walking the routes.
+//!
+//! Patterns without captures and stars stand in one hash map by their whole path. All others stand
+//! in a tree with one level per segment: a node's children are its literal segments, by hash, and
+//! at most one for any segment. What ends in a star is noted at the node where the star stands, by
+//! suffix where it has one. Every node knows the lowest route index in and below it, so a branch
+//! that cannot beat what was found is not entered. Looking up costs the path's own segments, not
+//! the number of routes; it allocates nothing.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
+use super::pattern::{Pattern, Segment, Tail};
+
+/// Routes of a site, ready to be searched.
+#[derive(Clone, Debug)]
+pub struct RouteTable {
+    exact: Map<u32>,
+    nodes: Vec<Node>,
+    /// Most dots in any suffix: no more of a path's dots are tried.
+    suffix_dots_max: usize,
+}
+
+/// The route of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Index of the route, the lowest that matches.
+    pub route: u32,
+    /// Where the path leaves the route's fixed folder, see [`super::pattern::Captures::below`].
+    pub below: usize,
+}
+
+/// Keys come from the config, never from clients, so a fixed seed will do.
+type Map<V> = HashMap<Box<[u8]>, V, FixedState>;
+
+/// Stands for "no route" and "no node"; greater than every index.
+const NONE: u32 = u32::MAX;
+const ROOT: u32 = 0;
+
+#[derive(Clone, Debug)]
+struct Node {
+    /// Lowest route index in this node and below it.
+    lowest: u32,
+    /// Route that ends here, with a capture on its way.
+    end: u32,
+    /// Route with a star here and no suffix.
+    rest: u32,
+    suffixes: Map<u32>,
+    literals: Map<u32>,
+    capture: u32,
+}
+
+impl RouteTable {
+    /// Builds the table; a route's index is its pattern's.
+    pub fn build<'a>(patterns: impl IntoIterator<Item = &'a Pattern>) -> RouteTable {
+        let mut table = RouteTable {
+            exact: Map::default(),
+            nodes: vec![Node::new()],
+            suffix_dots_max: 0,
+        };
+        for (route, pattern) in (0..NONE).zip(patterns) {
+            table.insert(route, pattern);
+        }
+        table
+    }
+
+    /// The first route that matches `path`, which is in normal form.
+    pub fn find(&self, path: &[u8]) -> Option<Found> {
+        let mut search = Search {
+            table: self,
+            path,
+            best: Found {
+                route: NONE,
+                below: 0,
+            },
+        };
+        if let Some(&route) = self.exact.get(path) {
+            search.best = Found {
+                route,
+                below: last_piece_begin(path),
+            };
+        }
+        if path.first() == Some(&b'/') {
+            search.visit(ROOT, 1);
+        }
+        (search.best.route != NONE).then_some(search.best)
+    }
+
+    fn insert(&mut self, route: u32, pattern: &Pattern) {
+        if let Some(path) = literal_path(pattern) {
+            self.exact.entry(path).or_insert(route);
+            return;
+        }
+        let mut at = ROOT;
+        self.note_lowest(at, route);
+        for segment in &pattern.segments {
+            at = self.child(at, segment);
+            self.note_lowest(at, route);
+        }
+        let node = &mut self.nodes[at as usize];
+        match &pattern.tail {
+            Tail::End => node.end = node.end.min(route),
+            Tail::Rest | Tail::NamedRest => node.rest = node.rest.min(route),
+            Tail::Suffix(suffix) => {
+                node.suffixes.entry(suffix.clone()).or_insert(route);
+                let dots = memchr::memchr_iter(b'.', suffix).count();
+                self.suffix_dots_max = self.suffix_dots_max.max(dots);
+            }
+        }
+    }
+
+    fn note_lowest(&mut self, node: u32, route: u32) {
+        let lowest = &mut self.nodes[node as usize].lowest;
+        *lowest = route.min(*lowest);
+    }
+
+    /// The child of a node for one segment, made when it is missing.
+    fn child(&mut self, parent: u32, segment: &Segment) -> u32 {
+        let fresh = self.nodes.len() as u32;
+        let node = &mut self.nodes[parent as usize];
+        let child = match segment {
+            Segment::Literal(literal) => *node.literals.entry(literal.clone()).or_insert(fresh),
+            Segment::Capture => {
+                node.capture = node.capture.min(fresh);
+                node.capture
+            }
+        };
+        if child == fresh {
+            self.nodes.push(Node::new());
+        }
+        child
+    }
+}
+
+impl Node {
+    fn new() -> Node {
+        Node {
+            lowest: NONE,
+            end: NONE,
+            rest: NONE,
+            suffixes: Map::default(),
+            literals: Map::default(),
+            capture: NONE,
+        }
+    }
+}
+
+struct Search<'a> {
+    table: &'a RouteTable,
+    path: &'a [u8],
+    best: Found,
+}
+
+impl Search<'_> {
+    /// Looks at a node that a piece, beginning at `begin`, still follows. The depth of the
+    /// recursion is that of the deepest pattern.
+    fn visit(&mut self, node: u32, begin: usize) {
+        let node = &self.table.nodes[node as usize];
+        if node.lowest >= self.best.route {
+            return;
+        }
+        self.offer(node.rest, begin);
+        self.visit_suffixes(node, begin);
+        if node.literals.is_empty() && node.capture == NONE {
+            return;
+        }
+        let rest = &self.path[begin..];
+        let slash = memchr::memchr(b'/', rest);
+        let piece = &rest[..slash.unwrap_or(rest.len())];
+        let literal = node.literals.get(piece).copied().unwrap_or(NONE);
+        let capture = if piece.is_empty() { NONE } else { node.capture };
+        for child in [literal, capture] {
+            match slash {
+                _ if child == NONE => {}
+                Some(slash) => self.visit(child, begin + slash + 1),
+                None => self.offer(self.table.nodes[child as usize].end, begin),
+            }
+        }
+    }
+
+    fn visit_suffixes(&mut self, node: &Node, begin: usize) {
+        if node.suffixes.is_empty() {
+            return;
+        }
+        let last = &self.path[last_piece_begin(self.path)..];
+        for dot in memchr::memrchr_iter(b'.', last).take(self.table.suffix_dots_max) {
+            if let Some(&route) = node.suffixes.get(&last[dot..]) {
+                self.offer(route, begin);
+            }
+        }
+    }
+
+    fn offer(&mut self, route: u32, below: usize) {
+        if route < self.best.route {
+            self.best = Found { route, below };
+        }
+    }
+}
+
+/// The path of a pattern that matches only one.
+fn literal_path(pattern: &Pattern) -> Option<Box<[u8]>> {
+    let Tail::End = pattern.tail else { return None };
+    let mut path = Vec::new();
+    for segment in &pattern.segments {
+        let Segment::Literal(literal) = segment else {
+            return None;
+        };
+        path.push(b'/');
+        path.extend_from_slice(literal);
+    }
+    Some(path.into())
+}
+
+fn last_piece_begin(path: &[u8]) -> usize {
+    memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route::dice::Dice;
+
+    fn patterns(texts: &[&str]) -> Vec<Pattern> {
+        texts
+            .iter()
+            .map(|text| Pattern::parse(text).unwrap())
+            .collect()
+    }
+
+    /// What a walk over the routes, one by one, finds.
+    fn walk(patterns: &[Pattern], path: &str) -> Option<Found> {
+        patterns.iter().zip(0..).find_map(|(pattern, route)| {
+            let below = pattern.matches(path.as_bytes())?.below();
+            Some(Found { route, below })
+        })
+    }
+
+    #[test]
+    fn first_route_wins_whatever_its_kind() {
+        let kinds = [
+            "/a/b.x", "/a/*", "*.x", "/a/*.x", "/{p}/b.x", "/a/{r*}", "/*",
+        ];
+        for first in 0..kinds.len() {
+            let mut order = kinds;
+            order.swap(0, first);
+            let table = RouteTable::build(&patterns(&order));
+            assert_eq!(
+                table.find(b"/a/b.x").map(|found| found.route),
+                Some(0),
+                "{order:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_matches() {
+        let table = RouteTable::build(&patterns(&["/a", "/b/*", "/{p}/c", "*.x"]));
+        for path in ["/", "/b", "/a/", "/p/d", "//c", "/x", "", "a"] {
+            assert_eq!(table.find(path.as_bytes()), None, "{path}");
+        }
+        assert_eq!(RouteTable::build(&[]).find(b"/"), None);
+    }
+
+    #[test]
+    fn of_equal_patterns_the_first_wins() {
+        let table = RouteTable::build(&patterns(&["/a", "/a", "*.x", "*.x", "/{p}/q", "/{r}/q"]));
+        assert_eq!(table.find(b"/a"), Some(Found { route: 0, below: 1 }));
+        assert_eq!(table.find(b"/b.x"), Some(Found { route: 2, below: 1 }));
+        assert_eq!(table.find(b"/z/q"), Some(Found { route: 4, below: 3 }));
+    }
+
+    #[test]
+    fn many_dots_are_not_all_tried() {
+        let table = RouteTable::build(&patterns(&["*.tar.gz", "*.gz"]));
+        assert_eq!(table.find(b"/x.tar.gz").map(|found| found.route), Some(0));
+        assert_eq!(table.find(b"/a.b.c.gz").map(|found| found.route), Some(1));
+        assert_eq!(
+            table.find(format!("/{}", ".".repeat(5000)).as_bytes()),
+            None
+        );
+    }
+
+    #[test]
+    fn finds_what_a_walk_over_the_routes_finds() {
+        let segments = ["a", "b", "ab", "x.y", "x.z.y", "{p}", "{q}"];
+        let tails = ["", "", "/", "/*", "/*.y", "/*.z.y", "/{r*}"];
+        let pieces = ["a", "b", "ab", "c", "x.y", "x.z.y", ".y", ""];
+        let mut dice = Dice::seeded(3);
+        let mut hits = 0;
+        for _ in 0..4_000 {
+            let mut routes = Vec::new();
+            for _ in 0..dice.below(12) {
+                let mut text = String::new();
+                for _ in 0..dice.below(4) {
+                    text.push('/');
+                    text.push_str(dice.pick(&segments));
+                }
+                text.push_str(dice.pick(&tails));
+                routes.extend(Pattern::parse(&text));
+            }
+            let table = RouteTable::build(&routes);
+            for _ in 0..8 {
+                let mut path = String::new();
+                for _ in 0..=dice.below(4) {
+                    path.push('/');
+                    path.push_str(dice.pick(&pieces));
+                }
+                let expected = walk(&routes, &path);
+                hits += usize::from(expected.is_some());
+                assert_eq!(
+                    table.find(path.as_bytes()),
+                    expected,
+                    "{path} in {routes:?}"
+                );
+            }
+        }
+        assert!(hits > 8_000, "{hits}");
+    }
+}

@@ -1,0 +1,459 @@
+//! The server process: threads that answer, and this one, which listens to the keeper.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use hob_http::limits::Limits;
+use hob_http::thread::{Crew, Drain, Handle, Thread};
+use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
+use hob_trace::format::{Format, Names};
+use hob_trace::metric::Counters;
+use hob_trace::ring::Consumer;
+use rustix::event::{EventfdFlags, PollFd, PollFlags};
+
+use crate::answer::{Answers, CONTROL_LISTENER};
+use crate::config::{self, CacheMode, Config, LogChoice, LogTarget};
+use crate::handle::admin::helm::{Helm, Outcome};
+use crate::handle::admin::{Admin, Report};
+use crate::handle::files::pin;
+use crate::life::{Event, Failure, Generation, ServerLife};
+use crate::route::sites::Sites;
+use crate::shared::Shared;
+
+/// Bytes of each thread's ring of finished requests.
+const RING_BYTES: usize = 512 * 1024;
+/// How long the access log may take to write what is left at the end.
+const LOG_PATIENCE: Duration = Duration::from_secs(3);
+/// How long running answers may take when the keeper is gone.
+const ORPHAN_DRAIN: Duration = Duration::from_secs(2);
+
+/// Runs a server process until it is drained.
+pub fn run() -> Result<(), Failure> {
+    let mut life = ServerLife::from_stdin()?;
+    let generation = life.start()?;
+    match Server::start(generation) {
+        Ok(mut server) => {
+            life.ready();
+            server.run(&mut life);
+            life.drained();
+            Ok(())
+        }
+        Err(text) => {
+            life.start_failed(&text);
+            Err(Failure::Config(text))
+        }
+    }
+}
+
+struct Server {
+    shared: Arc<Shared>,
+    admin: Arc<Admin>,
+    crew: Arc<Crew>,
+    counters: Arc<Counters>,
+    threads: Vec<JoinHandle<()>>,
+    signals: Arc<Signals>,
+    log: Option<AccessLog>,
+    /// Rings of threads while there is no log to read them.
+    rings: Vec<Consumer>,
+    /// Numbers of the logs of the config in force, by its index.
+    logs: Vec<LogId>,
+    /// Numbers of the config before: answers under way may still bear them.
+    old_logs: Vec<LogId>,
+    listeners: Vec<(u16, Arc<OwnedFd>)>,
+    next_listener: u16,
+}
+
+/// What other threads tell the one that runs the server.
+struct Signals {
+    bell: OwnedFd,
+    running: AtomicUsize,
+    to_rotate: Mutex<Vec<LogId>>,
+}
+
+impl Signals {
+    fn ring(&self) {
+        // A full counter is as good as a ring.
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+}
+
+impl Server {
+    fn start(generation: Generation) -> Result<Server, String> {
+        let config = &generation.config;
+        let thread_count = config.threads.unwrap_or_else(usable_cores);
+        let text = |error: io::Error| error.to_string();
+        let crew = Crew::new(thread_count).map_err(text)?;
+        let shared = Arc::new(Shared::new(&config.cache));
+        let counters = Arc::new(Counters::new());
+        let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let signals = Arc::new(Signals {
+            bell: bell.map_err(|error| error.to_string())?,
+            running: AtomicUsize::new(0),
+            to_rotate: Mutex::default(),
+        });
+        let admin = Arc::new(Admin {
+            helm: Helm::new().map_err(text)?,
+            counters: Arc::clone(&counters),
+            crew: Arc::clone(&crew),
+            shared: Arc::clone(&shared),
+            started: Instant::now(),
+            report: Mutex::new(report(&generation)),
+        });
+        let mut server = Server {
+            shared,
+            admin,
+            crew,
+            counters,
+            threads: Vec::new(),
+            signals,
+            log: None,
+            rings: Vec::new(),
+            logs: Vec::new(),
+            old_logs: Vec::new(),
+            listeners: Vec::new(),
+            next_listener: 0,
+        };
+        let (listeners, limits) = server.put_in_force(generation)?;
+        for index in 0..thread_count {
+            let thread = server.start_thread(index, limits.clone(), listeners.clone());
+            server.threads.push(thread.map_err(text)?);
+        }
+        Ok(server)
+    }
+
+    /// Makes a generation the one that is served. Returns what threads must be given.
+    #[allow(clippy::type_complexity)]
+    fn put_in_force(
+        &mut self,
+        generation: Generation,
+    ) -> Result<(Vec<(u16, Arc<OwnedFd>)>, Limits), String> {
+        let report = report(&generation);
+        let Generation {
+            config,
+            listeners,
+            logs,
+            control,
+            ..
+        } = generation;
+        let new_logs = self.open_logs(&config, logs)?;
+        let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
+        let mut sites = match self.build_sites(&config, &numbers) {
+            Ok(sites) => sites,
+            Err(text) => {
+                self.retire(new_logs);
+                return Err(text);
+            }
+        };
+        let numbered = self.number_listeners(listeners, control);
+        for ((number, _), listener) in numbered.iter().zip(&config.listeners) {
+            if let LogChoice::Log(index) = listener.log {
+                let log = numbers.get(index).copied().unwrap_or(0);
+                sites.listener_logs.insert(*number, log);
+            }
+        }
+        self.shared.set_sites(sites);
+        let before = std::mem::replace(&mut self.logs, new_logs);
+        let older = std::mem::replace(&mut self.old_logs, before);
+        self.retire(older);
+        *self
+            .admin
+            .report
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = report;
+        self.listeners.clone_from(&numbered);
+        Ok((numbered, limits(&config.limits)))
+    }
+
+    fn build_sites(&self, config: &Config, log_numbers: &[u16]) -> Result<Sites, String> {
+        let sites = Sites::build(config, log_numbers, &self.shared)?;
+        self.shared.set_cache(&config.cache);
+        for files in sites.files_handlers() {
+            if files.settings.cache == CacheMode::Pin {
+                pin::load_all(files, &self.shared)?;
+            }
+        }
+        Ok(sites)
+    }
+
+    fn retire(&self, logs: Vec<LogId>) {
+        for id in logs {
+            if let Some(log) = &self.log {
+                log.retire(id);
+            }
+        }
+    }
+
+    fn open_logs(
+        &mut self,
+        config: &Config,
+        files: Vec<Option<OwnedFd>>,
+    ) -> Result<Vec<LogId>, String> {
+        if config.logs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let log = match &self.log {
+            Some(log) => log,
+            None => {
+                let signals = Arc::clone(&self.signals);
+                let ask = Box::new(move |log| {
+                    let due = signals.to_rotate.lock();
+                    due.unwrap_or_else(PoisonError::into_inner).push(log);
+                    signals.ring();
+                });
+                let started = AccessLog::start(self.counters.new_thread(), ask);
+                let log = started.map_err(|error| error.to_string())?;
+                self.rings.drain(..).for_each(|ring| log.add_ring(ring));
+                self.log.insert(log)
+            }
+        };
+        let names = Arc::new(names(config));
+        let mut ids = Vec::new();
+        for (settings, file) in config.logs.iter().zip(files) {
+            let name = match &settings.target {
+                LogTarget::File(path) => path.display().to_string(),
+                LogTarget::Stdout => "standard output".to_owned(),
+            };
+            let target = match file {
+                Some(file) => Target::File(File::from(file)),
+                None => Target::Stdout,
+            };
+            let format = Format::parse(&settings.format).map_err(|error| error.to_string())?;
+            let settings = DestinationSettings {
+                name,
+                format,
+                names: Arc::clone(&names),
+                rotate_bytes: settings.rotate_bytes,
+                rotate_daily: settings.rotate_daily,
+            };
+            ids.push(
+                log.register(settings, target)
+                    .map_err(|error| error.to_string())?,
+            );
+        }
+        Ok(ids)
+    }
+
+    /// Gives listening sockets their numbers; a socket that stays keeps its number.
+    fn number_listeners(
+        &mut self,
+        sockets: Vec<OwnedFd>,
+        control: Option<OwnedFd>,
+    ) -> Vec<(u16, Arc<OwnedFd>)> {
+        let identity = |socket: &OwnedFd| {
+            rustix::fs::fstat(socket)
+                .map(|stat| (stat.st_dev, stat.st_ino))
+                .ok()
+        };
+        let known: HashMap<_, _> = self
+            .listeners
+            .iter()
+            .map(|(number, socket)| (identity(socket), (*number, Arc::clone(socket))))
+            .collect();
+        let mut numbered = Vec::new();
+        for socket in sockets {
+            let place = known.get(&identity(&socket)).cloned().unwrap_or_else(|| {
+                self.next_listener = (self.next_listener + 1) % CONTROL_LISTENER;
+                (self.next_listener, Arc::new(socket))
+            });
+            numbered.push(place);
+        }
+        if let Some(control) = control {
+            let place = known.get(&identity(&control)).cloned();
+            numbered.push(place.unwrap_or((CONTROL_LISTENER, Arc::new(control))));
+        }
+        numbered
+    }
+
+    fn start_thread(
+        &mut self,
+        index: usize,
+        limits: Limits,
+        listeners: Vec<(u16, Arc<OwnedFd>)>,
+    ) -> io::Result<JoinHandle<()>> {
+        let (shared, admin) = (Arc::clone(&self.shared), Arc::clone(&self.admin));
+        let (crew, counters) = (Arc::clone(&self.crew), self.counters.new_thread());
+        let signals = Arc::clone(&self.signals);
+        let (producer, consumer) = hob_trace::ring::ring(RING_BYTES);
+        match &self.log {
+            Some(log) => log.add_ring(consumer),
+            None => self.rings.push(consumer),
+        }
+        signals.running.fetch_add(1, Ordering::SeqCst);
+        std::thread::Builder::new()
+            .name(format!("hob-{index}"))
+            .spawn(move || {
+                let answers = Answers::new(&shared, &admin, Arc::clone(&counters), producer);
+                let ran =
+                    Thread::new(&crew, index, limits, counters, answers).and_then(|mut thread| {
+                        thread.set_listeners(listeners)?;
+                        thread.run()
+                    });
+                if let Err(error) = ran {
+                    tracing::error!(%error, "a server thread ended");
+                }
+                signals.running.fetch_sub(1, Ordering::SeqCst);
+                signals.ring();
+            })
+    }
+
+    /// Listens to the keeper until all threads have ended.
+    fn run(&mut self, life: &mut ServerLife) {
+        let mut is_draining = false;
+        loop {
+            while let Some(event) = life.next() {
+                is_draining |= matches!(event, Event::Drain { .. } | Event::KeeperGone);
+                self.handle(life, event);
+            }
+            self.admin.helm.pass_on(|wish| life.ask(wish));
+            self.pass_rotations(life);
+            if self.signals.running.load(Ordering::SeqCst) == 0 {
+                break;
+            }
+            let mut polled = [
+                PollFd::from_borrowed_fd(life.fd(), PollFlags::IN),
+                PollFd::new(self.admin.helm.bell(), PollFlags::IN),
+                PollFd::new(&self.signals.bell, PollFlags::IN),
+            ];
+            let _ = rustix::event::poll(&mut polled, None);
+            let _ = rustix::io::read(&self.signals.bell, &mut [0u8; 8]);
+        }
+        if !is_draining {
+            tracing::error!("all server threads have ended");
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        if let Some(log) = self.log.take()
+            && !log.close(LOG_PATIENCE)
+        {
+            tracing::warn!("the access log could not be written to its end in time");
+        }
+    }
+
+    fn handle(&mut self, life: &mut ServerLife, event: Event) {
+        match event {
+            Event::Reload(generation) => {
+                let number = generation.number;
+                match self.reload(*generation) {
+                    Ok(()) => life.reloaded(number),
+                    Err(text) => life.reload_failed(&text),
+                }
+            }
+            Event::Drain { deadline, grace } => self.drain(Drain { deadline, grace }),
+            Event::KeeperGone => {
+                self.drain(Drain {
+                    deadline: ORPHAN_DRAIN,
+                    grace: Duration::ZERO,
+                });
+            }
+            Event::LogFile { index, file } => {
+                if let (Some(log), Some(id)) = (&self.log, self.logs.get(index)) {
+                    log.replace(*id, File::from(file));
+                }
+            }
+            Event::Answer {
+                request,
+                is_ok,
+                text,
+            } => {
+                self.admin.helm.answer(request, Outcome { is_ok, text });
+            }
+        }
+    }
+
+    fn reload(&mut self, generation: Generation) -> Result<(), String> {
+        let (listeners, limits) = self.put_in_force(generation)?;
+        for index in 0..self.crew.thread_count() {
+            let (listeners, limits) = (listeners.clone(), limits.clone());
+            Handle::new(&self.crew, index).run(move |thread: &mut Thread<Answers>| {
+                thread.set_limits(limits);
+                if let Err(error) = thread.set_listeners(listeners) {
+                    tracing::error!(%error, "listening sockets could not be changed");
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn drain(&self, drain: Drain) {
+        for index in 0..self.crew.thread_count() {
+            Handle::new(&self.crew, index)
+                .run(move |thread: &mut Thread<Answers>| thread.drain(drain));
+        }
+    }
+
+    fn pass_rotations(&self, life: &mut ServerLife) {
+        let due = std::mem::take(
+            &mut *self
+                .signals
+                .to_rotate
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        for log in due {
+            if let Some(index) = self.logs.iter().position(|known| *known == log) {
+                life.rotate(index);
+            }
+        }
+    }
+}
+
+/// Cores this process may use: affinity and CPU quota counted.
+fn usable_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The limits as the engine takes them.
+pub(crate) fn limits(limits: &config::Limits) -> Limits {
+    Limits {
+        target_bytes: limits.target,
+        head_bytes: limits.head,
+        header_count: limits.headers,
+        head_time: limits.head_time,
+        body_progress: limits.body_progress,
+        write_progress: limits.write_progress,
+        idle: limits.idle,
+        linger: limits.linger,
+        connection_count: limits.connections,
+        connection_count_per_client: limits.connections_per_client,
+        body_bytes: limits.body,
+    }
+}
+
+fn report(generation: &Generation) -> Report {
+    let facts = &generation.facts;
+    Report {
+        generation: generation.number,
+        keeper_pid: facts.keeper_pid,
+        keeper_uid: facts.keeper_uid,
+        keeper_started: facts.started,
+        servers_started: facts.servers_started,
+        addresses: facts.addresses.clone(),
+        warnings: facts.warnings.clone(),
+        sites: generation.config.sites.iter().map(site_name).collect(),
+    }
+}
+
+fn site_name(site: &config::Site) -> String {
+    site.names
+        .first()
+        .cloned()
+        .unwrap_or_else(|| "*".to_owned())
+}
+
+fn names(config: &Config) -> Names {
+    let mut names = Names::new();
+    for site in &config.sites {
+        names.add_site(
+            &site_name(site),
+            site.routes.iter().map(|route| route.path.clone()),
+        );
+    }
+    names
+}

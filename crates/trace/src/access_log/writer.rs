@@ -1,0 +1,349 @@
+//! The thread: takes commands, drains the rings, writes batches, rests.
+
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use super::destination::{Destination, Due, Losses};
+use super::pace::{POLL, Pace, Pause, Turn};
+use super::{AskForRotation, Command, LogId, Mailbox};
+use crate::format::LineCache;
+use crate::metric::ThreadCounters;
+use crate::record::{Record, Texts};
+use crate::ring::Consumer;
+
+/// How long a retired log that cannot be written is kept.
+const RETIRED_PATIENCE: Duration = Duration::from_secs(5);
+/// The least time between two complaints about full rings.
+const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
+
+/// The thread's state.
+pub(super) struct Writer {
+    rings: Vec<Ring>,
+    logs: Logs,
+    pace: Pace,
+    counters: Arc<ThreadCounters>,
+    /// Who waits until all is written.
+    flushing: Vec<Sender<bool>>,
+    /// Told to end, by when, and whom to answer.
+    closing: Option<(Instant, Sender<bool>)>,
+    complaint: Complaint,
+}
+
+/// One serving thread's ring.
+struct Ring {
+    consumer: Consumer,
+    /// Its losses that are counted already.
+    dropped_seen: u64,
+}
+
+/// Losses in full rings that have not been told.
+#[derive(Default)]
+struct Complaint {
+    told_at: Option<Instant>,
+    records: u64,
+}
+
+impl Writer {
+    pub(super) fn new(
+        mailbox: Arc<Mailbox>,
+        counters: Arc<ThreadCounters>,
+        ask_for_rotation: AskForRotation,
+    ) -> Writer {
+        Writer {
+            rings: Vec::new(),
+            logs: Logs {
+                destinations: Vec::new(),
+                last_found: 0,
+                cache: LineCache::new(),
+                mailbox,
+                letters: Vec::new(),
+                ask_for_rotation,
+                unknown: 0,
+            },
+            pace: Pace::default(),
+            counters,
+            flushing: Vec::new(),
+            closing: None,
+            complaint: Complaint::default(),
+        }
+    }
+
+    /// Runs until told to close.
+    pub(super) fn run(mut self) {
+        let me = thread::current();
+        loop {
+            let looked_at = Instant::now();
+            self.take_commands(&me, looked_at);
+            let drained = self.drain(looked_at);
+            self.write(looked_at);
+            self.count_losses(looked_at);
+            let is_clear = !self.logs.have_lines();
+            if is_clear {
+                self.flushing.drain(..).for_each(|done| answer(&done, true));
+            }
+            if self.is_done(is_clear) {
+                return;
+            }
+            match self.pause(drained, is_clear, looked_at) {
+                Pause::For(time) => thread::park_timeout(time),
+                Pause::UntilWoken => thread::park(),
+            }
+        }
+    }
+
+    fn take_commands(&mut self, me: &Thread, now: Instant) {
+        self.logs.open_mailbox();
+        for command in std::mem::take(&mut self.logs.letters) {
+            match command {
+                Command::AddRing(consumer) => {
+                    consumer.attach(me.clone());
+                    self.rings.push(Ring {
+                        consumer,
+                        dropped_seen: 0,
+                    });
+                }
+                Command::Flush(done) => self.flushing.push(done),
+                Command::Close { deadline, done } => self.closing = Some((deadline, done)),
+                Command::Register(log, settings, target) => {
+                    self.logs
+                        .destinations
+                        .push(Destination::new(log, *settings, target));
+                }
+                Command::Replace(log, file) => {
+                    if let Some(destination) = self.logs.find(log.number()) {
+                        destination.replace(file, now);
+                    }
+                }
+                Command::Retire(log) => {
+                    if let Some(destination) = self.logs.find(log.number()) {
+                        destination.retired_at = Some(now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Empties the rings; says whether anything was in them.
+    fn drain(&mut self, now: Instant) -> bool {
+        let logs = &mut self.logs;
+        logs.destinations
+            .iter_mut()
+            .for_each(Destination::begin_turn);
+        let mut count = 0;
+        for ring in &mut self.rings {
+            count += ring
+                .consumer
+                .drain(|record, texts| logs.append(record, &texts, now));
+        }
+        count > 0
+    }
+
+    /// Writes what can be written, and ends the logs that are retired.
+    fn write(&mut self, now: Instant) {
+        let is_urgent = self.closing.is_some() || !self.flushing.is_empty();
+        let logs = &mut self.logs;
+        for destination in &mut logs.destinations {
+            let is_last = destination.retired_at.is_some();
+            let due = match is_urgent || is_last {
+                true => destination.flush_held(now),
+                false => destination.flush(now),
+            };
+            if due == Due::Rotation && !is_last {
+                (logs.ask_for_rotation)(destination.log);
+            }
+        }
+        let lost = logs.end_retired(now);
+        self.count(lost);
+    }
+
+    fn count_losses(&mut self, now: Instant) {
+        let mut in_rings = 0;
+        self.rings.retain_mut(|ring| {
+            // Asked first: whoever is finished has counted its last loss.
+            let is_finished = ring.consumer.is_finished();
+            let dropped = ring.consumer.dropped();
+            in_rings += dropped - std::mem::replace(&mut ring.dropped_seen, dropped);
+            !is_finished
+        });
+        let unknown = std::mem::take(&mut self.logs.unknown);
+        self.count(Losses {
+            lines: in_rings + unknown,
+            write_errors: 0,
+        });
+        for destination in &mut self.logs.destinations {
+            let losses = std::mem::take(&mut destination.losses);
+            self.counters.log_dropped.add(losses.lines);
+            self.counters.log_write_errors.add(losses.write_errors);
+        }
+        self.complaint.records += in_rings;
+        let may_tell = self
+            .complaint
+            .told_at
+            .is_none_or(|at| now.duration_since(at) >= COMPLAIN_EVERY);
+        if self.complaint.records > 0 && may_tell {
+            let records = self.complaint.records;
+            tracing::error!(
+                records,
+                "access log is written too slowly; records were dropped"
+            );
+            self.complaint = Complaint {
+                told_at: Some(now),
+                records: 0,
+            };
+        }
+    }
+
+    fn count(&self, losses: Losses) {
+        self.counters.log_dropped.add(losses.lines);
+        self.counters.log_write_errors.add(losses.write_errors);
+    }
+
+    /// Told to end, and all is written or the time is up.
+    fn is_done(&mut self, is_clear: bool) -> bool {
+        let Some((deadline, _)) = &self.closing else {
+            return false;
+        };
+        if !is_clear && Instant::now() < *deadline {
+            return false;
+        }
+        self.logs
+            .destinations
+            .iter_mut()
+            .for_each(Destination::give_up);
+        self.count_losses(Instant::now());
+        if let Some((_, done)) = self.closing.take() {
+            answer(&done, is_clear);
+        }
+        true
+    }
+
+    fn pause(&mut self, drained: bool, is_clear: bool, looked_at: Instant) -> Pause {
+        if let Some((deadline, _)) = &self.closing {
+            return Pause::For(deadline.saturating_duration_since(Instant::now()).min(POLL));
+        }
+        let turn = if drained || !is_clear {
+            self.rings.iter().for_each(|ring| ring.consumer.disarm());
+            Turn::Busy
+        } else {
+            // Every one is armed, so no short cut.
+            let unarmed = self
+                .rings
+                .iter()
+                .filter(|ring| !ring.consumer.arm())
+                .count();
+            Turn::Idle {
+                armed_before: unarmed == 0,
+            }
+        };
+        let pause = self.pace.pause(turn, looked_at, Instant::now());
+        if pause == Pause::UntilWoken {
+            self.logs
+                .destinations
+                .iter_mut()
+                .for_each(Destination::rest);
+        }
+        pause
+    }
+}
+
+/// Who asked may have stopped waiting.
+fn answer(done: &Sender<bool>, is_clear: bool) {
+    let _ = done.send(is_clear);
+}
+
+/// The destinations, and the way to learn of new ones.
+struct Logs {
+    /// In the order of their numbers.
+    destinations: Vec<Destination>,
+    /// Where the last record's log was found: the next one's is probably there too.
+    last_found: usize,
+    cache: LineCache,
+    mailbox: Arc<Mailbox>,
+    /// Commands that have been fetched and not yet obeyed, in order.
+    letters: Vec<Command>,
+    ask_for_rotation: AskForRotation,
+    /// Records of logs that are gone.
+    unknown: u64,
+}
+
+impl Logs {
+    fn append(&mut self, record: &Record, texts: &Texts<'_>, now: Instant) {
+        if record.log == 0 {
+            return;
+        }
+        let Some(at) = self
+            .position(record.log)
+            .or_else(|| self.position_if_new(record.log))
+        else {
+            self.unknown += 1;
+            return;
+        };
+        let due = self.destinations[at].append(&mut self.cache, record, texts, now);
+        if due == Due::Rotation {
+            (self.ask_for_rotation)(self.destinations[at].log);
+        }
+    }
+
+    fn find(&mut self, log: u16) -> Option<&mut Destination> {
+        self.position(log).map(|at| &mut self.destinations[at])
+    }
+
+    #[inline]
+    fn position(&mut self, log: u16) -> Option<usize> {
+        let number = |destination: &Destination| destination.log.number();
+        if self
+            .destinations
+            .get(self.last_found)
+            .is_some_and(|found| number(found) == log)
+        {
+            return Some(self.last_found);
+        }
+        self.last_found = self.destinations.binary_search_by_key(&log, number).ok()?;
+        Some(self.last_found)
+    }
+
+    /// A record can overtake the command that registered its log.
+    #[cold]
+    fn position_if_new(&mut self, log: u16) -> Option<usize> {
+        self.open_mailbox();
+        let is_register = |command: &mut Command| matches!(command, Command::Register(..));
+        for command in self.letters.extract_if(.., is_register) {
+            if let Command::Register(log, settings, target) = command {
+                self.destinations
+                    .push(Destination::new(log, *settings, target));
+            }
+        }
+        self.position(log)
+    }
+
+    /// Fetches commands. An idle writer comes here for nothing but to find it empty.
+    fn open_mailbox(&mut self) {
+        self.letters.append(&mut self.mailbox.letters().commands);
+    }
+
+    fn have_lines(&self) -> bool {
+        self.destinations.iter().any(Destination::has_lines)
+    }
+
+    /// Removes the logs that are retired and written, or cannot be; says what was lost with them.
+    fn end_retired(&mut self, now: Instant) -> Losses {
+        let mut lost = Losses::default();
+        self.destinations.retain_mut(|destination| {
+            let Some(retired_at) = destination.retired_at else {
+                return true;
+            };
+            if destination.has_lines() && now.duration_since(retired_at) < RETIRED_PATIENCE {
+                return true;
+            }
+            destination.give_up();
+            lost.lines += destination.losses.lines;
+            lost.write_errors += destination.losses.write_errors;
+            false
+        });
+        lost
+    }
+}
+
+const _: () = assert!(size_of::<LogId>() == size_of::<u16>());

@@ -1,0 +1,322 @@
+//! One record to one line.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::escape::{put_json, put_text, put_word};
+use super::pen::{Block, Pen};
+use super::{Field, Format, Style};
+use crate::calendar::{Moment, two_digits};
+use crate::record::{Record, Texts};
+
+/// The names behind a record's numbers, as in the config that the record's request was answered by.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    sites: Vec<SiteNames>,
+}
+
+#[derive(Clone, Debug)]
+struct SiteNames {
+    name: String,
+    routes: Vec<String>,
+}
+
+impl Names {
+    /// No names: site and route are logged as absent.
+    pub fn new() -> Names {
+        Names::default()
+    }
+
+    /// Adds the next site with the paths of its routes, in the order of the config.
+    pub fn add_site(&mut self, name: &str, routes: impl IntoIterator<Item = String>) {
+        self.sites.push(SiteNames {
+            name: name.to_owned(),
+            routes: routes.into_iter().collect(),
+        });
+    }
+
+    fn site(&self, record: &Record) -> &[u8] {
+        self.sites
+            .get(usize::from(record.site))
+            .map_or(b"", |site| site.name.as_bytes())
+    }
+
+    fn route(&self, record: &Record) -> &[u8] {
+        self.sites
+            .get(usize::from(record.site))
+            .and_then(|site| site.routes.get(record.route as usize))
+            .map_or(b"", |route| route.as_bytes())
+    }
+}
+
+/// What is kept from one line to the next: room to write in, and what two lines often have in
+/// common.
+#[derive(Debug)]
+pub struct LineCache {
+    block: Block,
+    last: Last,
+}
+
+/// The last line's second and client's address, as text.
+#[derive(Debug)]
+struct Last {
+    second: u64,
+    clf: [u8; CLF_BYTES],
+    /// Up to the second; milliseconds differ.
+    iso: [u8; ISO_BYTES],
+    client: IpAddr,
+    client_text: Vec<u8>,
+}
+
+const CLF_BYTES: usize = b"[21/Nov/2026:21:13:07 +0000]".len();
+const ISO_BYTES: usize = b"2026-11-21T21:13:07".len();
+
+impl Default for LineCache {
+    fn default() -> LineCache {
+        LineCache::new()
+    }
+}
+
+impl LineCache {
+    /// Nothing written yet.
+    pub fn new() -> LineCache {
+        let client = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let mut last = Last {
+            second: 0,
+            clf: [0; CLF_BYTES],
+            iso: [0; ISO_BYTES],
+            client,
+            client_text: Vec::new(),
+        };
+        last.write_second(0);
+        last.write_client(client);
+        LineCache {
+            block: Block::new(),
+            last,
+        }
+    }
+}
+
+impl Last {
+    #[inline]
+    fn see(&mut self, record: &Record) {
+        let second = record.started_unix_ms / 1000;
+        if second != self.second {
+            self.write_second(second);
+        }
+        if record.client != self.client {
+            self.write_client(record.client);
+        }
+    }
+
+    #[cold]
+    fn write_second(&mut self, second: u64) {
+        self.second = second;
+        let m = Moment::from_unix_s(second);
+        let year = [two_digits(m.year / 100), two_digits(m.year % 100)];
+        let [day, hour, minute, second] = [m.day, m.hour, m.minute, m.second].map(two_digits);
+        self.clf = *b"[../.../....:..:..:.. +0000]";
+        self.clf[1..3].copy_from_slice(&day);
+        self.clf[4..7].copy_from_slice(m.month_name());
+        self.clf[8..12].copy_from_slice(year.as_flattened());
+        self.clf[13..15].copy_from_slice(&hour);
+        self.clf[16..18].copy_from_slice(&minute);
+        self.clf[19..21].copy_from_slice(&second);
+        self.iso = *b"....-..-..T..:..:..";
+        self.iso[0..4].copy_from_slice(year.as_flattened());
+        self.iso[5..7].copy_from_slice(&two_digits(m.month));
+        self.iso[8..10].copy_from_slice(&day);
+        self.iso[11..13].copy_from_slice(&hour);
+        self.iso[14..16].copy_from_slice(&minute);
+        self.iso[17..19].copy_from_slice(&second);
+    }
+
+    #[cold]
+    fn write_client(&mut self, client: IpAddr) {
+        self.client = client;
+        self.client_text.clear();
+        match client.to_canonical() {
+            client if client.is_unspecified() => {}
+            IpAddr::V4(client) => {
+                for octet in client.octets() {
+                    push_octet(octet, &mut self.client_text);
+                    self.client_text.push(b'.');
+                }
+                self.client_text.pop();
+            }
+            // Writing to a Vec cannot go wrong.
+            IpAddr::V6(client) => drop(write!(self.client_text, "{client}")),
+        }
+    }
+}
+
+/// Appends a number of an IPv4 address.
+fn push_octet(octet: u8, out: &mut Vec<u8>) {
+    let [tens, ones] = two_digits(u32::from(octet % 100));
+    match octet {
+        0..10 => out.push(ones),
+        10..100 => out.extend_from_slice(&[tens, ones]),
+        100.. => out.extend_from_slice(&[b'0' + octet / 100, tens, ones]),
+    }
+}
+
+impl Format {
+    /// Appends the record's line with its line break.
+    pub fn push_line(
+        &self,
+        cache: &mut LineCache,
+        names: &Names,
+        record: &Record,
+        texts: &Texts<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let LineCache { block, last } = cache;
+        last.see(record);
+        let line = Line {
+            style: self.style,
+            last,
+            names,
+            record,
+            texts,
+        };
+        let mut pen = Pen::new(block, out);
+        for part in &self.parts {
+            pen.put_literal(&part.before);
+            line.put(part.field, &mut pen);
+        }
+        pen.put_literal(&self.end);
+        pen.finish();
+    }
+}
+
+/// All a field's value comes from.
+struct Line<'a> {
+    style: Style,
+    last: &'a Last,
+    names: &'a Names,
+    record: &'a Record,
+    texts: &'a Texts<'a>,
+}
+
+impl Line<'_> {
+    fn put(&self, field: Field, pen: &mut Pen<'_>) {
+        let record = self.record;
+        match field {
+            Field::Client => self.put_own(&self.last.client_text, pen),
+            Field::ClientPort => pen.put_number(u64::from(record.client_port)),
+            Field::Time => pen.put_array(&self.last.clf),
+            Field::TimeIso => self.put_time_iso(pen),
+            Field::UnixMs => pen.put_number(record.started_unix_ms),
+            Field::RequestLine => self.put_request_line(pen),
+            Field::Method => self.put_word(self.texts.method, pen),
+            Field::Target => self.put_word(self.texts.target, pen),
+            Field::Protocol => pen.put(record.protocol.word().as_bytes()),
+            Field::Status => pen.put_number(u64::from(record.status)),
+            Field::Bytes => pen.put_number(record.body_bytes_out),
+            Field::BytesClf if record.body_bytes_out == 0 => pen.put_array(b"-"),
+            Field::BytesClf => pen.put_number(record.body_bytes_out),
+            Field::BytesIn => pen.put_number(record.bytes_in),
+            Field::BytesOut => {
+                pen.put_number(record.head_bytes_out.saturating_add(record.body_bytes_out));
+            }
+            Field::Host => self.put_word(self.texts.host, pen),
+            Field::Referer => self.put_text(self.texts.referer, pen),
+            Field::UserAgent => self.put_text(self.texts.user_agent, pen),
+            Field::User => self.put_word(self.texts.user, pen),
+            Field::TotalUs => pen.put_number(record.total_us),
+            Field::TotalMs => put_ms(record.total_us, pen),
+            Field::FirstByteUs => pen.put_number(record.first_byte_us),
+            Field::QueueUs => pen.put_number(record.queue_us),
+            Field::DiskWaitUs => pen.put_number(record.disk_wait_us),
+            Field::Site => self.put_word(self.names.site(record), pen),
+            Field::Route => self.put_word(self.names.route(record), pen),
+            Field::Handler => pen.put(record.handler.word().as_bytes()),
+            Field::Cache => pen.put(record.cache.word().as_bytes()),
+            Field::Fault => pen.put(record.fault.word().as_bytes()),
+            Field::Outcome => pen.put(record.outcome.word().as_bytes()),
+            Field::Connection => pen.put_number(record.connection),
+            Field::Request => pen.put_number(u64::from(record.request)),
+            Field::Reason => self.put_text(record.reason.unwrap_or("").as_bytes(), pen),
+        }
+    }
+
+    /// A value that this file wrote: nothing to escape.
+    fn put_own(&self, value: &[u8], pen: &mut Pen<'_>) {
+        if value.is_empty() {
+            return self.put_absent(pen);
+        }
+        pen.put(value);
+    }
+
+    fn put_text(&self, value: &[u8], pen: &mut Pen<'_>) {
+        if value.is_empty() {
+            return self.put_absent(pen);
+        }
+        match self.style {
+            Style::Text => put_text(value, pen),
+            Style::Json => put_json(value, pen),
+        }
+    }
+
+    fn put_word(&self, value: &[u8], pen: &mut Pen<'_>) {
+        if value.is_empty() {
+            return self.put_absent(pen);
+        }
+        match self.style {
+            Style::Text => put_word(value, pen),
+            Style::Json => put_json(value, pen),
+        }
+    }
+
+    fn put_absent(&self, pen: &mut Pen<'_>) {
+        match self.style {
+            Style::Text => pen.put_array(b"-"),
+            Style::Json => {}
+        }
+    }
+
+    /// Nothing but `-` where no request line was understood.
+    fn put_request_line(&self, pen: &mut Pen<'_>) {
+        if self.texts.method.is_empty() && self.texts.target.is_empty() {
+            return self.put_absent(pen);
+        }
+        self.put_word(self.texts.method, pen);
+        pen.put_array(b" ");
+        self.put_word(self.texts.target, pen);
+        pen.put_array(b" ");
+        pen.put(self.record.protocol.word().as_bytes());
+    }
+
+    fn put_time_iso(&self, pen: &mut Pen<'_>) {
+        pen.put_array(&self.last.iso);
+        pen.put_array(b".");
+        put_three_digits((self.record.started_unix_ms % 1000) as u32, pen);
+        pen.put_array(b"Z");
+    }
+}
+
+/// Microseconds as milliseconds with three digits after the point.
+fn put_ms(us: u64, pen: &mut Pen<'_>) {
+    pen.put_number(us / 1000);
+    pen.put_array(b".");
+    put_three_digits((us % 1000) as u32, pen);
+}
+
+fn put_three_digits(number: u32, pen: &mut Pen<'_>) {
+    let [tens, ones] = two_digits(number % 100);
+    pen.put_array(&[b'0' + (number / 100) as u8, tens, ones]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_octet_is_written_as_the_standard_library_does() {
+        for octet in 0..=u8::MAX {
+            let mut out = Vec::new();
+            push_octet(octet, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), octet.to_string());
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Access log formats: `common`, `combined`, `json`, or a line of one's own with `{field}` words.
+//!
+//! A format is compiled once into parts; writing a line appends them one after another. What a
+//! client sent is escaped wherever it appears (see `escape`), so that no request can break or forge
+//! a line.
+
+mod compile;
+mod escape;
+mod line;
+mod pen;
+
+use compile::{Field, Style};
+pub use compile::{Format, FormatError};
+pub use line::{LineCache, Names};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Tests of the compiled formats: refusals here, lines in `crates/trace/tests/format/`.
+
+use super::*;
+
+fn refusal(text: &str) -> String {
+    Format::parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn unknown_field_names_the_nearest() {
+    let error = Format::parse("{client} {user-agent}").unwrap_err();
+    assert_eq!(
+        error,
+        FormatError::UnknownField {
+            name: "user-agent".into(),
+            nearest: Some("user_agent"),
+            at: 9
+        }
+    );
+    assert_eq!(
+        error.to_string(),
+        "unknown log field {user-agent}; did you mean user_agent?"
+    );
+    assert_eq!(
+        refusal("{statsu}"),
+        "unknown log field {statsu}; did you mean status?"
+    );
+    assert_eq!(
+        refusal("{quite_another_thing}"),
+        "unknown log field {quite_another_thing}"
+    );
+    assert_eq!(refusal("{}"), "unknown log field {}");
+}
+
+#[test]
+fn misspelt_whole_format_is_told() {
+    assert_eq!(
+        refusal("combind"),
+        "log format is not one of common, combined, json and has no {field}; did you mean combined?"
+    );
+    assert_eq!(
+        refusal(""),
+        "log format is not one of common, combined, json and has no {field}"
+    );
+}
+
+#[test]
+fn wrong_braces_are_told_with_their_place() {
+    let at = |text| Format::parse(text).unwrap_err();
+    assert_eq!(
+        at("{client} {status"),
+        FormatError::BraceNotClosed { at: 9 }
+    );
+    assert_eq!(at("ü} {client}"), FormatError::BraceNotOpened { at: 2 });
+    assert_eq!(at("{client}\t"), FormatError::ControlCharacter { at: 8 });
+    let long = "x".repeat(Format::BYTES_MAX + 1);
+    assert_eq!(
+        at(&long),
+        FormatError::TooLong {
+            bytes: Format::BYTES_MAX + 1
+        }
+    );
+}
+
+#[test]
+fn every_field_can_be_named() {
+    for (name, help) in Format::fields() {
+        assert!(Format::parse(&format!("{{{name}}}")).is_ok(), "{name}");
+        assert!(help.ends_with('.'), "{name}: {help}");
+    }
+}

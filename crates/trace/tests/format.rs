@@ -1,0 +1,225 @@
+//! Formats against golden files: `format/NAME.txt` is a format, an empty line, and the lines it
+//! makes of the records below.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+
+use hob_trace::format::LineCache;
+use hob_trace::{
+    CacheOutcome, Fault, Format, HandlerKind, Names, Outcome, Protocol, Record, Texts,
+};
+
+fn names() -> Names {
+    let mut names = Names::new();
+    names.add_site("example.org", ["/*".to_owned()]);
+    names.add_site(
+        "two words",
+        ["/a/{name}".to_owned(), "/\"quoted\"/*".to_owned()],
+    );
+    names
+}
+
+/// A plain request, one from a cache over IPv6, refusals, and one that tries to break the line.
+fn samples() -> Vec<(Record, Texts<'static>)> {
+    let plain = Record {
+        started_unix_ms: 1_795_295_587_250,
+        total_us: 1_234,
+        first_byte_us: 56,
+        bytes_in: 78,
+        head_bytes_out: 200,
+        body_bytes_out: 612,
+        status: 200,
+        handler: HandlerKind::Files,
+        cache: CacheOutcome::Hit,
+        site: 0,
+        route: 0,
+        client: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)),
+        client_port: 40_000,
+        connection: 12,
+        ..Record::empty()
+    };
+    let plain_texts = Texts {
+        method: b"GET",
+        target: b"/index.html?a=b",
+        host: b"example.org",
+        referer: b"http://example.org/",
+        user_agent: b"Mozilla/5.0 (X11; Linux x86_64)",
+        user: b"frank",
+    };
+    let second = Record {
+        started_unix_ms: 1_795_305_600_000,
+        status: 304,
+        body_bytes_out: 0,
+        protocol: Protocol::Http2,
+        cache: CacheOutcome::Revalidated,
+        client: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
+        request: 3,
+        site: 1,
+        route: 1,
+        disk_wait_us: 2_000_000,
+        queue_us: 9,
+        ..plain
+    };
+    let mapped = Record {
+        client: IpAddr::V6(Ipv4Addr::new(192, 0, 2, 200).to_ipv6_mapped()),
+        outcome: Outcome::ClientLeft,
+        fault: Fault::Client,
+        route: 99,
+        ..plain
+    };
+    let refused = Record {
+        started_unix_ms: 1_795_305_600_001,
+        status: 400,
+        fault: Fault::Client,
+        outcome: Outcome::Timeout,
+        reason: Some("head is not well-formed"),
+        ..Record::empty()
+    };
+    let hostile = Texts {
+        method: b"G\"T",
+        target: b"/\\x22 \xff\n127.0.0.1 - - [now] \"GET / HTTP/1.1\" 200 1",
+        host: b"a b",
+        referer: "\u{1b}[2Jgr\u{fc}n\u{2028}".as_bytes(),
+        user_agent: b"\" 200 1 \"\t\x80",
+        user: b"x - [now]",
+    };
+    let largest = Record {
+        started_us: u64::MAX,
+        started_unix_ms: u64::MAX,
+        total_us: u64::MAX,
+        first_byte_us: u64::MAX,
+        queue_us: u64::MAX,
+        disk_wait_us: u64::MAX,
+        bytes_in: u64::MAX,
+        head_bytes_out: u64::MAX,
+        body_bytes_out: u64::MAX,
+        status: u16::MAX,
+        route: u32::MAX,
+        client_port: u16::MAX,
+        connection: u64::MAX,
+        request: u32::MAX,
+        ..plain
+    };
+    vec![
+        (plain, plain_texts),
+        (
+            second,
+            Texts {
+                user: b"",
+                referer: b"",
+                ..plain_texts
+            },
+        ),
+        (mapped, plain_texts),
+        (refused, Texts::default()),
+        (plain, hostile),
+        (largest, plain_texts),
+    ]
+}
+
+fn lines(format: &Format) -> String {
+    let (names, mut cache, mut out) = (names(), LineCache::new(), Vec::new());
+    for (record, texts) in samples() {
+        format.push_line(&mut cache, &names, &record, &texts, &mut out);
+    }
+    String::from_utf8(out).expect("lines are UTF-8")
+}
+
+fn compare(name: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/format")
+        .join(name);
+    let golden = std::fs::read_to_string(&path).expect("a golden file");
+    let (format, expected) = golden
+        .split_once("\n\n")
+        .expect("an empty line after the format");
+    let got = lines(&Format::parse(format).expect("a format"));
+    assert!(
+        got == expected,
+        "{name} expects\n{expected}\nbut got\n{got}"
+    );
+    assert_eq!(got.lines().count(), samples().len(), "one line each");
+}
+
+#[test]
+fn common_is_as_expected() {
+    compare("common.txt");
+}
+
+#[test]
+fn combined_is_as_expected() {
+    compare("combined.txt");
+}
+
+#[test]
+fn json_is_as_expected() {
+    compare("json.txt");
+}
+
+#[test]
+fn own_format_with_every_field_is_as_expected() {
+    compare("every-field.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format/every-field.txt");
+    let golden = std::fs::read_to_string(path).unwrap();
+    for (name, _) in Format::fields() {
+        assert!(
+            golden.contains(&format!("{{{name}}}")),
+            "{name} is missing there"
+        );
+    }
+}
+
+#[test]
+fn json_lines_are_json_and_lose_nothing_that_is_text() {
+    let all = lines(&Format::parse("json").unwrap());
+    let members: Vec<serde_json::Value> = all
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(members.len(), samples().len());
+    assert_eq!(members[0]["target"], "/index.html?a=b");
+    assert_eq!(members[0]["status"], 200);
+    assert_eq!(members[4]["referer"], "\u{1b}[2Jgr\u{fc}n\u{2028}");
+    assert_eq!(members[4]["user_agent"], "\" 200 1 \"\t\u{fffd}");
+    assert_eq!(members[5]["bytes_out"], u64::MAX);
+}
+
+#[test]
+fn any_bytes_make_one_line_of_text_and_valid_json() {
+    let formats = ["combined", "json"].map(|name| Format::parse(name).unwrap());
+    let (names, mut cache) = (Names::new(), LineCache::new());
+    let mut state: u64 = 1;
+    for _ in 0..2_000 {
+        let bytes: Vec<u8> = (0..40)
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                (state >> 56) as u8
+            })
+            .collect();
+        let (a, b) = bytes.split_at(20);
+        let texts = Texts {
+            method: a,
+            target: b,
+            host: b,
+            referer: a,
+            user_agent: b,
+            user: a,
+        };
+        for (format, is_json) in formats.iter().zip([false, true]) {
+            let mut out = Vec::new();
+            format.push_line(&mut cache, &names, &Record::empty(), &texts, &mut out);
+            let line = std::str::from_utf8(&out).expect("lines are UTF-8");
+            let (text, end) = line.split_at(line.len() - 1);
+            assert!(end == "\n" && !text.contains(char::is_control));
+            match is_json {
+                true => assert!(
+                    serde_json::from_str::<serde_json::Value>(text).is_ok(),
+                    "{text}"
+                ),
+                false => assert_eq!(text.matches('"').count(), 6, "{text}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! `cargo xtask samples`: every config that README and docs show has to pass `hob check`.
+//!
+//! A sample is a block marked `toml`. Most are parts of a config; what they leave out (the site
+//! around a route) is added, and the folders and files they name are made in a temporary folder. A
+//! block marked `toml,fragment` is left alone: it only shows a form.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::run::{self, Scratch};
+use crate::tally::Tally;
+
+/// A config shown in a document.
+#[derive(Debug, PartialEq)]
+struct Sample {
+    /// The line of its first line of text.
+    line: usize,
+    text: String,
+}
+
+/// Checks the samples of README.md and of the book.
+pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {
+    if !arguments.is_empty() {
+        return Err("usage: cargo xtask samples".to_string());
+    }
+    let program = run::built("hob")?;
+    let mut sum = Tally::default();
+    for path in documents(root)? {
+        let text = fs::read_to_string(root.join(&path)).map_err(|e| format!("{path}: {e}"))?;
+        for sample in samples_of(&text) {
+            let problem = check(&program, &sample.text)?;
+            if let Some(problem) = &problem {
+                println!("{path}:{}: {}", sample.line, problem.trim());
+            }
+            sum += Tally::of_check(problem.is_none());
+        }
+    }
+    println!("{sum}");
+    Ok(sum.is_good())
+}
+
+/// README.md and the pages of the book.
+fn documents(root: &Path) -> Result<Vec<String>, String> {
+    let mut documents = vec!["README.md".to_string()];
+    let mut folders = vec!["docs/src".to_string()];
+    while let Some(folder) = folders.pop() {
+        let entries =
+            fs::read_dir(root.join(&folder)).map_err(|error| format!("{folder}: {error}"))?;
+        for entry in entries.filter_map(Result::ok) {
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            let path = format!("{folder}/{name}");
+            if entry.path().is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".md") && !path.starts_with("docs/src/reference/") {
+                documents.push(path);
+            }
+        }
+    }
+    documents.sort();
+    Ok(documents)
+}
+
+fn samples_of(document: &str) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    let mut open: Option<Sample> = None;
+    for (index, line) in document.lines().enumerate() {
+        match (&mut open, line.trim_end()) {
+            (None, "```toml") => {
+                let line = index + 2;
+                let text = String::new();
+                open = Some(Sample { line, text });
+            }
+            (Some(_), "```") => samples.extend(open.take()),
+            (Some(sample), line) => {
+                sample.text.push_str(line);
+                sample.text.push('\n');
+            }
+            (None, _) => {}
+        }
+    }
+    samples
+}
+
+/// A whole config: with the site that parts of a site stand in.
+fn completed(sample: &str) -> String {
+    let first = sample
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with('['));
+    match first {
+        Some(header) if header.starts_with("[site.") || header.starts_with("[[site.") => {
+            let at = sample.find(header).unwrap_or(0);
+            let (before, after) = sample.split_at(at);
+            format!("{before}[[site]]\nroot = \"site\"\n\n{after}")
+        }
+        _ if !sample.contains("[[site]]") => format!("{sample}\n[[site]]\nroot = \"site\"\n"),
+        _ => sample.to_string(),
+    }
+}
+
+/// Paths a sample names: folders of `root` and `files`, files of `error_pages`.
+fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
+    let named = |error: std::io::Error| format!("{}: {error}", folder.display());
+    run::create(&folder.join("site/index.html"))?;
+    for line in sample.lines() {
+        for key in ["root = \"", "files = \""] {
+            for value in line
+                .split(key)
+                .skip(1)
+                .filter_map(|rest| rest.split('"').next())
+            {
+                fs::create_dir_all(folder.join(value)).map_err(named)?;
+            }
+        }
+        if let Some((_, pages)) = line.split_once("error_pages = ") {
+            for page in pages.split('"').skip(1).step_by(2) {
+                run::create(&folder.join(page))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What `hob check` has to say against a sample.
+fn check(program: &Path, sample: &str) -> Result<Option<String>, String> {
+    let scratch = Scratch::new("sample")?;
+    make_paths(sample, &scratch.0)?;
+    let config = scratch.0.join("hob.toml");
+    fs::write(&config, completed(sample)).map_err(|e| format!("{}: {e}", config.display()))?;
+    let mut command = Command::new(program);
+    command
+        .args(["check", "--config"])
+        .arg(&config)
+        .current_dir(&scratch.0);
+    Ok(run::captured(&mut command).err())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_toml_are_samples() {
+        let document = "a\n```toml\nb = 1\n\nc = 2\n```\n```sh\nd\n```\n```toml,fragment\ne\n```\n";
+        let text = "b = 1\n\nc = 2\n".to_string();
+        assert_eq!(samples_of(document), [Sample { line: 3, text }]);
+    }
+
+    #[test]
+    fn part_of_a_site_gets_its_site() {
+        assert_eq!(
+            completed("top = 1\n[[site.route]]\npath = \"/\"\n"),
+            "top = 1\n[[site]]\nroot = \"site\"\n\n[[site.route]]\npath = \"/\"\n"
+        );
+        assert_eq!(
+            completed("[limits]\n"),
+            "[limits]\n\n[[site]]\nroot = \"site\"\n"
+        );
+        let whole = "[[listen]]\n[[site]]\nroot = \"x\"\n[[site.route]]\n";
+        assert_eq!(completed(whole), whole);
+    }
+
+    #[test]
+    fn paths_a_sample_names_are_made() {
+        let scratch = Scratch::new("sample-paths").unwrap();
+        let sample = "files = \"a/b\"\nfiles = { root = \"c\", listing = true }\n\
+                      error_pages = { 404 = \"d/404.html\", 500 = \"d/500.html\" }\n";
+        make_paths(sample, &scratch.0).unwrap();
+        for path in ["site", "a/b", "c", "d/404.html", "d/500.html"] {
+            assert!(scratch.0.join(path).exists(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Rules about where files are and how they are called.
+
+use super::report::Report;
+use super::tree::{File, Tree};
+
+/// Words that a name may not be.
+const FORBIDDEN: &[&str] = &[
+    "common", "util", "utils", "misc", "helper", "helpers", "core", "base", "types", "manager",
+];
+
+/// Of these, the words that a name may not hold either: `file_utils`.
+const FORBIDDEN_INSIDE: &[&str] = &[
+    "common", "util", "utils", "misc", "helper", "helpers", "manager",
+];
+
+pub(super) fn forbidden_names(tree: &Tree, report: &mut Report) {
+    // What a test reads is called after what it tests, such as the log format `common`.
+    let files = tree.files.iter().filter(|file| !file.is_test_data());
+    let files = files.map(|file| file.path.as_str());
+    for path in files.chain(tree.folders.iter().map(String::as_str)) {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let stem = name
+            .split('.')
+            .find(|part| !part.is_empty())
+            .unwrap_or(name)
+            .to_lowercase();
+        let inside = |part| FORBIDDEN_INSIDE.contains(&part);
+        if FORBIDDEN.contains(&stem.as_str()) || stem.split(['_', '-']).any(inside) {
+            report.add(
+                path,
+                1,
+                format!("{name:?} does not say what is inside; name the thing"),
+            );
+        }
+    }
+}
+
+pub(super) fn five_places(tree: &Tree, report: &mut Report) {
+    const HANDLERS: &str = "crates/server/src/handle/";
+    for folder in &tree.folders {
+        let Some(name) = folder
+            .strip_prefix(HANDLERS)
+            .filter(|rest| !rest.contains('/'))
+        else {
+            continue;
+        };
+        // Folders without code hold what tests compare with.
+        let is_inside = |file: &File| file.path.starts_with(&format!("{folder}/"));
+        if !tree.rust().any(|(file, _)| is_inside(file)) {
+            continue;
+        }
+        let needed = [
+            format!("crates/hob/tests/{name}.rs"),
+            format!("docs/src/how-to/{name}.md"),
+        ];
+        for path in needed.iter().filter(|path| !tree.has(path)) {
+            report.add(folder, 1, format!("the handler {name} needs {path}"));
+        }
+    }
+}
+
+pub(super) fn examples(tree: &Tree, report: &mut Report) {
+    need_files(
+        tree,
+        report,
+        "examples/",
+        &["README.md", "hob.toml", "expected.txt"],
+    );
+}
+
+pub(super) fn suites(tree: &Tree, report: &mut Report) {
+    need_files(tree, report, "conformance/", &["run", "expected.txt"]);
+}
+
+fn need_files(tree: &Tree, report: &mut Report, parent: &str, names: &[&str]) {
+    for folder in &tree.folders {
+        if folder
+            .strip_prefix(parent)
+            .is_none_or(|rest| rest.contains('/'))
+        {
+            continue;
+        }
+        for name in names
+            .iter()
+            .filter(|name| !tree.has(&format!("{folder}/{name}")))
+        {
+            report.add(folder, 1, format!("there is no {name} in {folder}"));
+        }
+    }
+}
+
+pub(super) fn fuzz_targets(tree: &Tree, report: &mut Report) {
+    let manifest = tree
+        .file("fuzz/Cargo.toml")
+        .map_or("", |file| file.text.as_str());
+    for (file, _) in tree.rust() {
+        let Some(name) = file.path.strip_prefix("fuzz/targets/") else {
+            continue;
+        };
+        let name = name.trim_end_matches(".rs");
+        if !manifest.contains(&format!("name = \"{name}\"")) {
+            report.add(
+                &file.path,
+                1,
+                format!("fuzz/Cargo.toml has no [[bin]] called {name:?}"),
+            );
+        }
+        if !tree.has(&format!("fuzz/corpus/{name}")) {
+            report.add(
+                &file.path,
+                1,
+                format!("there is no corpus in fuzz/corpus/{name}"),
+            );
+        }
+    }
+}
+
+pub(super) fn shell_scripts(tree: &Tree, report: &mut Report) {
+    for file in tree.files.iter().filter(|file| is_shell(file)) {
+        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let may = file.path.starts_with(".ci/")
+            || file.path.starts_with("packaging/")
+            || file.path.starts_with("examples/")
+            || file.path.starts_with("bench/rivals/")
+            || name == "check";
+        if !may {
+            report.add(
+                &file.path,
+                1,
+                "a shell script; write it in Rust, in crates/xtask",
+            );
+        }
+    }
+}
+
+fn is_shell(file: &File) -> bool {
+    let first = file.text.lines().next().unwrap_or_default();
+    let interpreter = first.strip_prefix("#!").unwrap_or_default();
+    file.path.ends_with(".sh") || interpreter.ends_with("/sh") || interpreter.ends_with("bash")
+}
+
+pub(super) fn empty_files(tree: &Tree, report: &mut Report) {
+    let is_empty = |file: &&File| file.text.trim().is_empty() && !file.is_test_data();
+    for file in tree.files.iter().filter(is_empty) {
+        report.add(&file.path, 1, "nothing is in it");
+    }
+}

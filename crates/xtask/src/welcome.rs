@@ -1,0 +1,90 @@
+//! `cargo xtask welcome`: the large files of examples/welcome. They are the same on every machine
+//! and too large to commit.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+const FOLDER: &str = "site/download";
+const NOISE: &str = "noise-4MiB.bin";
+const NOISE_BYTES: usize = 4 * 1024 * 1024;
+const PRIMES: &str = "primes.txt";
+const PRIMES_BELOW: usize = 2_500_000;
+
+/// Makes the files in the repository.
+pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {
+    if !arguments.is_empty() {
+        return Err("usage: cargo xtask welcome".to_string());
+    }
+    make(&root.join("examples/welcome"))?;
+    Ok(true)
+}
+
+/// Makes the files that are missing below `example`.
+pub(crate) fn make(example: &Path) -> Result<(), String> {
+    let folder = example.join(FOLDER);
+    let named = |error: std::io::Error| format!("writing {}: {error}", folder.display());
+    fs::create_dir_all(&folder).map_err(named)?;
+    if fs::metadata(folder.join(NOISE)).is_ok_and(|found| found.len() == NOISE_BYTES as u64)
+        && folder.join(PRIMES).exists()
+    {
+        return Ok(());
+    }
+    fs::write(folder.join(NOISE), noise()).map_err(named)?;
+    fs::write(folder.join(PRIMES), primes()).map_err(named)
+}
+
+/// Bytes that do not compress: xorshift64*, from a fixed seed.
+fn noise() -> Vec<u8> {
+    let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut bytes = Vec::with_capacity(NOISE_BYTES);
+    while bytes.len() < NOISE_BYTES {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        bytes.extend_from_slice(&state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes());
+    }
+    bytes
+}
+
+/// Text that does: the primes below a bound, ten a line.
+fn primes() -> String {
+    let mut composite = vec![false; PRIMES_BELOW];
+    let (mut text, mut count) = (String::new(), 0usize);
+    for number in 2..PRIMES_BELOW {
+        if composite[number] {
+            continue;
+        }
+        for multiple in (number * number..PRIMES_BELOW).step_by(number) {
+            composite[multiple] = true;
+        }
+        count += 1;
+        let end = if count.is_multiple_of(10) { '\n' } else { ' ' };
+        // Writing to a String does not fail.
+        let _ = write!(text, "{number}{end}");
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_is_the_same_everywhere() {
+        let bytes = noise();
+        assert_eq!(bytes.len(), NOISE_BYTES);
+        let sum = bytes
+            .iter()
+            .fold(0u32, |sum, &b| sum.rotate_left(5) ^ u32::from(b));
+        assert_eq!(sum, 732646237);
+    }
+
+    #[test]
+    fn primes_are_ten_a_line() {
+        let text = primes();
+        assert!(text.starts_with("2 3 5 7 11 13 17 19 23 29\n31 "));
+        assert_eq!(text.split_whitespace().count(), 183_072);
+    }
+}

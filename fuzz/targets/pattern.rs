@@ -1,0 +1,55 @@
+//! Patterns, templates and the route table: lines are patterns, the last line is a path. The table
+//! finds what a walk over the patterns finds; what covers a pattern matches what it matches; an
+//! expanded redirect has no byte that could end a header line.
+#![no_main]
+
+use hob_server::route::pattern::Pattern;
+use hob_server::route::table::RouteTable;
+use hob_server::route::template::{Facts, Location, Rewrite};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    let text = String::from_utf8_lossy(input);
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    let path = lines.pop().unwrap_or_default().as_bytes();
+    let patterns: Vec<Pattern> = lines
+        .iter()
+        .take(8)
+        .filter_map(|line| Pattern::parse(line).ok())
+        .collect();
+
+    let walked = patterns
+        .iter()
+        .position(|pattern| pattern.matches(path).is_some());
+    let found = RouteTable::build(&patterns).find(path);
+    assert_eq!(found.map(|found| found.route as usize), walked);
+
+    for narrow in &patterns {
+        let Some(captures) = narrow.matches(path) else {
+            continue;
+        };
+        for wide in patterns.iter().filter(|wide| wide.covers(narrow)) {
+            assert!(wide.matches(path).is_some());
+        }
+        let facts = Facts {
+            path,
+            query: Some(path),
+            host: path,
+            captures: &captures,
+        };
+        for line in &lines {
+            let mut out = Vec::new();
+            if let Ok(location) = Location::parse(line, narrow) {
+                let _ = location.expand(&facts, &mut out);
+                assert!(out.iter().all(|byte| matches!(byte, 0x21..=0x7e)));
+                assert!(line.starts_with("//") || !out.starts_with(b"//"));
+            }
+            if let Ok(rewrite) = Rewrite::parse(line, narrow)
+                && rewrite.expand_path(&facts, &mut out).is_ok()
+            {
+                assert!(out.starts_with(b"/"));
+                assert!(!out.windows(4).any(|window| window == b"/../"));
+            }
+        }
+    }
+});
