@@ -93,6 +93,11 @@ impl Connection {
         })
     }
 
+    /// What was read and belongs to no answer that was given: the beginning of one that broke off.
+    pub fn take_ahead(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.ahead)
+    }
+
     fn read_more(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; 64 * 1024];
         match self.stream.read(&mut buffer)? {
