@@ -1,5 +1,5 @@
-//! The cache of files as a client sees it: what changes on the disk is seen in time, whole or not at
-//! all, and what is kept stays within its bounds.
+//! The cache of files as a client sees it: what changes on the disk is seen in time, whole or not
+//! at all, and what is kept stays within its bounds.
 #![allow(clippy::unwrap_used)] // Outside of #[test] functions as well.
 
 mod harness;
