@@ -1,5 +1,5 @@
-//! Request targets: a path that is accepted has no dot segment, no double slash and no byte that was
-//! to be refused; a host that is accepted is its own normal form.
+//! Request targets: a path that is accepted has no dot segment, no double slash and no byte that
+//! was to be refused; a host that is accepted is its own normal form.
 #![no_main]
 
 use hob_server::route::host::{HOST_BYTES_MAX, normalise_host};

@@ -1,4 +1,5 @@
-//! Which loop should carry HTTP/1? The same engine, routing, cache and record under four event sources.
+//! Which loop should carry HTTP/1? The same engine, routing, cache and record under four event
+//! sources.
 //!
 //! usage: loops own|tokio|nested|guest|thread|server|quiet PORT BYTES
 //!
@@ -8,7 +9,8 @@
 //! guest   sockets in an own epoll set in which tokio's own set stands as one descriptor
 //! thread  what hob has: `hob_http::thread::Thread`
 //! quiet   as server, without the log
-//! server  all of hob's request path over a folder `www`, log included, without the keeper: for profilers
+//! server  all of hob's request path over a folder `www`, log included, without the keeper: for
+//! profilers
 
 mod own;
 mod server;

@@ -82,7 +82,14 @@ impl Plain {
     }
 
     /// Answers what is in `input`; false when the connection ends. Enough for a load generator.
-    pub fn answer(&mut self, site: &Site, date: &DateLine, turn_us: u64, input: &[u8], out: &mut Vec<u8>) -> bool {
+    pub fn answer(
+        &mut self,
+        site: &Site,
+        date: &DateLine,
+        turn_us: u64,
+        input: &[u8],
+        out: &mut Vec<u8>,
+    ) -> bool {
         let mut used = 0;
         while used < input.len() {
             self.head = RequestHead::empty();

@@ -194,6 +194,11 @@ impl Surroundings {
         })
     }
 
+    /// The folder that relative paths of the command line begin in.
+    pub(crate) fn current_folder() -> std::io::Result<PathBuf> {
+        std::env::current_dir()
+    }
+
     /// A variable for `${NAME}` in a config.
     pub(crate) fn variable(name: &str) -> Option<String> {
         env::var(name).ok()

@@ -78,7 +78,7 @@ pub(crate) fn sources(
         }));
     }
     let text = folder_config(options).map_err(|text| Refusal { code: 2, text })?;
-    let folder = std::env::current_dir().map_err(|error| Refusal {
+    let folder = Surroundings::current_folder().map_err(|error| Refusal {
         code: 1,
         text: format!("no current folder: {error}"),
     })?;

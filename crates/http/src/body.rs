@@ -1,7 +1,7 @@
 //! Bodies of answers, and how a body says it broke.
 //!
-//! A [`Body`] is empty, bytes, shared memory, a file range, a pipe, a stream, or a tunnel. Fast paths match the
-//! variant; everything else can be read as bounded chunks through [`BodyStream`].
+//! A [`Body`] is empty, bytes, shared memory, a file range, a pipe, a stream, or a tunnel. Fast
+//! paths match the variant; everything else can be read as bounded chunks through [`BodyStream`].
 
 use std::fmt;
 use std::future::Future;
@@ -82,8 +82,8 @@ impl fmt::Debug for Body {
 ///
 /// # Safety
 ///
-/// [`Region::raw`] gives the same answer at every call, and so many bytes can be read there until the
-/// value is dropped.
+/// [`Region::raw`] gives the same answer at every call, and so many bytes can be read there until
+/// the value is dropped.
 #[expect(
     unsafe_code,
     reason = "reading the memory is sound only if what `raw` says is true"
@@ -119,7 +119,8 @@ pub type FetchFuture = Pin<Box<dyn Future<Output = io::Result<Bytes>>>>;
 
 /// Chunks of a body as they come.
 pub trait BodyStream {
-    /// The next chunk of at most `max` bytes; `None` at the end. Not called again after the end or an error.
+    /// The next chunk of at most `max` bytes; `None` at the end. Not called again after the end or
+    /// an error.
     fn poll_chunk(
         &mut self,
         cx: &mut Context<'_>,

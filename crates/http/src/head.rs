@@ -1,7 +1,7 @@
 //! Heads: a request's as one buffer with offsets, a response's as ready-made lines.
 //!
-//! Both keep their bytes in one allocation. HTTP/1 fills a [`RequestHead`] straight from the socket's
-//! bytes; HTTP/2 and 3 will append decoded names and values to the same buffer.
+//! Both keep their bytes in one allocation. HTTP/1 fills a [`RequestHead`] straight from the
+//! socket's bytes; HTTP/2 and 3 will append decoded names and values to the same buffer.
 
 use std::fmt;
 

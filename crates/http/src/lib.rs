@@ -1,7 +1,8 @@
 //! Bytes to requests and answers to bytes: listening, connections, HTTP/1.
 //!
 //! A user of this crate implements [`Answer`] and gives it to a [`thread::Thread`]; it sees
-//! [`Request`], [`Response`] and [`Body`] and no socket. This crate knows no files, scripts or config.
+//! [`Request`], [`Response`] and [`Body`] and no socket. This crate knows no files, scripts or
+//! config.
 //!
 //! - `head` what a head is: a request's bytes with offsets, a response's fields
 //! - `request`, `response`, `body` the face handlers work with

@@ -37,8 +37,8 @@ pub(crate) fn send_region(
 pub(crate) fn copy_region(region: &dyn Region, out: &mut Vec<u8>) {
     let (start, len) = region.raw();
     out.reserve(len);
-    // SAFETY: source as above; the target has room for `len` more bytes and is our own memory. A peer
-    // that writes meanwhile can only change which bytes we get, and any bytes are valid u8.
+    // SAFETY: source as above; the target has room for `len` more bytes and is our own memory. A
+    // peer that writes meanwhile can only change which bytes we get, and any bytes are valid u8.
     unsafe {
         std::ptr::copy_nonoverlapping(start, out.as_mut_ptr().add(out.len()), len);
         out.set_len(out.len() + len);

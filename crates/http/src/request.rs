@@ -1,7 +1,7 @@
 //! A request as handlers see it: its head, its body as it arrives, and the line back to the client.
 //!
-//! A [`Request`] is a counted handle that stays on its thread. When the last handle goes, its memory is
-//! used for the next request of the thread.
+//! A [`Request`] is a counted handle that stays on its thread. When the last handle goes, its
+//! memory is used for the next request of the thread.
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::collections::VecDeque;
@@ -209,8 +209,8 @@ impl Request {
         self.exchange.record.borrow_mut()
     }
 
-    /// Sets the largest body accepted, in bytes; it holds for what has not been read yet. Returns false when
-    /// the announced size is already over it.
+    /// Sets the largest body accepted, in bytes; it holds for what has not been read yet. Returns
+    /// false when the announced size is already over it.
     pub fn limit_body(&self, bytes: u64) -> bool {
         self.exchange.body_limit.set(bytes);
         self.exchange
@@ -230,8 +230,8 @@ impl Request {
         self.exchange.body.borrow().announced
     }
 
-    /// The next piece of the body; `None` at its end. Asking is what sends `100 Continue` to a client that waits for it,
-    /// and what lets more bytes in: at most 64 KiB are held unread.
+    /// The next piece of the body; `None` at its end. Asking is what sends `100 Continue` to a
+    /// client that waits for it, and what lets more bytes in: at most 64 KiB are held unread.
     pub fn poll_body(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         let mut body = self.exchange.body.borrow_mut();
         if let Some(chunk) = body.chunks.pop_front() {
@@ -263,7 +263,8 @@ impl Request {
         self.exchange.body.borrow().trailers.clone()
     }
 
-    /// Sends an interim answer (100 to 199, not 101) before the final one. Another status is not sent.
+    /// Sends an interim answer (100 to 199, not 101) before the final one. Another status is not
+    /// sent.
     pub fn interim(&self, status: u16, fields: Fields) {
         if !(100..200).contains(&status) || status == 101 {
             debug_assert!(false, "{status} is not an interim status");

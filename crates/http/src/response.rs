@@ -15,17 +15,19 @@ pub trait Answer {
     /// Answers a request whose head has been read; its body may still be on its way.
     fn answer(&self, request: &Request) -> Answered;
 
-    /// Dresses an answer that the protocol engine gives by itself (400, 408, 431, ...). The head may be
-    /// incomplete. The status stays as it is.
+    /// Dresses an answer that the protocol engine gives by itself (400, 408, 431, ...). The head
+    /// may be incomplete. The status stays as it is.
     fn refuse(&self, request: &Request, status: u16) -> Response {
         let _ = request;
         Response::text(status, status::phrase(status))
     }
 
-    /// The exchange is over: its last byte was handed to the kernel, or it broke. The record is complete.
+    /// The exchange is over: its last byte was handed to the kernel, or it broke. The record is
+    /// complete.
     fn finished(&self, request: &Request);
 
-    /// Called once per loop turn before new events, with the time in milliseconds on the monotonic clock.
+    /// Called once per loop turn before new events, with the time in milliseconds on the monotonic
+    /// clock.
     fn begin_turn(&self, now_ms: u64) {
         let _ = now_ms;
     }
@@ -35,8 +37,8 @@ pub trait Answer {
 pub enum Answered {
     /// Ready now.
     Ready(Response),
-    /// Ready when the future is. It is polled on its thread and dropped when the answer is there or the
-    /// client has left.
+    /// Ready when the future is. It is polled on its thread and dropped when the answer is there or
+    /// the client has left.
     Later(Pin<Box<dyn Future<Output = Response>>>),
 }
 

@@ -14,6 +14,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Body, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
@@ -162,6 +163,7 @@ impl Answers {
                     files: Arc::clone(files),
                     request: request.clone(),
                     shared: Arc::clone(&self.shared),
+                    counters: Arc::clone(&self.counters),
                     now_ms: self.now_ms.get(),
                 };
                 let path = path.get(below..).unwrap_or_default();
@@ -180,6 +182,14 @@ impl Answers {
                 })
             }
             Handler::Respond(respond) => Answered::Ready(respond::answer(respond)),
+        }
+    }
+
+    /// Has every thread begin a turn, in which it lets go of what has left the cache.
+    fn wake_all(&self) {
+        let crew = &self.admin.crew;
+        for index in 0..crew.thread_count() {
+            Handle::new(crew, index).run(|_: &mut Thread<Answers>| {});
         }
     }
 
@@ -297,5 +307,8 @@ impl Answer for Answers {
             *self.sites.borrow_mut() = self.shared.sites();
         }
         self.local.borrow_mut().sweep(&self.shared.store, now_ms);
+        if self.shared.store.must_tell() {
+            self.wake_all();
+        }
     }
 }

@@ -172,10 +172,16 @@ impl Server {
 
     fn build_sites(&self, config: &Config, log_numbers: &[u16]) -> Result<Sites, String> {
         let sites = Sites::build(config, log_numbers, &self.shared)?;
+        let before = self.shared.cache();
         self.shared.set_cache(&config.cache);
+        let handlers = sites.files_handlers().map(|files| files.id).collect();
+        self.shared.store.unpin_all_but(&handlers);
         for files in sites.files_handlers() {
-            if files.settings.cache == CacheMode::Pin {
-                pin::load_all(files, &self.shared)?;
+            if files.settings.cache == CacheMode::Pin
+                && let Err(text) = pin::load_all(files, &self.shared)
+            {
+                self.shared.set_cache(&before);
+                return Err(text);
             }
         }
         Ok(sites)

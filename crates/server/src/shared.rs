@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use rustix::process::{Resource, getrlimit};
 
 use crate::cache::flight::Flights;
 use crate::cache::pool::Pool;
 use crate::cache::store::Store;
 use crate::config::CacheSettings;
 use crate::handle::files::find::Fetched;
-use crate::handle::files::open::Root;
+use crate::handle::files::load::Moment;
 use crate::route::sites::Sites;
 
 /// What all threads share.
@@ -35,7 +37,7 @@ impl Shared {
     /// Nothing cached, no sites.
     pub fn new(cache: &CacheSettings) -> Shared {
         let shared = Shared {
-            store: Store::new(cache.bytes),
+            store: Store::new(cache.bytes, descriptors_max()),
             pool: Pool::default(),
             flights: Flights::default(),
             sites: ArcSwap::from_pointee(Sites::default()),
@@ -47,6 +49,15 @@ impl Shared {
         };
         shared.set_cache(cache);
         shared
+    }
+
+    /// The cache's settings in force.
+    pub fn cache(&self) -> CacheSettings {
+        CacheSettings {
+            bytes: self.cache_bytes.load(Ordering::Relaxed),
+            max_file: self.content_bytes_max.load(Ordering::Relaxed),
+            recheck: Duration::from_millis(self.recheck_ms()),
+        }
     }
 
     /// Puts the cache's settings in force.
@@ -90,25 +101,24 @@ impl Shared {
         self.cache_bytes.load(Ordering::Relaxed) > 0
     }
 
-    /// Largest file whose content is held, in bytes.
-    pub fn content_bytes_max(&self) -> u64 {
-        self.content_bytes_max.load(Ordering::Relaxed)
-    }
-
     /// How old what is known of a file may get, in milliseconds.
     pub fn recheck_ms(&self) -> u64 {
         self.recheck_ms.load(Ordering::Relaxed)
     }
 
-    /// Has a root looked at again by the pool when it is due.
-    pub fn recheck_root(&self, root: &Arc<Root>, now_ms: u64) {
-        if !root.begin_recheck(now_ms, self.recheck_ms() / 2) {
-            return;
-        }
-        let again = Arc::clone(root);
-        let job = self.pool.run(move || again.recheck(now_ms));
-        if job.is_err() {
-            root.recheck_later();
+    /// What holds for a look at a file at this moment.
+    pub fn moment(&self, now_ms: u64) -> Moment {
+        Moment {
+            now_ms,
+            recheck_ms: self.recheck_ms(),
+            content_bytes_max: self.content_bytes_max.load(Ordering::Relaxed),
         }
     }
+}
+
+/// Open files the cache may hold: a quarter of what the process may have, the rest is for
+/// connections.
+fn descriptors_max() -> u64 {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    (limit / 4).min(1 << 20)
 }

@@ -1,8 +1,9 @@
 //! The record: what is known about one finished or running request.
 //!
-//! It is plain data of fixed size, filled by `http` (protocol, bytes, times) and `server` (site, route,
-//! handler, fault). The texts of a request (target, agent, ...) travel beside it, see [`Texts`], because
-//! they are borrowed from the request's head and copied only when a reader wants them.
+//! It is plain data of fixed size, filled by `http` (protocol, bytes, times) and `server` (site,
+//! route, handler, fault). The texts of a request (target, agent, ...) travel beside it, see
+//! [`Texts`], because they are borrowed from the request's head and copied only when a reader wants
+//! them.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -96,7 +97,8 @@ impl Record {
     }
 }
 
-/// A request's texts as they stood in its head; empty where absent. Unchecked bytes from the network.
+/// A request's texts as they stood in its head; empty where absent. Unchecked bytes from the
+/// network.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Texts<'a> {
     /// Method, as sent.
@@ -114,7 +116,10 @@ pub struct Texts<'a> {
 }
 
 macro_rules! kinds {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+    (
+        $(#[$doc:meta])*
+        $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]

@@ -125,6 +125,11 @@ impl Connection {
         })
     }
 
+    /// What was read and belongs to no answer that was given: the beginning of one that broke off.
+    pub fn take_ahead(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.ahead)
+    }
+
     /// Reads until the other side has closed, by a FIN or a reset.
     pub fn read_to_end(&mut self) -> Vec<u8> {
         loop {

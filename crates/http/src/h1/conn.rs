@@ -1,4 +1,5 @@
-//! One HTTP/1 connection without its socket: what is read next, how an answer is framed, when time is up.
+//! One HTTP/1 connection without its socket: what is read next, how an answer is framed, when time
+//! is up.
 //!
 //! ```text
 //! reading:  Head --> Length or Chunked --> Done      (Raw: a tunnel, or a lingering close)
@@ -7,8 +8,8 @@
 //! both Done: the next request, or linger, or close
 //! ```
 //!
-//! Time is milliseconds on any monotonic clock, given by the caller. Two clocks run apart: one for what is
-//! awaited from the client, one for what the client is to take.
+//! Time is milliseconds on any monotonic clock, given by the caller. Two clocks run apart: one for
+//! what is awaited from the client, one for what the client is to take.
 
 use std::rc::Rc;
 
@@ -133,8 +134,8 @@ impl Conn {
         }
     }
 
-    /// Reads one step of `input`, which begins with the first byte not used yet. Returns how many bytes
-    /// were used and what they gave. A complete head is put into `head`, which must be empty.
+    /// Reads one step of `input`, which begins with the first byte not used yet. Returns how many
+    /// bytes were used and what they gave. A complete head is put into `head`, which must be empty.
     pub fn read(&mut self, input: &[u8], head: &mut RequestHead, now_ms: u64) -> (usize, Event) {
         match &mut self.reading {
             Reading::Head(_) => self.read_head(input, head, now_ms),

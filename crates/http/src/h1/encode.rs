@@ -54,8 +54,8 @@ impl Conn {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Appends the head of the answer and decides how its body leaves. `body_len` is the body's size
-    /// when known, unless the head announces one itself; `close` ends the connection after it.
+    /// Appends the head of the answer and decides how its body leaves. `body_len` is the body's
+    /// size when known, unless the head announces one itself; `close` ends the connection after it.
     //= rfc9112#6
     pub fn push_head(
         &mut self,
@@ -132,8 +132,8 @@ impl Conn {
         Sending::Tunnel
     }
 
-    /// Counts `len` body bytes about to be sent and appends what goes before them. `None` when that is
-    /// more than was announced.
+    /// Counts `len` body bytes about to be sent and appends what goes before them. `None` when that
+    /// is more than was announced.
     pub fn push_data_prefix(&mut self, len: u64, out: &mut Vec<u8>) -> Option<()> {
         match &mut self.writing {
             Writing::Length(left) => *left = left.checked_sub(len)?,

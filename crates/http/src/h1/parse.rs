@@ -1,8 +1,8 @@
 //! Finding and reading a request's head (RFC 9112 sections 2 to 6, RFC 9110 section 7).
 //!
-//! Two steps: a [`Scanner`] finds the end of the head line by line as bytes come in, each byte looked at once; then
-//! [`read_head`] reads the whole head once. Strict where another reading of the same bytes is possible:
-//! such a request is refused, never repaired.
+//! Two steps: a [`Scanner`] finds the end of the head line by line as bytes come in, each byte
+//! looked at once; then [`read_head`] reads the whole head once. Strict where another reading of
+//! the same bytes is possible: such a request is refused, never repaired.
 
 use std::mem::MaybeUninit;
 
@@ -105,8 +105,8 @@ impl Scanner {
                 Some(_) => {}
             }
         }
-        // Nothing beyond the limit is looked at, so that bytes that come at once and bytes that come one
-        // by one are judged alike.
+        // Nothing beyond the limit is looked at, so that bytes that come at once and bytes that
+        // come one by one are judged alike.
         let window = &input[..input.len().min(limits.head_bytes)];
         while let Some(found) = memchr::memchr(b'\n', &window[self.scanned..]) {
             let at = self.scanned + found;
@@ -144,9 +144,9 @@ impl Scanner {
     }
 }
 
-/// Reads a head that stands whole at the start of `input`, which is nearly always so, without looking
-/// for its end first. `None` when anything is missing or wrong: then the [`Scanner`] and [`read_head`]
-/// say what. `head` is empty before, and after `None`.
+/// Reads a head that stands whole at the start of `input`, which is nearly always so, without
+/// looking for its end first. `None` when anything is missing or wrong: then the [`Scanner`] and
+/// [`read_head`] say what. `head` is empty before, and after `None`.
 pub(crate) fn read_at_once(
     input: &[u8],
     head: &mut RequestHead,
@@ -285,7 +285,8 @@ fn refusal_of(error: httparse::Error, bytes: &[u8]) -> Refusal {
                 .split(|&byte| byte == b'\r')
                 .next()
                 .unwrap_or_default();
-            // What stands after the second space: a third one makes the line malformed, not its version.
+            // What stands after the second space: a third one makes the line malformed, not its
+            // version.
             let version = line.splitn(3, |&byte| byte == b' ').nth(2);
             match version {
                 Some([b'H', b'T', b'T', b'P', b'/', major, b'.', minor])

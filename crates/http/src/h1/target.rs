@@ -27,7 +27,8 @@ pub(crate) fn read_target(head: &mut RequestHead) -> Result<(), Refusal> {
         Some(_) if is_connect => {
             let digits = target.iter().rev().take_while(|b| b.is_ascii_digit());
             let port_len = digits.count();
-            // An IPv6 address without a port ends with its bracket, so digits after a colon are a port.
+            // An IPv6 address without a port ends with its bracket, so digits after a colon are a
+            // port.
             let has_port = port_len > 0
                 && target.len() > port_len
                 && target[target.len() - port_len - 1] == b':';

@@ -55,8 +55,8 @@ impl<A: Answer + 'static> Thread<A> {
                 Err(Errno::AGAIN) => return,
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(error) => {
-                    // Out of descriptors or memory: the connection stays in the kernel's queue and the
-                    // level-triggered listener reports it again.
+                    // Out of descriptors or memory: the connection stays in the kernel's queue and
+                    // the level-triggered listener reports it again.
                     self.counters.accept_errors.add(1);
                     tracing::warn!(%error, "a connection could not be accepted");
                     return;
@@ -90,8 +90,8 @@ impl<A: Answer + 'static> Thread<A> {
         self.adopt(accepted);
     }
 
-    /// Tells a client that there is no room. Its connection is heard out for a moment, or its request, still
-    /// unread, would turn the answer into a reset.
+    /// Tells a client that there is no room. Its connection is heard out for a moment, or its
+    /// request, still unread, would turn the answer into a reset.
     fn turn_away(&mut self, accepted: Accepted, full: Full) {
         match full {
             Full::Client => self.counters.limit_connections_per_client.add(1),
@@ -111,8 +111,8 @@ impl<A: Answer + 'static> Thread<A> {
         self.drive_and_keep(conn);
     }
 
-    /// Serves a connection that is counted already. Its first bytes are often there: they are tried for
-    /// before the socket enters the epoll set.
+    /// Serves a connection that is counted already. Its first bytes are often there: they are tried
+    /// for before the socket enters the epoll set.
     pub(crate) fn adopt(&mut self, accepted: Accepted) {
         let conn = self.conn_of(accepted);
         self.drive_and_keep(conn);

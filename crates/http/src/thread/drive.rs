@@ -1,4 +1,5 @@
-//! What happens when a connection can go on: send, then let the answer or the reading go on, until nothing moves.
+//! What happens when a connection can go on: send, then let the answer or the reading go on, until
+//! nothing moves.
 
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -31,8 +32,8 @@ pub(crate) enum Step {
 }
 
 impl<A: Answer + 'static> Thread<A> {
-    /// Lets the connection go as far as it can. `output` and `finishing` are empty before, unless an
-    /// answer was begun already, and empty after.
+    /// Lets the connection go as far as it can. `output` and `finishing` are empty before, unless
+    /// an answer was begun already, and empty after.
     pub(crate) fn drive(&mut self, conn: &mut Conn) -> Fate {
         // What handlers ask for while their connection is driven is seen to right here.
         self.ready.begin(conn.key);
@@ -104,8 +105,8 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
-    /// The client takes no more for now. What it sends meanwhile is read, or both sides could wait for
-    /// each other.
+    /// The client takes no more for now. What it sends meanwhile is read, or both sides could wait
+    /// for each other.
     fn read_beside(&mut self, conn: &mut Conn) -> Fate {
         match conn.stage {
             Stage::Stream(_) => match self.pump(conn) {
@@ -321,7 +322,8 @@ impl<A: Answer + 'static> Thread<A> {
                 conn.core.wait_for_body(self.now_ms);
                 Step::Again
             }
-            // Closing with unread input would reset the connection and destroy the answer on its way.
+            // Closing with unread input would reset the connection and destroy the answer on its
+            // way.
             Next::Close if conn.must_reset || !conn.is_readable && conn.carry.is_empty() => {
                 Step::Close
             }

@@ -1,4 +1,5 @@
-//! How requests and connections begin and end for the books: records, deadlines, what is told to whom.
+//! How requests and connections begin and end for the books: records, deadlines, what is told to
+//! whom.
 
 use std::rc::Rc;
 

@@ -1,4 +1,5 @@
-//! Bodies of answers that come bit by bit: streams, tunnels, pipes. Never more is taken than a window ahead of the client.
+//! Bodies of answers that come bit by bit: streams, tunnels, pipes. Never more is taken than a
+//! window ahead of the client.
 
 use std::task::{Context, Poll};
 

@@ -1,4 +1,5 @@
-//! Request bodies: from the socket through the engine to whoever reads them, never more than a window ahead.
+//! Request bodies: from the socket through the engine to whoever reads them, never more than a
+//! window ahead.
 
 use bytes::Bytes;
 use hob_trace::Fault;
@@ -64,8 +65,8 @@ impl<A: Answer + 'static> Thread<A> {
                 Read::Eof
             }
             Ok((count, _)) => {
-                // Fewer bytes than there was room for: what comes later gives a new event. FIN is known by
-                // its own flag, so it need not be looked for.
+                // Fewer bytes than there was room for: what comes later gives a new event. FIN is
+                // known by its own flag, so it need not be looked for.
                 if count < len_max && !conn.is_half_closed {
                     conn.is_readable = false;
                 }
@@ -148,7 +149,8 @@ impl<A: Answer + 'static> Thread<A> {
         self.input = input;
     }
 
-    /// Gives bytes to the engine and what it makes of them to the handler. Returns how many were used.
+    /// Gives bytes to the engine and what it makes of them to the handler. Returns how many were
+    /// used.
     fn feed(
         &mut self,
         conn: &mut Conn,
@@ -166,7 +168,8 @@ impl<A: Answer + 'static> Thread<A> {
             used += count;
             match event {
                 Event::Data(len) => {
-                    // The one copy of a request body: out of the thread's buffer, to live as long as needed.
+                    // The one copy of a request body: out of the thread's buffer, to live as long
+                    // as needed.
                     body.push(Bytes::copy_from_slice(&input[used - len..used]));
                     request.record_mut().bytes_in += count as u64;
                     *gave = Pumped::Something;

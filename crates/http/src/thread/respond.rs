@@ -108,8 +108,8 @@ impl<A: Answer + 'static> Thread<A> {
         self.end_answer(conn, request, None);
     }
 
-    /// Queues a piece of body with its framing. What does not fit into the announced size is dropped, and
-    /// false returned.
+    /// Queues a piece of body with its framing. What does not fit into the announced size is
+    /// dropped, and false returned.
     pub(crate) fn queue_chunk(&mut self, conn: &mut Conn, request: &Request, chunk: Chunk) -> bool {
         let len = chunk.len();
         if len == 0 {
@@ -187,8 +187,8 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
-    /// The source of an answer's body broke: what there is leaves, then the connection ends so that the
-    /// client sees that something is missing.
+    /// The source of an answer's body broke: what there is leaves, then the connection ends so that
+    /// the client sees that something is missing.
     //= rfc9112#8
     pub(crate) fn break_answer(
         &mut self,

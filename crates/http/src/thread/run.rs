@@ -1,7 +1,8 @@
 //! The loop of one thread.
 //!
-//! Sockets stand in this thread's own epoll set, edge-triggered, from their first wait to their close. Work that could not be
-//! finished in its turn (bulk answers, wakes of handlers) is done after the events, with budgets.
+//! Sockets stand in this thread's own epoll set, edge-triggered, from their first wait to their
+//! close. Work that could not be finished in its turn (bulk answers, wakes of handlers) is done
+//! after the events, with budgets.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -27,7 +28,7 @@ use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
 use crate::thread::ending::Why;
 use crate::thread::shared::{ConnWaker, Crew, Letter, Mailbox};
-use crate::thread::wheel::Wheel;
+use crate::thread::wheel::{TICK_MS, Wheel};
 
 /// One server thread and everything on it.
 pub struct Thread<A: Answer> {
@@ -71,14 +72,15 @@ pub(crate) struct Slot {
     pub(crate) conn: Option<Box<Conn>>,
 }
 
-/// Another event source that lives on this thread, such as an async runtime whose tasks handlers wait for.
+/// Another event source that lives on this thread, such as an async runtime whose tasks handlers
+/// wait for.
 pub trait Guest {
     /// Readable when the guest has work.
     fn fd(&self) -> BorrowedFd<'_>;
     /// Does the work there is, without waiting.
     fn turn(&mut self);
-    /// When the guest wants a turn even if its descriptor says nothing, in milliseconds on the monotonic
-    /// clock. Asked before each wait.
+    /// When the guest wants a turn even if its descriptor says nothing, in milliseconds on the
+    /// monotonic clock. Asked before each wait.
     fn next_deadline_ms(&self) -> Option<u64> {
         None
     }
@@ -327,13 +329,11 @@ impl<A: Answer + 'static> Thread<A> {
     /// Puts a driven connection back and sees to its deadline.
     pub(crate) fn keep(&mut self, mut conn: Box<Conn>) {
         let (deadline_ms, _) = conn.core.deadline();
-        if deadline_ms < conn.tick.saturating_mul(crate::thread::wheel::TICK_MS) || conn.tick == 0 {
-            if deadline_ms == u64::MAX {
-                conn.tick = 0;
-            } else {
-                conn.tick = self.wheel.add(conn.key, deadline_ms);
-                self.arm_timer(conn.tick * crate::thread::wheel::TICK_MS);
-            }
+        let is_earlier = conn.tick == 0 || Wheel::tick_of(deadline_ms) < conn.tick;
+        if is_earlier && deadline_ms != u64::MAX {
+            conn.tick = Wheel::tick_of(deadline_ms);
+            self.wheel.add(conn.key, conn.tick);
+            self.arm_timer(conn.tick * TICK_MS);
         }
         let index = (conn.key & 0xffff_ffff) as usize;
         self.slots[index].conn = Some(conn);
@@ -486,6 +486,13 @@ impl<A: Answer + 'static> Thread<A> {
             Fate::Keep => self.keep(conn),
             Fate::Close => self.close(conn),
         }
+    }
+}
+
+impl<A: Answer> Drop for Thread<A> {
+    /// However the thread ends, by a panic too: nobody gives it another connection.
+    fn drop(&mut self) {
+        self.mailbox.shut();
     }
 }
 

@@ -216,8 +216,8 @@ impl<A: Answer + 'static> Thread<A> {
             conn.out.fetch = Some(fetch);
             let taken = self.take_fetched(conn);
             if let Ok(Sent::MustFetch) = taken {
-                // What was held back to travel with the file's bytes, the head above all, goes ahead. Other
-                // kinds of sockets hold nothing back.
+                // What was held back to travel with the file's bytes, the head above all, goes
+                // ahead. Other kinds of sockets hold nothing back.
                 let _ = rustix::net::sockopt::set_tcp_nodelay(&conn.socket, true);
             }
             return taken;

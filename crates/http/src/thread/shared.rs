@@ -127,8 +127,8 @@ impl Handle {
         }
     }
 
-    /// Runs a job on the thread, between events. `A` must be the thread's answer type, or the job is
-    /// not run. Returns false when the thread has ended.
+    /// Runs a job on the thread, between events. `A` must be the thread's answer type, or the job
+    /// is not run. Returns false when the thread has ended.
     pub fn run<A: crate::Answer + 'static>(
         &self,
         job: impl FnOnce(&mut Thread<A>) + Send + 'static,
@@ -142,8 +142,8 @@ impl Handle {
 }
 
 impl Mailbox {
-    /// Puts a letter in and wakes the thread if it sleeps. A thread that has ended takes none: the letter
-    /// comes back.
+    /// Puts a letter in and wakes the thread if it sleeps. A thread that has ended takes none: the
+    /// letter comes back.
     pub(crate) fn send(&self, letter: Letter) -> Result<(), Letter> {
         match &mut *self.letters.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(letters) => letters.push(letter),
@@ -165,6 +165,16 @@ impl Mailbox {
         }
         *letters = None;
         true
+    }
+
+    /// Takes no more letters; those that were not read are lost with their connections.
+    pub(crate) fn shut(&self) {
+        let unread = self
+            .letters
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(unread);
     }
 
     /// About to sleep: true when there is mail, so sleep must not be.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use rustix::fs::Stat;
 
 use crate::config::Coding;
 
@@ -16,6 +17,12 @@ pub fn write_key(handler: u32, path: &[u8], key: &mut Vec<u8>) {
     key.clear();
     key.extend_from_slice(&handler.to_ne_bytes());
     key.extend_from_slice(path);
+}
+
+/// The handler that a key belongs to.
+pub fn handler_of(key: &[u8]) -> Option<u32> {
+    let (handler, _) = key.split_first_chunk()?;
+    Some(u32::from_ne_bytes(*handler))
 }
 
 /// What tells one state of a file from another.
@@ -33,6 +40,20 @@ pub struct Stamp {
     pub changed_ns: i128,
 }
 
+impl Stamp {
+    /// The state of an open file. Attributes are in memory once a local file is open.
+    pub fn of(stat: &Stat) -> Stamp {
+        let nanos = |secs: i64, nanos: u64| i128::from(secs) * 1_000_000_000 + i128::from(nanos);
+        Stamp {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: stat.st_size.cast_unsigned(),
+            modified_ns: nanos(stat.st_mtime, stat.st_mtime_nsec),
+            changed_ns: nanos(stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+}
+
 /// A file that can be served, with all its representations.
 pub struct Entry {
     /// Its key in the store.
@@ -45,6 +66,9 @@ pub struct Entry {
     pub modified_secs: u64,
     /// `Last-Modified`.
     pub modified_text: [u8; 29],
+    /// When it was read, its last change was so long ago that any later one has another stamp. Else
+    /// an equal stamp proves nothing.
+    pub is_settled: bool,
     /// There are, or can be, representations in other codings.
     pub varies: bool,
     /// It may be compressed on the fly.
@@ -55,7 +79,6 @@ pub struct Entry {
     is_making: [AtomicBool; 3],
     checked_ms: AtomicU64,
     is_retired: AtomicBool,
-    is_rechecking: AtomicBool,
     /// How often it was asked for, 0 to 3.
     pub(super) heat: AtomicU8,
     /// Never thrown out to make room.
@@ -81,14 +104,35 @@ pub struct Representation {
 /// An open regular file.
 pub struct OpenFile {
     fd: OwnedFd,
+    /// Its state when it was looked at.
+    pub stamp: Stamp,
     /// On a file system whose reads of cached pages never wait.
     pub is_local: bool,
 }
 
 impl OpenFile {
     /// Takes an open descriptor.
-    pub fn new(fd: OwnedFd, is_local: bool) -> OpenFile {
-        OpenFile { fd, is_local }
+    pub fn new(fd: OwnedFd, stamp: Stamp, is_local: bool) -> OpenFile {
+        OpenFile {
+            fd,
+            stamp,
+            is_local,
+        }
+    }
+
+    /// Its state now.
+    pub fn now(&self) -> rustix::io::Result<Stamp> {
+        rustix::fs::fstat(&self.fd).map(|stat| Stamp::of(&stat))
+    }
+
+    /// True while its first `stamp.size` bytes are still those of that state, as far as can be
+    /// known: it was not written to, or has grown and so was appended to. Names and rights may
+    /// change.
+    pub fn keeps_its_bytes(&self) -> bool {
+        self.now().is_ok_and(|now| {
+            now.size > self.stamp.size
+                || (now.size == self.stamp.size && now.modified_ns == self.stamp.modified_ns)
+        })
     }
 }
 
@@ -98,8 +142,9 @@ impl AsFd for OpenFile {
     }
 }
 
-/// Memory of an entry without its contents, in bytes: texts, prepared heads of a few threads, maps.
-const ENTRY_BYTES: u64 = 1536;
+/// Memory of an entry without its contents, in bytes: texts and maps, and 800 for each thread that
+/// has a view of it with a prepared head.
+const ENTRY_BYTES: u64 = 3072;
 
 impl Entry {
     /// A new entry, looked at now.
@@ -112,6 +157,7 @@ impl Entry {
             media_type: parts.media_type,
             modified_secs: parts.modified_secs,
             modified_text: parts.modified_text,
+            is_settled: parts.is_settled,
             varies: parts.varies,
             may_compress: parts.may_compress,
             stored: parts.stored,
@@ -119,7 +165,6 @@ impl Entry {
             is_making: Default::default(),
             checked_ms: AtomicU64::new(now_ms),
             is_retired: AtomicBool::new(false),
-            is_rechecking: AtomicBool::new(false),
             heat: AtomicU8::new(0),
             is_pinned: parts.is_pinned,
         }
@@ -154,6 +199,11 @@ impl Entry {
         !self.is_making[coding as usize].swap(true, Ordering::AcqRel)
     }
 
+    /// It was not made after all: another caller may try.
+    pub fn may_be_made_later(&self, coding: Coding) {
+        self.is_making[coding as usize].store(false, Ordering::Release);
+    }
+
     /// Making failed, or gave nothing smaller: it is not tried again.
     pub fn gave_up_making(&self, coding: Coding) {
         self.is_making[coding as usize].store(true, Ordering::Release);
@@ -167,12 +217,20 @@ impl Entry {
     /// It was looked at and has not changed.
     pub fn set_checked(&self, now_ms: u64) {
         self.checked_ms.fetch_max(now_ms, Ordering::Relaxed);
-        self.is_rechecking.store(false, Ordering::Release);
     }
 
-    /// True for the one caller that is to look at the file again.
-    pub fn begin_recheck(&self) -> bool {
-        !self.is_rechecking.swap(true, Ordering::AcqRel)
+    /// True when the open files of this entry are what its head says of them. Those whose file
+    /// system may have to be asked are believed: their bytes are looked at when they are read.
+    pub fn open_files_stand(&self) -> bool {
+        self.stored.iter().all(|one| match &one.file {
+            Some(file) if file.is_local => file.now().is_ok_and(|now| now == file.stamp),
+            _ => true,
+        })
+    }
+
+    /// Open files it holds.
+    pub fn descriptor_count(&self) -> usize {
+        self.stored.iter().filter(|one| one.file.is_some()).count()
     }
 
     /// True once it is no longer in the store: it must not be served.
@@ -205,6 +263,8 @@ pub struct Parts {
     pub modified_secs: u64,
     /// See [`Entry::modified_text`].
     pub modified_text: [u8; 29],
+    /// See [`Entry::is_settled`].
+    pub is_settled: bool,
     /// See [`Entry::varies`].
     pub varies: bool,
     /// See [`Entry::may_compress`].

@@ -27,8 +27,10 @@ pub struct View {
     pub heads: [OnceCell<Rc<Prepared>>; 4],
 }
 
-/// How often, at most, retired entries are looked for, in milliseconds.
+/// How often, at most, retired entries are looked for, in milliseconds, as long as few have left.
 const SWEEP_MS: u64 = 100;
+/// Departures, at least, after which they are looked for at once.
+const DEPARTURES_MIN: u64 = 64;
 
 impl Local {
     /// The view of a key, unless its entry has been retired.
@@ -50,7 +52,10 @@ impl Local {
     /// Lets go of retired entries now and then, so that their memory is freed.
     pub fn sweep(&mut self, store: &Store, now_ms: u64) {
         let departures = store.departures();
-        if departures == self.departures_seen || now_ms < self.swept_ms + SWEEP_MS {
+        let left = departures - self.departures_seen;
+        // Looking costs the views there are: it is done when it gives a good part of them back.
+        let is_much = left >= DEPARTURES_MIN.max(self.views.len() as u64 / 8);
+        if left == 0 || (!is_much && now_ms < self.swept_ms + SWEEP_MS) {
             return;
         }
         self.departures_seen = departures;

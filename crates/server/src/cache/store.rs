@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
 
-use crate::cache::entry::Entry;
+use crate::cache::entry::{Entry, handler_of};
 
 /// The store. Threads come here only when their own view misses.
 pub struct Store {
@@ -19,7 +19,10 @@ pub struct Store {
     hasher: RandomState,
     /// Moves whenever entries leave, so that threads look through their views.
     departures: AtomicU64,
+    /// The departures when all threads were last told.
+    told: AtomicU64,
     evictions: AtomicU64,
+    descriptors_max: u64,
 }
 
 struct State {
@@ -27,6 +30,8 @@ struct State {
     bytes: u64,
     pinned_bytes: u64,
     small_bytes: u64,
+    /// Places in the queues whose entry has left otherwise.
+    vacant: usize,
     entries: HashMap<Box<[u8]>, Seat, RandomState>,
     small: VecDeque<Arc<Entry>>,
     main: VecDeque<Arc<Entry>>,
@@ -36,8 +41,17 @@ struct State {
 
 struct Seat {
     entry: Arc<Entry>,
-    is_small: bool,
+    queue: Queue,
     counted_bytes: u64,
+}
+
+/// Where an entry waits for its turn to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Queue {
+    Small,
+    Main,
+    /// Nowhere: it stays.
+    Pinned,
 }
 
 /// What the store holds now.
@@ -45,7 +59,7 @@ struct Seat {
 pub struct Holdings {
     /// Entries.
     pub entries: usize,
-    /// Bytes counted for them.
+    /// Bytes counted for them: their memory, and a share of the budget for each open file.
     pub bytes: u64,
     /// Of these, pinned.
     pub pinned_bytes: u64,
@@ -57,10 +71,13 @@ pub struct Holdings {
 
 /// Keys of recently evicted entries remembered.
 const GHOSTS_MAX: usize = 16 * 1024;
+/// Departures after which all threads are told, so that none that sleeps holds what has left.
+const DEPARTURES_UNTOLD_MAX: u64 = 256;
 
 impl Store {
-    /// An empty store with this budget, in bytes.
-    pub fn new(bytes_max: u64) -> Store {
+    /// An empty store with this budget, in bytes. It holds at most about `descriptors_max` open
+    /// files.
+    pub fn new(bytes_max: u64, descriptors_max: u64) -> Store {
         let hasher = RandomState::default();
         Store {
             state: Mutex::new(State {
@@ -68,6 +85,7 @@ impl Store {
                 bytes: 0,
                 pinned_bytes: 0,
                 small_bytes: 0,
+                vacant: 0,
                 entries: HashMap::with_hasher(hasher.clone()),
                 small: VecDeque::new(),
                 main: VecDeque::new(),
@@ -76,7 +94,9 @@ impl Store {
             }),
             hasher,
             departures: AtomicU64::new(0),
+            told: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
+            descriptors_max: descriptors_max.max(1),
         }
     }
 
@@ -95,31 +115,35 @@ impl Store {
     /// Takes an entry in; an older one of its key is retired. What does not fit is not kept:
     /// returns false then, and the entry serves only who brought it.
     pub fn insert(&self, entry: Arc<Entry>) -> bool {
-        let bytes = entry.memory_bytes.load(Ordering::Relaxed);
         let mut state = self.lock();
+        let bytes = self.weight(&entry, state.bytes_max);
         self.take_out(&mut state, &entry.key);
         if bytes + state.pinned_bytes > state.bytes_max {
             return false;
         }
         let key_hash = self.hasher.hash_one(&entry.key);
-        let is_small = !entry.is_pinned && !state.ghost_set.remove(&key_hash);
-        state.bytes += bytes;
-        if entry.is_pinned {
-            state.pinned_bytes += bytes;
-        } else if is_small {
-            state.small_bytes += bytes;
-            state.small.push_back(Arc::clone(&entry));
-        } else {
-            state.main.push_back(Arc::clone(&entry));
-        }
+        let queue = match () {
+            () if entry.is_pinned => Queue::Pinned,
+            () if state.ghost_set.remove(&key_hash) => Queue::Main,
+            () => Queue::Small,
+        };
         let seat = Seat {
             entry: Arc::clone(&entry),
-            is_small,
+            queue,
             counted_bytes: bytes,
         };
+        state.count(queue, bytes);
+        state.line_up(queue, Arc::clone(&entry));
         state.entries.insert(entry.key.clone(), seat);
         self.make_room(&mut state);
         !entry.is_retired()
+    }
+
+    /// What an entry takes of the budget. An open file takes its share of those there may be.
+    fn weight(&self, entry: &Entry, bytes_max: u64) -> u64 {
+        let share = bytes_max / self.descriptors_max;
+        let descriptors = entry.descriptor_count() as u64;
+        entry.memory_bytes.load(Ordering::Relaxed) + descriptors * share
     }
 
     /// An entry has become larger by a representation made for it.
@@ -132,12 +156,27 @@ impl Store {
             return;
         }
         seat.counted_bytes += bytes;
-        let (is_small, is_pinned) = (seat.is_small, seat.entry.is_pinned);
-        state.bytes += bytes;
-        if is_pinned {
-            state.pinned_bytes += bytes;
-        } else if is_small {
+        let queue = seat.queue;
+        state.count(queue, bytes);
+        self.make_room(&mut state);
+    }
+
+    /// Entries of other handlers than these are pinned no more: they leave as others do.
+    pub fn unpin_all_but(&self, handlers: &HashSet<u32>) {
+        let mut state = self.lock();
+        let is_left = |seat: &&mut Seat| {
+            seat.queue == Queue::Pinned
+                && handler_of(&seat.entry.key).is_none_or(|handler| !handlers.contains(&handler))
+        };
+        let mut freed = Vec::new();
+        for seat in state.entries.values_mut().filter(is_left) {
+            seat.queue = Queue::Small;
+            freed.push((Arc::clone(&seat.entry), seat.counted_bytes));
+        }
+        for (entry, bytes) in freed {
+            state.pinned_bytes -= bytes;
             state.small_bytes += bytes;
+            state.line_up(Queue::Small, entry);
         }
         self.make_room(&mut state);
     }
@@ -169,8 +208,7 @@ impl Store {
             seat.entry.retire();
         }
         (state.bytes, state.pinned_bytes, state.small_bytes) = (0, 0, 0);
-        state.small.clear();
-        state.main.clear();
+        state.clear_queues();
         self.departures.fetch_add(1, Ordering::Release);
     }
 
@@ -191,19 +229,34 @@ impl Store {
         self.departures.load(Ordering::Acquire)
     }
 
+    /// True for one caller each time that so much has left that every thread should let go.
+    pub fn must_tell(&self) -> bool {
+        let departures = self.departures.load(Ordering::Relaxed);
+        let told = self.told.load(Ordering::Relaxed);
+        departures - told >= DEPARTURES_UNTOLD_MAX
+            && self
+                .told
+                .compare_exchange(told, departures, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// Takes an entry out whose place in its queue stays.
     fn take_out(&self, state: &mut State, key: &[u8]) {
-        let Some(seat) = state.entries.remove(key) else {
-            return;
-        };
+        if self
+            .take_seat(state, key)
+            .is_some_and(|queue| queue != Queue::Pinned)
+        {
+            state.vacant += 1;
+            state.close_ranks();
+        }
+    }
+
+    fn take_seat(&self, state: &mut State, key: &[u8]) -> Option<Queue> {
+        let seat = state.entries.remove(key)?;
         state.discount(&seat);
         seat.entry.retire();
         self.departures.fetch_add(1, Ordering::Release);
-        // Its place in a queue is passed over when it comes to the front; but an empty store
-        // forgets.
-        if state.entries.is_empty() {
-            state.small.clear();
-            state.main.clear();
-        }
+        Some(seat.queue)
     }
 
     /// Throws entries out until the budget is kept.
@@ -219,7 +272,7 @@ impl Store {
             match evicted {
                 Some(entry) => {
                     self.evictions.fetch_add(1, Ordering::Relaxed);
-                    self.take_out(state, &entry.key);
+                    self.take_seat(state, &entry.key);
                 }
                 None if state.small.is_empty() && state.main.is_empty() => return,
                 None => {}
@@ -232,7 +285,7 @@ impl Store {
         let entry = state.small.pop_front()?;
         let seat = state.seat_of(&entry)?;
         if entry.heat.load(Ordering::Relaxed) > 1 {
-            seat.is_small = false;
+            seat.queue = Queue::Main;
             let bytes = seat.counted_bytes;
             entry.heat.store(0, Ordering::Relaxed);
             state.small_bytes -= bytes;
@@ -266,20 +319,64 @@ fn step_main(state: &mut State) -> Option<Arc<Entry>> {
 }
 
 impl State {
-    /// The seat of this very entry; `None` when it left or was replaced.
+    /// The seat of this very entry, whose place in a queue was just taken; `None` when it left
+    /// before or was replaced.
     fn seat_of(&mut self, entry: &Arc<Entry>) -> Option<&mut Seat> {
-        self.entries
-            .get_mut(&entry.key)
-            .filter(|seat| Arc::ptr_eq(&seat.entry, entry))
+        let seat = self.entries.get_mut(&entry.key);
+        let seat = seat.filter(|seat| Arc::ptr_eq(&seat.entry, entry));
+        if seat.is_none() {
+            self.vacant = self.vacant.saturating_sub(1);
+        }
+        seat
+    }
+
+    fn count(&mut self, queue: Queue, bytes: u64) {
+        self.bytes += bytes;
+        match queue {
+            Queue::Pinned => self.pinned_bytes += bytes,
+            Queue::Small => self.small_bytes += bytes,
+            Queue::Main => {}
+        }
     }
 
     fn discount(&mut self, seat: &Seat) {
         self.bytes -= seat.counted_bytes;
-        if seat.entry.is_pinned {
-            self.pinned_bytes -= seat.counted_bytes;
-        } else if seat.is_small {
-            self.small_bytes -= seat.counted_bytes;
+        match seat.queue {
+            Queue::Pinned => self.pinned_bytes -= seat.counted_bytes,
+            Queue::Small => self.small_bytes -= seat.counted_bytes,
+            Queue::Main => {}
         }
+    }
+
+    fn line_up(&mut self, queue: Queue, entry: Arc<Entry>) {
+        match queue {
+            Queue::Small => self.small.push_back(entry),
+            Queue::Main => self.main.push_back(entry),
+            Queue::Pinned => {}
+        }
+    }
+
+    /// Gives vacant places up once they are more than those taken: what has left must not be held
+    /// by its place, however long nothing is evicted.
+    fn close_ranks(&mut self) {
+        const VACANT_MIN: usize = 64;
+        if self.vacant < VACANT_MIN.max(self.entries.len()) {
+            return;
+        }
+        let entries = &self.entries;
+        let is_seated = |entry: &Arc<Entry>| {
+            let seat = entries.get(&entry.key);
+            seat.is_some_and(|seat| Arc::ptr_eq(&seat.entry, entry))
+        };
+        self.small.retain(is_seated);
+        self.main.retain(is_seated);
+        self.vacant = 0;
+    }
+
+    fn clear_queues(&mut self) {
+        self.small.clear();
+        self.main.clear();
+        self.vacant = 0;
     }
 }
 
@@ -288,7 +385,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::cache::entry::{Parts, Representation};
+    use crate::cache::entry::{OpenFile, Parts, Representation, Stamp, write_key};
 
     fn entry(name: &str, content_bytes: usize, is_pinned: bool) -> Arc<Entry> {
         let content = Bytes::from(vec![0; content_bytes]);
@@ -299,25 +396,27 @@ mod tests {
             content: Some(content),
             file: None,
         }];
-        Arc::new(Entry::new(
-            Parts {
-                key: name.as_bytes().into(),
-                stamps: Vec::new(),
-                media_type: String::new(),
-                modified_secs: 0,
-                modified_text: [0; 29],
-                varies: false,
-                may_compress: false,
-                stored,
-                is_pinned,
-            },
-            0,
-        ))
+        Arc::new(Entry::new(parts(name, stored, is_pinned), 0))
+    }
+
+    fn parts(name: &str, stored: Vec<Representation>, is_pinned: bool) -> Parts {
+        Parts {
+            key: name.as_bytes().into(),
+            stamps: Vec::new(),
+            media_type: String::new(),
+            modified_secs: 0,
+            modified_text: [0; 29],
+            is_settled: true,
+            varies: false,
+            may_compress: false,
+            stored,
+            is_pinned,
+        }
     }
 
     #[test]
     fn a_crawl_leaves_the_hot_set_alone() {
-        let store = Store::new(200_000);
+        let store = Store::new(200_000, 1000);
         for hot in 0..20 {
             assert!(store.insert(entry(&format!("hot{hot}"), 4000, false)));
         }
@@ -340,7 +439,7 @@ mod tests {
 
     #[test]
     fn pinned_entries_stay_and_what_cannot_fit_is_not_kept() {
-        let store = Store::new(20_000);
+        let store = Store::new(20_000, 1000);
         assert!(store.insert(entry("pinned", 8000, true)));
         for cold in 0..100 {
             store.insert(entry(&format!("cold{cold}"), 4000, false));
@@ -352,7 +451,7 @@ mod tests {
 
     #[test]
     fn a_replaced_or_removed_entry_is_retired() {
-        let store = Store::new(100_000);
+        let store = Store::new(100_000, 1000);
         let (old, new) = (entry("a", 10, false), entry("a", 20, false));
         assert!(store.insert(Arc::clone(&old)));
         assert!(store.insert(Arc::clone(&new)));
@@ -365,8 +464,62 @@ mod tests {
     }
 
     #[test]
+    fn entries_that_were_replaced_are_not_held_by_their_places() {
+        let store = Store::new(100_000_000, 1000);
+        store.insert(entry("other", 10, false));
+        let first = entry("a", 10, false);
+        store.insert(Arc::clone(&first));
+        for _ in 0..200 {
+            store.insert(entry("a", 10, false));
+        }
+        assert_eq!(Arc::strong_count(&first), 1);
+        let state = store.lock();
+        assert!(state.small.len() <= 2 + 64, "{}", state.small.len());
+    }
+
+    #[test]
+    fn what_is_pinned_for_a_handler_that_is_gone_leaves_as_others_do() {
+        let store = Store::new(20_000, 1000);
+        let (mut kept, mut left) = (Vec::new(), Vec::new());
+        write_key(1, b"a", &mut kept);
+        write_key(2, b"a", &mut left);
+        for key in [&kept, &left] {
+            let name = String::from_utf8(key.clone()).unwrap();
+            assert!(store.insert(entry(&name, 6000, true)));
+        }
+        store.unpin_all_but(&HashSet::from([1]));
+        for cold in 0..100 {
+            store.insert(entry(&format!("cold{cold}"), 4000, false));
+        }
+        assert!(store.find(&kept).is_some());
+        assert!(store.find(&left).is_none());
+    }
+
+    #[test]
+    fn open_files_take_a_share_of_the_budget() {
+        let open = |name: &str| {
+            let file = tempfile::tempfile().unwrap();
+            let stamp = Stamp::of(&rustix::fs::fstat(&file).unwrap());
+            let stored = vec![Representation {
+                coding: None,
+                len: 0,
+                entity_tag: String::new(),
+                content: None,
+                file: Some(Arc::new(OpenFile::new(file.into(), stamp, true))),
+            }];
+            Arc::new(Entry::new(parts(name, stored, false), 0))
+        };
+        let store = Store::new(100_000_000, 10);
+        for number in 0..50 {
+            store.insert(open(&format!("file{number}")));
+        }
+        assert!(store.holdings().entries <= 10, "{:?}", store.holdings());
+        assert!(store.holdings().entries >= 5, "{:?}", store.holdings());
+    }
+
+    #[test]
     fn growing_counts() {
-        let store = Store::new(100_000);
+        let store = Store::new(100_000, 1000);
         let one = entry("a", 10, false);
         store.insert(Arc::clone(&one));
         let before = store.holdings().bytes;

@@ -82,7 +82,8 @@ pub struct Limits {
     pub head: usize,
     /// Most header fields of a request (431).
     pub headers: usize,
-    /// Time for a whole request head from its first byte, and for a new connection's first byte (408).
+    /// Time for a whole request head from its first byte, and for a new connection's first byte
+    /// (408).
     pub head_time: Duration,
     /// Longest pause between two pieces of a request body (408).
     pub body_progress: Duration,

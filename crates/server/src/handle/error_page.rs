@@ -14,7 +14,8 @@ pub fn error_page(status: u16) -> Vec<u8> {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <title>{status} {phrase}</title>\n<style>\n{STYLE}\
-         main{{padding-top:12vh}}h1 b{{display:block;font-size:3.5rem;line-height:1.1;color:var(--soft)}}\n\
+         main{{padding-top:12vh}}\
+         h1 b{{display:block;font-size:3.5rem;line-height:1.1;color:var(--soft)}}\n\
          </style>\n</head>\n<body>\n<main>\n<h1><b>{status}</b> {phrase}</h1>\n<p>{meaning}</p>\n\
          </main>\n</body>\n</html>\n"
     )

@@ -1,7 +1,7 @@
 //! What built-in pages share: escaping and one style, light and dark.
 //!
-//! The pages need no script, no font and no file besides themselves; [`CONTENT_SECURITY_POLICY`] says
-//! so to browsers.
+//! The pages need no script, no font and no file besides themselves; [`CONTENT_SECURITY_POLICY`]
+//! says so to browsers.
 
 /// A policy that lets a built-in page show itself and nothing else.
 pub const CONTENT_SECURITY_POLICY: &str =

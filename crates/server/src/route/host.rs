@@ -1,8 +1,8 @@
 //! The site that a request's host means.
 //!
-//! Exact names win over `*.name`, of which the longest wins, over the default site. A host is compared
-//! without its port, without a final dot, in lower case; an IPv6 literal is compared by its value.
-//! Host names are ASCII: a name with other bytes means the default site.
+//! Exact names win over `*.name`, of which the longest wins, over the default site. A host is
+//! compared without its port, without a final dot, in lower case; an IPv6 literal is compared by
+//! its value. Host names are ASCII: a name with other bytes means the default site.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -78,7 +78,8 @@ impl HostTable {
         table
     }
 
-    /// Index of the site that answers for `host`, as it stood in the request; empty when it has none.
+    /// Index of the site that answers for `host`, as it stood in the request; empty when it has
+    /// none.
     pub fn find(&self, host: &[u8]) -> u32 {
         self.choose(host).site
     }

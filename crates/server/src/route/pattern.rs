@@ -9,11 +9,12 @@
 //! | `/a/{name}/b` | any one segment, not empty, between `/a/` and `/b` |
 //! | `/a/{rest*}` | like `/a/*`, and captures what follows `/a/` |
 //!
-//! Captures and a final star may be combined: `/{user}/*`. Patterns are compared byte by byte with the
-//! normal form of a path (see `target`), so they are written decoded: `/a b`, not `/a%20b`.
+//! Captures and a final star may be combined: `/{user}/*`. Patterns are compared byte by byte with
+//! the normal form of a path (see `target`), so they are written decoded: `/a b`, not `/a%20b`.
 //!
-//! Every pattern is a list of segments and a tail. A path is cut at its slashes into pieces, at least
-//! one (`/` is one empty piece); the segments take the first pieces, the tail says what may follow.
+//! Every pattern is a list of segments and a tail. A path is cut at its slashes into pieces, at
+//! least one (`/` is one empty piece); the segments take the first pieces, the tail says what may
+//! follow.
 
 mod parse;
 
@@ -89,7 +90,8 @@ pub enum Mismatch<'p> {
 }
 
 impl Captures {
-    /// The text of the capture with this index, or `None` beyond the last. `path` is the one matched.
+    /// The text of the capture with this index, or `None` beyond the last. `path` is the one
+    /// matched.
     pub fn text<'a>(&self, index: usize, path: &'a [u8]) -> Option<&'a [u8]> {
         let &(begin, end) = self.ranges[..self.count].get(index)?;
         path.get(begin..end)

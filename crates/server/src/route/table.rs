@@ -1,11 +1,11 @@
 //! The first route that matches a path, found without walking the routes.
 //!
-//! Patterns without captures and stars stand in one hash map by their whole path. All others stand in
-//! a tree with one level per segment: a node's children are its literal segments, by hash, and at
-//! most one for any segment. What ends in a star is noted at the node where the star stands, by
-//! suffix where it has one. Every node knows the lowest route index in and below it, so a branch that
-//! cannot beat what was found is not entered. Looking up costs the path's own segments, not the
-//! number of routes; it allocates nothing.
+//! Patterns without captures and stars stand in one hash map by their whole path. All others stand
+//! in a tree with one level per segment: a node's children are its literal segments, by hash, and
+//! at most one for any segment. What ends in a star is noted at the node where the star stands, by
+//! suffix where it has one. Every node knows the lowest route index in and below it, so a branch
+//! that cannot beat what was found is not entered. Looking up costs the path's own segments, not
+//! the number of routes; it allocates nothing.
 
 use std::collections::HashMap;
 
@@ -153,8 +153,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks at a node that a piece, beginning at `begin`, still follows. The depth of the recursion
-    /// is that of the deepest pattern.
+    /// Looks at a node that a piece, beginning at `begin`, still follows. The depth of the
+    /// recursion is that of the deepest pattern.
     fn visit(&mut self, node: u32, begin: usize) {
         let node = &self.table.nodes[node as usize];
         if node.lowest >= self.best.route {

@@ -1,12 +1,12 @@
 //! A request's path in the one form that routes, handlers and the file system see.
 //!
 //! What is refused, because two readers could understand it differently: control bytes and NUL, raw
-//! or encoded; a backslash, raw or encoded; an encoded slash (`%2F`), whose segment would change its
-//! meaning when decoded; `%` without two hex digits; a raw space, `?` or `#`; dot segments that lead
-//! above the root. What is rewritten: every other `%XX` is decoded, once (`%252e` becomes the three
-//! characters `%2e`); `.` and `..` segments are taken out, whether they were encoded or not; runs of
-//! slashes become one, before dot segments count (`/a//../b` is `/b`). What is kept: bytes above
-//! 0x7F, encoded or raw, whether or not they are UTF-8.
+//! or encoded; a backslash, raw or encoded; an encoded slash (`%2F`), whose segment would change
+//! its meaning when decoded; `%` without two hex digits; a raw space, `?` or `#`; dot segments that
+//! lead above the root. What is rewritten: every other `%XX` is decoded, once (`%252e` becomes the
+//! three characters `%2e`); `.` and `..` segments are taken out, whether they were encoded or not;
+//! runs of slashes become one, before dot segments count (`/a//../b` is `/b`). What is kept: bytes
+//! above 0x7F, encoded or raw, whether or not they are UTF-8.
 
 use std::fmt;
 

@@ -1,10 +1,11 @@
 //! Where a redirect or a rewrite leads: text with `{name}` captures and parts of the request.
 //!
-//! A [`Location`] is a URL or an absolute path. What is filled in is percent-encoded for the part of
-//! the URL it stands in, so no request can add a header line, a query parameter, a fragment or
-//! another host: captures and `{path}` may not stand in the host, and what is written as a path stays
-//! a path on this host. A [`Rewrite`] is a path as handlers see it (decoded) and, after a `?`, a
-//! query. `{path}` is the normal path with its leading slash, `{query}` the query as it came, without
+//! A [`Location`] is a URL or an absolute path. What is filled in is percent-encoded for the part
+//! of the URL it stands in, so no request can add a header line, a query parameter, a fragment or
+//! another host: captures and `{path}` may not stand in the host, and what is written as a path
+//! stays a path on this host. A [`Rewrite`] is a path as handlers see it (decoded) and, after a
+//! `?`, a query. `{path}` is the normal path with its leading slash, `{query}` the query as it
+//! came, without
 //! `?`, and `{host}` the request's host without its port.
 
 mod parse;

@@ -8,7 +8,8 @@ use zstd::zstd_safe::CParameter;
 
 use crate::config::Coding;
 
-/// Level used for copies that are made while a request waits: most of the gain for little of the time.
+/// Level used for copies that are made while a request waits: most of the gain for little of the
+/// time.
 pub const fn default_level(coding: Coding) -> u32 {
     match coding {
         Coding::Brotli => 5,
@@ -28,8 +29,8 @@ pub const fn highest_level(coding: Coding) -> u32 {
 
 /// Compresses `input`; `None` when that would not make it smaller.
 ///
-/// The same input gives the same output. This keeps a core busy for as long as the input is large, so
-/// it is not for serving threads.
+/// The same input gives the same output. This keeps a core busy for as long as the input is large,
+/// so it is not for serving threads.
 pub fn compress(input: &[u8], coding: Coding, level: u32) -> io::Result<Option<Vec<u8>>> {
     let level = level.min(highest_level(coding));
     let output = match coding {

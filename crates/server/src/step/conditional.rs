@@ -1,8 +1,8 @@
 //! Conditional requests: the five precondition fields in their order of precedence.
 //!
-//! Only for answers that would be successful without them: an error is sent whatever the conditions.
-//! A field that cannot be understood never turns a request into a success of another kind: a broken
-//! date is ignored, a broken list of entity tags matches as far as it was read.
+//! Only for answers that would be successful without them: an error is sent whatever the
+//! conditions. A field that cannot be understood never turns a request into a success of another
+//! kind: a broken date is ignored, a broken list of entity tags matches as far as it was read.
 //= rfc9110#13.2.1
 
 use super::date::{UnixSeconds, parse_http_date};
@@ -59,7 +59,8 @@ pub enum Verdict {
     IgnoreRange,
 }
 
-/// Decides by all conditions at once. `now` is needed for two-digit years and young representations.
+/// Decides by all conditions at once. `now` is needed for two-digit years and young
+/// representations.
 //= rfc9110#13.2.2
 pub fn evaluate(
     method: Method,
@@ -116,7 +117,8 @@ fn range_verdict(
     }
 }
 
-/// `If-Range`: a strong entity tag or the exact date of a representation old enough to be told by it.
+/// `If-Range`: a strong entity tag or the exact date of a representation old enough to be told by
+/// it.
 //= rfc9110#13.1.5
 fn is_unchanged(value: &[u8], current: &Validators<'_>, now: UnixSeconds) -> bool {
     if value.starts_with(b"\"") || value.starts_with(b"W/") {

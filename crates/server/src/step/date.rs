@@ -1,7 +1,7 @@
 //! HTTP dates: seconds since 1970 (UTC) to text and back.
 //!
-//! Written is IMF-fixdate only; read are all three forms. Days are counted in the Gregorian calendar
-//! without time zones; a leap second is the first second of the next minute.
+//! Written is IMF-fixdate only; read are all three forms. Days are counted in the Gregorian
+//! calendar without time zones; a leap second is the first second of the next minute.
 
 /// A moment as Unix time in seconds.
 pub type UnixSeconds = i64;

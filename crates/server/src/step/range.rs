@@ -1,4 +1,5 @@
-//! Range requests: which bytes of a representation are asked for, and how parts of it are announced.
+//! Range requests: which bytes of a representation are asked for, and how parts of it are
+//! announced.
 //!
 //! What cannot be understood is ignored, as the rules ask: the whole representation is sent. Ranges
 //! that overlap or touch become one, so no request is answered with more bytes than there are; then
@@ -35,8 +36,8 @@ pub enum Selection {
 
 /// Reads a `Range` field for a representation of `length` bytes.
 ///
-/// Of an empty representation the whole is sent: clients that ask for every file from its first byte
-/// on would take a 416 for an error.
+/// Of an empty representation the whole is sent: clients that ask for every file from its first
+/// byte on would take a 416 for an error.
 //= rfc9110#14.2
 pub fn select(range: &[u8], length: u64) -> Selection {
     if length == 0 {
@@ -107,8 +108,8 @@ pub struct Multipart {
 pub const BOUNDARY_BYTES: usize = 20;
 
 impl Multipart {
-    /// For parts of a representation of this type and `length` bytes. The number makes the boundary;
-    /// it should be one that nobody can foresee.
+    /// For parts of a representation of this type and `length` bytes. The number makes the
+    /// boundary; it should be one that nobody can foresee.
     //= rfc9110#14.6
     pub fn new(number: u64, content_type: &[u8], length: u64) -> Multipart {
         let mut boundary = *b"hob-0000000000000000";
@@ -415,8 +416,12 @@ mod tests {
         multipart.write_end(&mut body);
         assert_eq!(
             String::from_utf8(body.clone()).unwrap(),
-            "--hob-0123456789abcdef\r\nContent-Type: text/plain\r\nContent-Range: bytes 0-1/10\r\n\r\n01\
-             \r\n--hob-0123456789abcdef\r\nContent-Type: text/plain\r\nContent-Range: bytes 8-9/10\r\n\r\n89\
+            "--hob-0123456789abcdef\r\nContent-Type: text/plain\r\n\
+             Content-Range: bytes 0-1/10\r\n\r\n\
+             01\
+             \r\n--hob-0123456789abcdef\r\nContent-Type: text/plain\r\n\
+             Content-Range: bytes 8-9/10\r\n\r\n\
+             89\
              \r\n--hob-0123456789abcdef--\r\n"
         );
         assert_eq!(multipart.body_bytes(&parts), body.len() as u64);

@@ -50,7 +50,8 @@ impl Quality {
     }
 }
 
-/// The elements of a list, in order. Elements that are empty, or whose quality is broken, are left out.
+/// The elements of a list, in order. Elements that are empty, or whose quality is broken, are left
+/// out.
 //= rfc9110#5.6.1.2
 pub fn weighted(list: &[u8]) -> impl Iterator<Item = Weighted<'_>> {
     unquoted(list, b',').filter_map(element)

@@ -7,9 +7,13 @@ use std::sync::mpsc;
 use tempfile::TempDir;
 
 use super::*;
+use crate::format::Format;
 use crate::metric::Counters;
 use crate::record::{Record, Texts};
 use crate::ring::{Producer, RING_BYTES_MIN, ring};
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Long enough to never pass in a test that goes well.
 const LONG: Duration = Duration::from_secs(20);

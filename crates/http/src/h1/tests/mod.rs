@@ -13,8 +13,8 @@ use crate::head::{Fields, RequestHead};
 use crate::limits::Limits;
 use crate::response::ResponseHead;
 
-/// One side of a connection: it is fed a client's bytes, answers each whole request with an empty 200,
-/// and writes down what it saw, a line each.
+/// One side of a connection: it is fed a client's bytes, answers each whole request with an empty
+/// 200, and writes down what it saw, a line each.
 struct Server {
     core: Conn,
     head: RequestHead,

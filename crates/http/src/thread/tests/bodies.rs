@@ -265,7 +265,8 @@ fn a_disk_that_hangs_keeps_nobody_else_waiting() {
         assert!(client.head().contains("Content-Length: 10000\r\n"));
         assert_eq!(server.note(), "fetching");
     }
-    // Others are answered. One that comes and goes idle is timed out; those that wait for the disk are not.
+    // Others are answered. One that comes and goes idle is timed out; those that wait for the disk
+    // are not.
     for _ in 0..10 {
         assert_eq!(server.connect().ask("/ready").text(), "ready");
     }

@@ -1,4 +1,5 @@
-//! The dummy: the path of a request chooses what it does; together the paths use every part of the face.
+//! The dummy: the path of a request chooses what it does; together the paths use every part of the
+//! face.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -253,7 +254,8 @@ impl Drop for Tell {
     }
 }
 
-/// Never answers. `?cancel`: FIN means that the client has left. `?read`: reads a first piece of body.
+/// Never answers. `?cancel`: FIN means that the client has left. `?read`: reads a first piece of
+/// body.
 fn stuck(request: &Request, probe: Arc<Probe>) -> Answered {
     if has_query(request, "cancel") {
         request.set_half_close(HalfClose::Cancel);

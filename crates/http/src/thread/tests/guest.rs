@@ -82,7 +82,7 @@ pub(super) fn answer(request: &Request, path: &str, probe: Arc<Probe>) -> Answer
     match path {
         "/sleep" => Answered::Later(Box::pin(async {
             let time = Duration::from_millis(30);
-            let sleep = tokio::time::sleep(time);
+            let sleep = tokio::time::sleep_until(tokio::time::Instant::now() + time);
             NEXT_TIMER_MS.set(Some(Thread::<super::Dummy>::clock_us() / 1000 + 31));
             sleep.await;
             NEXT_TIMER_MS.set(None);

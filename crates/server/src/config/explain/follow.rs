@@ -226,6 +226,7 @@ impl Way<'_> {
             files: Arc::clone(files),
             request: self.request.clone(),
             shared: Arc::clone(self.shared),
+            counters: Arc::default(),
             now_ms: 0,
         };
         wait(find::answer(

@@ -3,9 +3,10 @@
 //! `GET /v1/status`, `POST /v1/reload`, `/v1/upgrade`, `/v1/stop`. Every answer is a JSON object.
 
 pub mod helm;
+mod status;
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use hob_http::thread::Crew;
 use hob_http::{Answered, Body, Request, Response};
@@ -16,6 +17,9 @@ use crate::handle::admin::helm::{Helm, Outcome};
 use crate::handle::plain;
 use crate::life::Wish;
 use crate::shared::Shared;
+
+pub use status::Report;
+use status::status;
 
 /// What the control API tells and steers.
 pub struct Admin {
@@ -31,27 +35,6 @@ pub struct Admin {
     pub started: Instant,
     /// What is told of the generation being served.
     pub report: Mutex<Report>,
-}
-
-/// What is told of a generation of the config.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// Counts loads, from 1.
-    pub generation: u64,
-    /// Process id of the keeper.
-    pub keeper_pid: u32,
-    /// User who may use the control socket, besides root.
-    pub keeper_uid: u32,
-    /// When the keeper first started.
-    pub keeper_started: SystemTime,
-    /// Servers started so far.
-    pub servers_started: u64,
-    /// Addresses listened on.
-    pub addresses: Vec<String>,
-    /// What the operator should know.
-    pub warnings: Vec<String>,
-    /// Names of the sites, the default site as `*`.
-    pub sites: Vec<String>,
 }
 
 /// Answers a request on the control socket.
@@ -96,60 +79,6 @@ fn object(status: u16, value: &Value) -> Response {
     fields.add(b"Content-Type", b"application/json");
     fields.add(b"Cache-Control", b"no-store");
     Response::new(status, fields, Body::Bytes(format!("{value}\n").into()))
-}
-
-/// Everything `hob status` shows.
-fn status(admin: &Admin) -> Value {
-    let report = lock(&admin.report).clone();
-    let holdings = admin.shared.store.holdings();
-    let load = admin.shared.pool.load();
-    let mut snapshot = admin.counters.merged();
-    snapshot.cache_evictions = holdings.evictions;
-    let counters: serde_json::Map<String, Value> = snapshot
-        .metrics()
-        .map(|metric| (metric.name.to_owned(), metric.value.into()))
-        .collect();
-    let started = report
-        .keeper_started
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let is_root = rustix::process::geteuid().is_root();
-    json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "generation": report.generation,
-        "listening": report.addresses,
-        "sites": report.sites,
-        "warnings": report.warnings,
-        "keeper": {
-            "pid": report.keeper_pid,
-            "started_unix": started.as_secs(),
-            "servers_started": report.servers_started,
-        },
-        "server": {
-            "pid": std::process::id(),
-            "uptime_s": admin.started.elapsed().as_secs(),
-            "user_id": rustix::process::geteuid().as_raw(),
-            "scripts_separated": report.keeper_uid == 0 && !is_root,
-            "threads": admin.crew.thread_count(),
-            "connections_by_thread": admin.crew.connections_by_thread(),
-        },
-        "cache": {
-            "entries": holdings.entries,
-            "bytes": holdings.bytes,
-            "bytes_max": holdings.bytes_max,
-            "pinned_bytes": holdings.pinned_bytes,
-            "hits": snapshot.cache_hits,
-            "misses": snapshot.cache_misses,
-            "revalidations": snapshot.cache_revalidations,
-            "evictions": holdings.evictions,
-        },
-        "file_pool": {
-            "threads": load.threads,
-            "idle": load.idle,
-            "queued": load.queued,
-        },
-        "counters": counters,
-    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

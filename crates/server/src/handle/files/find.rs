@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hob_http::{Answered, Body, Known, Request, Response};
+use hob_trace::metric::ThreadCounters;
 use hob_trace::{CacheOutcome, Fault};
 
-use crate::cache::entry::{Entry, Key, OpenFile, write_key};
+use crate::cache::entry::{Entry, Key, OpenFile, Representation, write_key};
 use crate::cache::local::{Local, View};
 use crate::config::{CacheMode, Coding};
 use crate::handle::files::listing::{self, Sort};
@@ -31,6 +32,8 @@ pub struct Ask {
     pub request: Request,
     /// What all threads share.
     pub shared: Arc<Shared>,
+    /// The thread's own counters.
+    pub counters: Arc<ThreadCounters>,
     /// Loop time, in milliseconds.
     pub now_ms: u64,
 }
@@ -100,22 +103,24 @@ fn at_hand(ask: &Ask, path: &[u8], local: &mut Local, key: &[u8]) -> Option<Rc<V
         Some(view) => Rc::clone(view),
         None => local.insert(ask.shared.store.find(key)?),
     };
-    let age_ms = ask.now_ms.saturating_sub(view.entry.checked_ms());
-    if age_ms < ask.shared.recheck_ms() {
-        view.entry.warm_up();
+    let entry = &view.entry;
+    let age_ms = ask.now_ms.saturating_sub(entry.checked_ms());
+    if age_ms < ask.shared.recheck_ms() && entry.open_files_stand() {
+        entry.warm_up();
         ask.request.record_mut().cache = CacheOutcome::Hit;
         return Some(view);
     }
-    ask.shared.recheck_root(&ask.files.root, ask.now_ms);
-    match load::survey(&ask.files, path, May::TouchMemoryOnly) {
-        Ok(stamps) if stamps == view.entry.stamps => {
-            view.entry.set_checked(ask.now_ms);
+    let moment = ask.shared.moment(ask.now_ms);
+    match load::survey(&ask.files, path, moment, May::TouchMemoryOnly) {
+        Ok(found) if entry.is_settled && found.stamps == entry.stamps => {
+            entry.set_checked(found.as_of_ms);
+            entry.warm_up();
             ask.request.record_mut().cache = CacheOutcome::Revalidated;
             Some(view)
         }
         Err(Trouble::WouldWait) => None,
         _ => {
-            ask.shared.store.remove(&view.entry);
+            ask.shared.store.remove(entry);
             None
         }
     }
@@ -124,17 +129,9 @@ fn at_hand(ask: &Ask, path: &[u8], local: &mut Local, key: &[u8]) -> Option<Rc<V
 /// Loads the file if that needs no disk.
 fn load_now(ask: &Ask, path: &[u8], local: &mut Local, key: &[u8]) -> Step {
     ask.request.record_mut().cache = CacheOutcome::Miss;
-    ask.shared.recheck_root(&ask.files.root, ask.now_ms);
     let key: Key = key.into();
-    let largest = ask.shared.content_bytes_max();
-    match load::load(
-        &ask.files,
-        &key,
-        path,
-        largest,
-        ask.now_ms,
-        May::TouchMemoryOnly,
-    ) {
+    let moment = ask.shared.moment(ask.now_ms);
+    match load::load(&ask.files, &key, path, moment, May::TouchMemoryOnly) {
         Err(Trouble::WouldWait) => Step::Fetch(path.into()),
         Ok(Loaded::File(entry)) => {
             let entry: Arc<Entry> = Arc::from(entry);
@@ -255,6 +252,8 @@ async fn finish_later(ask: Ask, path: Box<[u8]>, mut step: Step) -> Response {
 }
 
 fn no_room(ask: &Ask) -> Response {
+    ask.counters.disk_refused.add(1);
+    ask.counters.limit_disk_queue.add(1);
     let mut record = ask.request.record_mut();
     record.fault = Fault::Server;
     record.reason = Some("limits: the file pool's queue is full");
@@ -270,8 +269,7 @@ async fn fetch(ask: &Ask, path: &[u8]) -> Option<Fetched> {
     let (files, shared) = (Arc::clone(&ask.files), Arc::clone(&ask.shared));
     let (wanted, now_ms, job_key): (Box<[u8]>, _, _) = (path.into(), ask.now_ms, key.clone());
     let waiting = ask.shared.flights.join(&ask.shared.pool, key, move || {
-        let largest = shared.content_bytes_max();
-        let loaded = load::load(&files, &job_key, &wanted, largest, now_ms, May::Wait);
+        let loaded = load::load(&files, &job_key, &wanted, shared.moment(now_ms), May::Wait);
         let found = fetched(loaded, &files);
         if let Fetched::File(entry) = &found {
             keep(&files, &shared, entry);
@@ -289,42 +287,54 @@ async fn timed<T>(ask: &Ask, waiting: impl Future<Output = T>) -> T {
     answer
 }
 
-/// Has the pool compress the file and keeps the copy. Gives the coding that can be sent now.
+/// Has the pool compress the file and keep the copy, also when the client leaves meanwhile. Gives
+/// the coding that can be sent now.
 async fn make(ask: &Ask, view: &Rc<View>, coding: Coding) -> Option<Coding> {
-    let entry = Arc::clone(&view.entry);
+    let (entry, shared) = (Arc::clone(&view.entry), Arc::clone(&ask.shared));
     let job = ask.shared.pool.run(move || {
-        let content = match (&entry.identity().content, &entry.identity().file) {
-            (Some(content), _) => content.clone(),
-            (None, Some(file)) => whole_file(file, entry.identity().len)?,
-            (None, None) => return None,
+        let Some(made) = compressed(&entry, coding) else {
+            entry.gave_up_making(coding);
+            return false;
         };
-        let tag = load::entity_tag(&entry.stamps.first()?.1, Some(coding));
-        respond::made(&content, coding, tag).ok().flatten()
+        let grown = entry.keep_made(made);
+        shared.store.grew(&entry, grown);
+        true
     });
-    let made = timed(ask, job.ok()?).await.flatten();
-    let Some(made) = made else {
-        view.entry.gave_up_making(coding);
+    let Ok(job) = job else {
+        ask.counters.disk_refused.add(1);
+        view.entry.may_be_made_later(coding);
         return None;
     };
-    let grown = view.entry.keep_made(made);
-    ask.shared.store.grew(&view.entry, grown);
-    Some(coding)
+    timed(ask, job).await?.then_some(coding)
 }
 
-/// The bytes of an open file, when they still are as many as they were.
-fn whole_file(file: &OpenFile, len: u64) -> Option<bytes::Bytes> {
-    let mut bytes = vec![0; usize::try_from(len).ok()?];
+/// The file in a coding; `None` when that is not smaller, or the file does not stand still.
+fn compressed(entry: &Entry, coding: Coding) -> Option<Representation> {
+    let identity = entry.identity();
+    let content = match (&identity.content, &identity.file) {
+        (Some(content), _) => content.clone(),
+        (None, Some(file)) => whole_file(file)?,
+        (None, None) => return None,
+    };
+    let tag = load::coded_tag(&identity.entity_tag, Some(coding));
+    respond::made(&content, coding, tag).ok().flatten()
+}
+
+/// The bytes of an open file, when they are still those of the state it was found in.
+fn whole_file(file: &OpenFile) -> Option<bytes::Bytes> {
+    let mut bytes = vec![0; usize::try_from(file.stamp.size).ok()?];
     let mut filled = 0;
     while filled < bytes.len() {
         match rustix::io::pread(file, &mut bytes[filled..], filled as u64) {
             Ok(count) if count > 0 => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
             _ => return None,
         }
     }
-    Some(bytes.into())
+    file.keeps_its_bytes().then(|| bytes.into())
 }
 
-/// The folder's listing, as a page or as JSON. The pool writes it too: a large folder's takes a while.
+/// The folder's listing, as a page or as JSON. The pool writes it too: a large one takes a while.
 async fn list(ask: &Ask, path: Box<[u8]>) -> Response {
     let head = ask.request.head();
     let sort = Sort::from_query(head.query());

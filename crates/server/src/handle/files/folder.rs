@@ -13,8 +13,8 @@ use crate::handle::files::listing::{Contents, Entry, EntryKind};
 /// Most names of a listing; a larger folder is listed in part.
 pub const NAMES_MAX: usize = 20_000;
 
-/// What stands in a folder, in the order of the file system. `path` is below the root and ends with a
-/// slash, or is empty. Names that the route does not serve are left out.
+/// What stands in a folder, in the order of the file system. `path` is below the root and ends with
+/// a slash, or is empty. Names that the route does not serve are left out.
 pub fn read(files: &Files, path: &[u8]) -> io::Result<Contents> {
     let folder = path.strip_suffix(b"/").unwrap_or(path);
     let fd = files
@@ -50,8 +50,8 @@ pub fn read(files: &Files, path: &[u8]) -> io::Result<Contents> {
     Ok(contents)
 }
 
-/// The state of what a name leads to; `None` when that is nothing, or nothing the route serves: what
-/// stands outside of the root must not be seen by its size either.
+/// The state of what a name leads to; `None` when that is nothing, or nothing the route serves:
+/// what stands outside of the root must not be seen by its size either.
 fn status(files: &Files, fd: &OwnedFd, path: &[u8], name: &CStr) -> Option<Stat> {
     let stat = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use rustix::io::{Errno, ReadWriteFlags};
@@ -10,7 +12,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use crate::cache::entry::{Entry, Key, OpenFile, Parts, Representation, Stamp};
 use crate::config::{self, CacheMode, Coding};
 use crate::handle::files::Files;
-use crate::handle::files::open::{Found, May, RootDir, Trouble, stamp_of};
+use crate::handle::files::open::{Found, May, RootDir, Trouble};
 use crate::step::date::format_http_date;
 
 /// What a path below a files route is.
@@ -21,6 +23,17 @@ pub enum Loaded {
     FolderWithoutSlash,
     /// A folder without an index file.
     Folder,
+}
+
+/// When a file is looked at, and what holds then.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Loop time, in milliseconds.
+    pub now_ms: u64,
+    /// How old what is known of a file may get, in milliseconds.
+    pub recheck_ms: u64,
+    /// Largest content held in memory, in bytes; pinned files are always held.
+    pub content_bytes_max: u64,
 }
 
 /// Reads of a file that changes meanwhile are tried again so often.
@@ -88,16 +101,18 @@ pub fn siblings(
     Ok(found)
 }
 
-/// Looks up `path` (normal, without its first slash) and makes an entry of what is there.
-/// `content_bytes_max` is the largest content held in memory.
+/// Looks up `path` (normal, without its first slash) and makes an entry of what is there, as it is
+/// at `moment` or later.
 pub fn load(
     files: &Files,
     key: &Key,
     path: &[u8],
-    content_bytes_max: u64,
-    now_ms: u64,
+    moment: Moment,
     may: May,
 ) -> Result<Loaded, Trouble> {
+    let as_of_ms = files
+        .root
+        .refresh(moment.now_ms, moment.recheck_ms / 2, may)?;
     let dir = files.root.dir();
     match resolve(&files.settings, &dir, path, may)? {
         Resolved::FolderWithoutSlash => Ok(Loaded::FolderWithoutSlash),
@@ -106,22 +121,31 @@ pub fn load(
             let loading = Loading {
                 files,
                 dir: &dir,
-                content_bytes_max,
+                content_bytes_max: match files.settings.cache {
+                    CacheMode::Pin => u64::MAX,
+                    _ => moment.content_bytes_max,
+                },
                 may,
             };
-            let entry = loading.entry(key, &file, (fd, stamp), now_ms)?;
+            let entry = loading.entry(key, &file, (fd, stamp), as_of_ms)?;
             Ok(Loaded::File(Box::new(entry)))
         }
     }
 }
 
-/// The states of the file that answers for `path` and of its precompressed siblings, as
-/// [`Entry::stamps`] has them.
-pub fn survey(
-    files: &Files,
-    path: &[u8],
-    may: May,
-) -> Result<Vec<(Option<Coding>, Stamp)>, Trouble> {
+/// The states of the file that answers for `path` and of its precompressed siblings.
+pub struct Survey {
+    /// As [`Entry::stamps`] has them.
+    pub stamps: Vec<(Option<Coding>, Stamp)>,
+    /// The moment of which they are known, in milliseconds.
+    pub as_of_ms: u64,
+}
+
+/// Looks at what answers for `path`, without reading it.
+pub fn survey(files: &Files, path: &[u8], moment: Moment, may: May) -> Result<Survey, Trouble> {
+    let as_of_ms = files
+        .root
+        .refresh(moment.now_ms, moment.recheck_ms / 2, may)?;
     let dir = files.root.dir();
     let Resolved::File(file, _, stamp) = resolve(&files.settings, &dir, path, may)? else {
         return Err(Trouble::Missing);
@@ -130,7 +154,7 @@ pub fn survey(
     for (coding, _, stamp) in siblings(&files.settings, &dir, &file, may)? {
         stamps.push((Some(coding), stamp));
     }
-    Ok(stamps)
+    Ok(Survey { stamps, as_of_ms })
 }
 
 /// How an entry is made.
@@ -147,11 +171,11 @@ impl Loading<'_> {
         key: &Key,
         path: &[u8],
         (fd, stamp): (OwnedFd, Stamp),
-        now_ms: u64,
+        as_of_ms: u64,
     ) -> Result<Entry, Trouble> {
         let settings = &self.files.settings;
         let media = self.files.types.of(file_name(path));
-        let (file, stamp) = self.representation(None, fd, stamp, stamp)?;
+        let (file, stamp) = self.representation(None, fd, stamp)?;
         let may_compress = stamp.size >= settings.compress_min
             && stamp.size <= COMPRESS_BYTES_MAX
             && !settings.compress.is_empty()
@@ -159,10 +183,12 @@ impl Loading<'_> {
         let mut stamps = vec![(None, stamp)];
         let mut stored = vec![file];
         for (coding, fd, sibling) in siblings(settings, self.dir, path, self.may)? {
-            let (one, sibling) = self.representation(Some(coding), fd, sibling, stamp)?;
+            let (one, sibling) = self.representation(Some(coding), fd, sibling)?;
             stamps.push((Some(coding), sibling));
             stored.push(one);
         }
+        let now_ns = unix_ns();
+        let is_settled = stamps.iter().all(|(_, stamp)| is_settled(stamp, now_ns));
         let modified_secs = u64::try_from(stamp.modified_ns / 1_000_000_000).unwrap_or(0);
         let parts = Parts {
             key: key.clone(),
@@ -171,31 +197,33 @@ impl Loading<'_> {
             media_type: media.to_string(),
             modified_secs,
             modified_text: format_http_date(modified_secs as i64),
+            is_settled,
             may_compress,
             stored,
             is_pinned: settings.cache == CacheMode::Pin,
         };
-        Ok(Entry::new(parts, now_ms))
+        Ok(Entry::new(parts, as_of_ms))
     }
 
     /// One representation, its content read when it is small. The content is that of one state of
-    /// the file: when it changes while it is read, it is read again. `original` is the state of the
-    /// file itself.
+    /// the file: when it changes while it is read, it is read again.
     fn representation(
         &self,
         coding: Option<Coding>,
         fd: OwnedFd,
         mut stamp: Stamp,
-        original: Stamp,
     ) -> Result<(Representation, Stamp), Trouble> {
         let is_held = stamp.size <= self.content_bytes_max;
         let mut content = None;
         if is_held {
             for _ in 0..TRIES {
+                if self.may == May::TouchMemoryOnly && stamp.size > READ_AT_ONCE_MAX {
+                    return Err(Trouble::WouldWait);
+                }
                 let bytes = read_all(&fd, stamp.size, self.may)?;
                 let after =
                     rustix::fs::fstat(&fd).map_err(|error| Trouble::Failed(error.into()))?;
-                let after = stamp_of(&after);
+                let after = Stamp::of(&after);
                 if after == stamp && bytes.len() as u64 == stamp.size {
                     content = Some(Bytes::from(bytes));
                     break;
@@ -205,21 +233,23 @@ impl Loading<'_> {
         }
         // A file that never stands still is sent from its descriptor as it is found then.
         let file = if content.is_none() {
-            Some(Arc::new(OpenFile::new(fd, self.dir.is_local)))
+            Some(Arc::new(OpenFile::new(fd, stamp, self.dir.is_local)))
         } else {
             None
         };
-        let tagged = if coding.is_none() { stamp } else { original };
         let one = Representation {
             coding,
             len: stamp.size,
-            entity_tag: entity_tag(&tagged, coding),
+            entity_tag: entity_tag(&stamp, coding),
             content,
             file,
         };
         Ok((one, stamp))
     }
 }
+
+/// Largest content a serving thread copies out of the kernel's memory by itself, in bytes.
+const READ_AT_ONCE_MAX: u64 = 256 * 1024;
 
 /// The last part of a path.
 pub fn file_name(path: &[u8]) -> &[u8] {
@@ -238,16 +268,46 @@ fn suffix(coding: Coding) -> &'static [u8] {
     }
 }
 
-/// The entity tag of a state of a file: time of change and size, and the coding.
+/// The entity tag of a state of a file: time of change and size, and the coding. While the file may
+/// yet change without its times showing it, the tag is made for this one look at it.
 //= rfc9110#8.8.3
-pub fn entity_tag(stamp: &Stamp, coding: Option<Coding>) -> String {
+fn entity_tag(stamp: &Stamp, coding: Option<Coding>) -> String {
+    static LOOKS: AtomicU64 = AtomicU64::new(0);
+    let now_ns = unix_ns();
+    let mut tag = format!("\"{:x}-{:x}", stamp.modified_ns, stamp.size);
+    if !is_settled(stamp, now_ns) {
+        let look = LOOKS.fetch_add(1, Ordering::Relaxed);
+        tag.push_str(&format!("-{now_ns:x}-{look:x}"));
+    }
+    tag.push('"');
+    coded_tag(&tag, coding)
+}
+
+/// The entity tag of a file's representation in a coding, from the file's own.
+pub fn coded_tag(tag: &str, coding: Option<Coding>) -> String {
     let suffix = match coding {
-        None => "",
+        None => return tag.to_owned(),
         Some(Coding::Brotli) => "-br",
         Some(Coding::Zstd) => "-zst",
         Some(Coding::Gzip) => "-gz",
     };
-    format!("\"{:x}-{:x}{suffix}\"", stamp.modified_ns, stamp.size)
+    format!("{}{suffix}\"", tag.trim_end_matches('"'))
+}
+
+/// True when whatever changes the file from now on gives it another time of change than the stamp
+/// has. The kernel's clock for files stands still for up to ten milliseconds, that of some file
+/// systems for up to two seconds.
+fn is_settled(stamp: &Stamp, now_ns: i128) -> bool {
+    const FINE_NS: i128 = 50_000_000;
+    const COARSE_NS: i128 = 2_000_000_000;
+    let is_coarse = stamp.changed_ns % 1_000_000_000 == 0;
+    let tick_ns = if is_coarse { COARSE_NS } else { FINE_NS };
+    (now_ns - stamp.changed_ns).abs() > tick_ns
+}
+
+fn unix_ns() -> i128 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_nanos() as i128)
 }
 
 /// Reads a whole file. On a serving thread only what is in memory.

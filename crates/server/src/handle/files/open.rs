@@ -10,31 +10,42 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 use crate::cache::entry::Stamp;
 use crate::config::Symlinks;
 
-/// A root folder, looked at again now and then so that a replaced folder or link is seen.
+/// A root folder, looked at again now and then so that a replaced folder, link or mount is seen.
 pub struct Root {
     path: PathBuf,
     dir: ArcSwap<RootDir>,
+    /// When the path was last known to lead to `dir`, in milliseconds.
     checked_ms: AtomicU64,
-    is_rechecking: AtomicBool,
+    /// It could not be opened when it was last tried.
+    is_lost: AtomicBool,
+    /// Held by the one that opens it again, so that an older look never replaces a newer one.
+    opening: Mutex<()>,
 }
 
 /// The root as it was opened last.
 pub struct RootDir {
     fd: OwnedFd,
-    device: u64,
-    inode: u64,
+    identity: Identity,
     /// Its file system answers from memory what is in memory.
     pub is_local: bool,
+}
+
+/// What tells one folder from another, as long as it is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: (u32, u32),
+    inode: u64,
+    mount: u64,
 }
 
 /// Whether a look-up may wait for a disk.
@@ -70,11 +81,15 @@ pub enum Trouble {
 impl Root {
     /// Opens a root. May wait for a disk.
     pub fn open(path: &Path) -> io::Result<Root> {
+        let dir = RootDir::open_root(path)?;
+        // Opening a folder by its path says nothing of what is in it.
+        rustix::fs::accessat(&dir, ".", rustix::fs::Access::EXEC_OK, AtFlags::empty())?;
         Ok(Root {
             path: path.to_owned(),
-            dir: ArcSwap::from_pointee(RootDir::open_root(path)?),
+            dir: ArcSwap::from_pointee(dir),
             checked_ms: AtomicU64::new(0),
-            is_rechecking: AtomicBool::new(false),
+            is_lost: AtomicBool::new(false),
+            opening: Mutex::new(()),
         })
     }
 
@@ -88,36 +103,41 @@ impl Root {
         &self.path
     }
 
-    /// True for the one caller that is to have it looked at again: it is older than `age_ms`.
-    pub fn begin_recheck(&self, now_ms: u64, age_ms: u64) -> bool {
-        now_ms >= self.checked_ms.load(Ordering::Relaxed) + age_ms
-            && !self.is_rechecking.swap(true, Ordering::AcqRel)
+    /// Sees to it that the folder is the one its path leads to, known no longer ago than `age_ms`.
+    /// Returns the moment of which that is known, in milliseconds. A path that leads nowhere leaves
+    /// the folder as it was.
+    pub fn refresh(&self, now_ms: u64, age_ms: u64, may: May) -> Result<u64, Trouble> {
+        let checked_ms = self.checked_ms.load(Ordering::Acquire);
+        if now_ms < checked_ms + age_ms {
+            return Ok(checked_ms);
+        }
+        match may {
+            May::TouchMemoryOnly if !self.dir.load().is_still_at(&self.path) => {
+                return Err(Trouble::WouldWait);
+            }
+            May::TouchMemoryOnly => {}
+            May::Wait => self.open_again(),
+        }
+        self.checked_ms.fetch_max(now_ms, Ordering::AcqRel);
+        Ok(now_ms)
     }
 
-    /// The look could not be had now.
-    pub fn recheck_later(&self) {
-        self.is_rechecking.store(false, Ordering::Release);
-    }
-
-    /// Opens the path again and keeps the folder when it is another. May wait for a disk. Returns
-    /// true when it is another.
-    pub fn recheck(&self, now_ms: u64) -> bool {
-        let mut changed = false;
+    fn open_again(&self) {
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         match RootDir::open_root(&self.path) {
             Ok(dir) => {
-                let known = self.dir.load();
-                if (dir.device, dir.inode) != (known.device, known.inode) {
+                self.is_lost.store(false, Ordering::Relaxed);
+                if dir.identity != self.dir.load().identity {
                     self.dir.store(Arc::new(dir));
-                    changed = true;
                 }
             }
             Err(error) => {
-                tracing::warn!(root = %self.path.display(), %error, "a root folder cannot be opened");
+                if !self.is_lost.swap(true, Ordering::Relaxed) {
+                    let root = self.path.display();
+                    tracing::warn!(%root, %error, "a root folder cannot be opened any more");
+                }
             }
         }
-        self.checked_ms.store(now_ms, Ordering::Relaxed);
-        self.is_rechecking.store(false, Ordering::Release);
-        changed
     }
 }
 
@@ -125,14 +145,22 @@ impl RootDir {
     fn open_root(path: &Path) -> io::Result<RootDir> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty())?;
-        let stat = rustix::fs::fstat(&fd)?;
+        let identity = Identity::of(&fd)?;
         let is_local = is_local(rustix::fs::fstatfs(&fd)?.f_type as u64);
         Ok(RootDir {
             fd,
-            device: stat.st_dev,
-            inode: stat.st_ino,
+            identity,
             is_local,
         })
+    }
+
+    /// True when the path is known to lead here without asking any file system.
+    fn is_still_at(&self, path: &Path) -> bool {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let (mode, resolve) = (Mode::empty(), ResolveFlags::CACHED);
+        let opened = rustix::fs::openat2(rustix::fs::CWD, path, flags, mode, resolve);
+        let found = opened.and_then(|fd| Identity::of(&fd));
+        found.is_ok_and(|found| found == self.identity)
     }
 
     /// What stands at `path`, which is relative; empty is the root itself.
@@ -157,7 +185,7 @@ impl RootDir {
         let fd = opened.map_err(|error| trouble_of(error, may))?;
         let stat = rustix::fs::fstat(&fd).map_err(|error| Trouble::Failed(error.into()))?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Ok(Found::File(fd, stamp_of(&stat))),
+            FileType::RegularFile => Ok(Found::File(fd, Stamp::of(&stat))),
             FileType::Directory => Ok(Found::Folder),
             _ => Err(Trouble::Forbidden),
         }
@@ -189,6 +217,19 @@ impl RootDir {
     }
 }
 
+impl Identity {
+    /// Asks no file system: one that hangs would hold whoever asks.
+    fn of(fd: &OwnedFd) -> rustix::io::Result<Identity> {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let stat = rustix::fs::statx(fd, c"", flags, StatxFlags::INO | StatxFlags::MNT_ID)?;
+        Ok(Identity {
+            device: (stat.stx_dev_major, stat.stx_dev_minor),
+            inode: stat.stx_ino,
+            mount: stat.stx_mnt_id,
+        })
+    }
+}
+
 fn resolve_flags(symlinks: Symlinks) -> ResolveFlags {
     let always = ResolveFlags::NO_MAGICLINKS;
     match symlinks {
@@ -213,20 +254,9 @@ fn trouble_of(error: Errno, may: May) -> Trouble {
         Errno::XDEV if may == May::TouchMemoryOnly => Trouble::WouldWait,
         Errno::XDEV => Trouble::Missing,
         Errno::ACCESS | Errno::PERM | Errno::NXIO | Errno::NODEV => Trouble::Forbidden,
-        Errno::AGAIN if may == May::TouchMemoryOnly => Trouble::WouldWait,
+        // A kernel before 5.12 cannot be asked for what is in memory only.
+        Errno::AGAIN | Errno::INVAL if may == May::TouchMemoryOnly => Trouble::WouldWait,
         error => Trouble::Failed(error.into()),
-    }
-}
-
-/// The state of an open file. Attributes are in memory once a local file is open.
-pub fn stamp_of(stat: &Stat) -> Stamp {
-    let nanos = |secs: i64, nanos: u64| i128::from(secs) * 1_000_000_000 + i128::from(nanos);
-    Stamp {
-        device: stat.st_dev,
-        inode: stat.st_ino,
-        size: stat.st_size.cast_unsigned(),
-        modified_ns: nanos(stat.st_mtime, stat.st_mtime_nsec),
-        changed_ns: nanos(stat.st_ctime, stat.st_ctime_nsec),
     }
 }
 

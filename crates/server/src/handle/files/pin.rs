@@ -42,7 +42,7 @@ pub fn load_all(files: &Files, shared: &Shared) -> Result<usize, String> {
 fn pin(files: &Files, shared: &Shared, path: &[u8]) -> Result<bool, String> {
     let mut key = Vec::new();
     write_key(files.id, path, &mut key);
-    match load(files, &key.into(), path, u64::MAX, 0, May::Wait) {
+    match load(files, &key.into(), path, shared.moment(0), May::Wait) {
         Ok(Loaded::File(entry)) => {
             let entry: Arc<Entry> = Arc::from(entry);
             if keep(files, shared, &entry) {

@@ -46,7 +46,8 @@ impl FileSource for DiskFile {
     }
 
     fn resident(&self, offset: u64, len: u64) -> u64 {
-        if self.file.is_local {
+        // A file that was written to goes on to `fetch`, which says so.
+        if self.file.is_local && self.file.keeps_its_bytes() {
             resident_bytes(self.file.as_fd(), offset, len)
         } else {
             0
@@ -81,5 +82,9 @@ fn read_at(file: &OpenFile, offset: u64, len: usize) -> io::Result<Bytes> {
         }
     }
     bytes.truncate(filled);
+    // Looked at after the read: what was read before a change is still of one piece.
+    if filled == len && !file.keeps_its_bytes() {
+        return Err(io::Error::other("it was written to while it was sent"));
+    }
     Ok(bytes.into())
 }

@@ -11,8 +11,9 @@
 //!                                            new server ready, old server drains
 //! ```
 //!
-//! `turn` is the loop, `events` what happens in it, `change` the reload, `upgrade` the upgrade, `handover` what crosses its
-//! exec, `settings` one generation of the config with everything opened for it.
+//! `turn` is the loop, `events` what happens in it, `change` the reload, `upgrade` the upgrade,
+//! `handover` what crosses its exec, `settings` one generation of the config with everything opened
+//! for it.
 
 mod backoff;
 mod change;

@@ -1,5 +1,5 @@
-//! Patterns from text. Everything that could never match, or that would match something else than it
-//! seems to, is an error with its place and a way out.
+//! Patterns from text. Everything that could never match, or that would match something else than
+//! it seems to, is an error with its place and a way out.
 
 use std::fmt;
 

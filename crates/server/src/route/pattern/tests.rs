@@ -1,3 +1,5 @@
+//! Patterns: what they match, what they cover, what is no pattern.
+
 use super::*;
 use crate::route::dice::Dice;
 

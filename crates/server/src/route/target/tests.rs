@@ -1,3 +1,5 @@
+//! Targets: one normal form, and what is refused.
+
 use super::*;
 use crate::route::dice::Dice;
 use crate::route::percent::{Part, encode};

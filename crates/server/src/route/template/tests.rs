@@ -1,3 +1,5 @@
+//! Templates: what they fill in, and that nobody can lead them elsewhere.
+
 use super::*;
 
 const HARD: &str = "/u/a&b=c?d#e%f g\u{e4}/x/y";

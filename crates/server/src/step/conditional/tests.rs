@@ -1,3 +1,5 @@
+//! Conditions: each field, and which wins.
+
 use super::*;
 
 const DATE: &[u8] = b"Sun, 06 Nov 1994 08:49:37 GMT";

@@ -1,3 +1,5 @@
+//! Listings: exact pages and JSON.
+
 use super::*;
 
 fn entry(name: &[u8], kind: EntryKind, size: u64, modified_unix: i64) -> Entry {

@@ -1,0 +1,351 @@
+//! Compiling a format, and what is wrong with one that does not compile.
+
+use std::fmt;
+
+use super::pen::Literal;
+
+/// A compiled access log format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Format {
+    pub(super) parts: Vec<Part>,
+    /// What follows the last field; ends in a line break.
+    pub(super) end: Literal,
+    pub(super) style: Style,
+}
+
+/// A field and the text before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) before: Literal,
+    pub(super) field: Field,
+}
+
+/// How values are escaped, and what stands for one that is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// `\xHH`, and `-`.
+    Text,
+    /// As JSON strings need it, and an empty string.
+    Json,
+}
+
+/// The Common Log Format.
+const COMMON: &str = r#"{client} - {user} {time} "{request_line}" {status} {bytes_clf}"#;
+/// The Common Log Format with referer and user agent.
+const COMBINED: &str =
+    r#"{client} - {user} {time} "{request_line}" {status} {bytes_clf} "{referer}" "{user_agent}""#;
+
+/// Members of a JSON line, in order.
+const JSON: &[(&str, Field)] = &[
+    ("time", Field::TimeIso),
+    ("client", Field::Client),
+    ("client_port", Field::ClientPort),
+    ("method", Field::Method),
+    ("target", Field::Target),
+    ("protocol", Field::Protocol),
+    ("status", Field::Status),
+    ("bytes", Field::Bytes),
+    ("bytes_in", Field::BytesIn),
+    ("bytes_out", Field::BytesOut),
+    ("host", Field::Host),
+    ("referer", Field::Referer),
+    ("user_agent", Field::UserAgent),
+    ("user", Field::User),
+    ("total_us", Field::TotalUs),
+    ("first_byte_us", Field::FirstByteUs),
+    ("queue_us", Field::QueueUs),
+    ("disk_wait_us", Field::DiskWaitUs),
+    ("site", Field::Site),
+    ("route", Field::Route),
+    ("handler", Field::Handler),
+    ("cache", Field::Cache),
+    ("fault", Field::Fault),
+    ("outcome", Field::Outcome),
+    ("reason", Field::Reason),
+    ("connection", Field::Connection),
+    ("request", Field::Request),
+];
+
+/// Names of whole formats.
+const WHOLE: [&str; 3] = ["common", "combined", "json"];
+
+impl Format {
+    /// The longest format, in bytes.
+    pub const BYTES_MAX: usize = 4096;
+
+    /// Compiles `common`, `combined`, `json`, or a line of text with `{field}` words. `{{` and `}}`
+    /// stand for the braces themselves.
+    ///
+    /// # Errors
+    /// Says which word is not a field, or where a brace is wrong.
+    pub fn parse(text: &str) -> Result<Format, FormatError> {
+        match text {
+            "common" => Self::parse_fields(COMMON),
+            "combined" => Self::parse_fields(COMBINED),
+            "json" => Ok(Self::json()),
+            own => Self::parse_fields(own),
+        }
+    }
+
+    fn json() -> Format {
+        let mut parts = Vec::with_capacity(JSON.len());
+        let mut before = String::from("{");
+        for (name, field) in JSON {
+            let quote = if field.is_number() { "" } else { "\"" };
+            before.push_str(&format!("\"{name}\":{quote}"));
+            parts.push(Part {
+                before: Literal::new(before.into_bytes()),
+                field: *field,
+            });
+            before = format!("{quote},");
+        }
+        let end = Literal::new(before.replace(',', "}\n").into_bytes());
+        Format {
+            parts,
+            end,
+            style: Style::Json,
+        }
+    }
+
+    fn parse_fields(text: &str) -> Result<Format, FormatError> {
+        if text.len() > Self::BYTES_MAX {
+            return Err(FormatError::TooLong { bytes: text.len() });
+        }
+        let mut parts = Vec::new();
+        let mut before = Vec::new();
+        let mut rest = text;
+        while let Some(next) = rest.chars().next() {
+            let at = text.len() - rest.len();
+            let mut taken = next.len_utf8();
+            match next {
+                '{' | '}' if rest[1..].starts_with(next) => {
+                    before.push(next as u8);
+                    taken = 2;
+                }
+                '{' => {
+                    let end = rest.find('}').ok_or(FormatError::BraceNotClosed { at })?;
+                    let field = Field::named(&rest[1..end], at)?;
+                    let before = Literal::new(std::mem::take(&mut before));
+                    parts.push(Part { before, field });
+                    taken = end + 1;
+                }
+                '}' => return Err(FormatError::BraceNotOpened { at }),
+                '\0'..='\x1f' | '\x7f' => return Err(FormatError::ControlCharacter { at }),
+                _ => before.extend_from_slice(&rest.as_bytes()[..taken]),
+            }
+            rest = &rest[taken..];
+        }
+        if parts.is_empty() {
+            let nearest = nearest(text.trim(), WHOLE.into_iter());
+            return Err(FormatError::NoField { nearest });
+        }
+        before.push(b'\n');
+        Ok(Format {
+            parts,
+            end: Literal::new(before),
+            style: Style::Text,
+        })
+    }
+}
+
+/// Why a text is not a format. Positions are in bytes from its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormatError {
+    /// A word in braces is not a field.
+    UnknownField {
+        /// The word.
+        name: String,
+        /// The field whose name is most like it, if one is.
+        nearest: Option<&'static str>,
+        /// Where its brace stands.
+        at: usize,
+    },
+    /// There is no field in it, and it is not the name of a whole format.
+    NoField {
+        /// The whole format whose name is most like it, if one is.
+        nearest: Option<&'static str>,
+    },
+    /// A `{` has no `}`.
+    BraceNotClosed {
+        /// Where it stands.
+        at: usize,
+    },
+    /// A `}` has no `{`.
+    BraceNotOpened {
+        /// Where it stands.
+        at: usize,
+    },
+    /// A line break, tab or other control character.
+    ControlCharacter {
+        /// Where it stands.
+        at: usize,
+    },
+    /// Longer than [`Format::BYTES_MAX`].
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+impl FormatError {
+    /// The word to suggest instead.
+    pub fn nearest(&self) -> Option<&'static str> {
+        match self {
+            Self::UnknownField { nearest, .. } | Self::NoField { nearest } => *nearest,
+            _ => None,
+        }
+    }
+
+    /// Where in the text the mistake is, in bytes from its start.
+    pub fn at(&self) -> usize {
+        match self {
+            Self::UnknownField { at, .. }
+            | Self::BraceNotClosed { at }
+            | Self::BraceNotOpened { at }
+            | Self::ControlCharacter { at } => *at,
+            Self::NoField { .. } | Self::TooLong { .. } => 0,
+        }
+    }
+}
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownField { name, .. } => write!(f, "unknown log field {{{name}}}")?,
+            Self::NoField { .. } => {
+                let names = WHOLE.join(", ");
+                write!(f, "log format is not one of {names} and has no {{field}}")?;
+            }
+            Self::BraceNotClosed { .. } => {
+                f.write_str("log format has a { without a }; write {{ for the brace itself")?;
+            }
+            Self::BraceNotOpened { .. } => {
+                f.write_str("log format has a } without a {; write }} for the brace itself")?;
+            }
+            Self::ControlCharacter { .. } => {
+                f.write_str("log format has a control character; a record is one line of text")?;
+            }
+            Self::TooLong { bytes } => {
+                let limit = Format::BYTES_MAX;
+                write!(
+                    f,
+                    "log format has {bytes} bytes; at most {limit} are allowed"
+                )?;
+            }
+        }
+        match self.nearest() {
+            Some(nearest) => write!(f, "; did you mean {nearest}?"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for FormatError {}
+
+macro_rules! fields {
+    ($($variant:ident = $name:literal, $kind:ident, $help:literal;)+) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Field { $(#[doc = $help] $variant),+ }
+
+        impl Field {
+            const ALL: &[(&str, Field, &str)] = &[$(($name, Field::$variant, $help)),+];
+
+            /// A JSON number.
+            fn is_number(self) -> bool {
+                match self { $(Field::$variant => matches!(FieldKind::$kind, FieldKind::Number)),+ }
+            }
+        }
+    };
+}
+
+enum FieldKind {
+    Number,
+    Text,
+}
+
+fields! {
+    Client = "client", Text, "The client's address; `-` for a Unix socket.";
+    ClientPort = "client_port", Number, "The client's port.";
+    Time = "time", Text, "When the request began, `[21/Nov/2026:21:13:07 +0000]`, UTC.";
+    TimeIso = "time_iso", Text, "When the request began, `2026-11-21T21:13:07.250Z`.";
+    UnixMs = "unix_ms", Number, "When the request began, in milliseconds since 1970.";
+    RequestLine = "request_line", Text, "Method, target and protocol, as in the request's first line.";
+    Method = "method", Text, "The method, as sent.";
+    Target = "target", Text, "The target, as sent.";
+    Protocol = "protocol", Text, "HTTP/1.0, HTTP/1.1, HTTP/2.0 or HTTP/3.0.";
+    Status = "status", Number, "The answer's status code; 0 when none was sent.";
+    Bytes = "bytes", Number, "Bytes of the answer's body.";
+    BytesClf = "bytes_clf", Text, "Bytes of the answer's body; `-` for none.";
+    BytesIn = "bytes_in", Number, "Bytes of the request, head and body.";
+    BytesOut = "bytes_out", Number, "Bytes of the answer, head and body.";
+    Host = "host", Text, "The host asked for.";
+    Referer = "referer", Text, "The Referer header.";
+    UserAgent = "user_agent", Text, "The User-Agent header.";
+    User = "user", Text, "The authenticated user.";
+    TotalUs = "total_us", Number, "Microseconds until the whole answer was handed to the kernel.";
+    TotalMs = "total_ms", Number, "The same in milliseconds, three digits after the point.";
+    FirstByteUs = "first_byte_us", Number, "Microseconds until the answer's head was handed to the kernel.";
+    QueueUs = "queue_us", Number, "Microseconds in a program's queue.";
+    DiskWaitUs = "disk_wait_us", Number, "Microseconds waited for a disk.";
+    Site = "site", Text, "The site's first name.";
+    Route = "route", Text, "The route's path pattern.";
+    Handler = "handler", Text, "Who answered.";
+    Cache = "cache", Text, "What the cache did.";
+    Fault = "fault", Text, "Whose fault a failure was.";
+    Outcome = "outcome", Text, "How the exchange ended.";
+    Connection = "connection", Number, "The connection's number in this server process.";
+    Request = "request", Number, "The request's number on its connection, from 0.";
+    Reason = "reason", Text, "What went wrong, in words.";
+}
+
+impl Format {
+    /// Every field's name and what it is, for the reference page.
+    pub fn fields() -> impl Iterator<Item = (&'static str, &'static str)> {
+        Field::ALL.iter().map(|(name, _, help)| (*name, *help))
+    }
+}
+
+impl Field {
+    fn named(name: &str, at: usize) -> Result<Field, FormatError> {
+        match Field::ALL.iter().find(|(known, ..)| *known == name) {
+            Some((_, field, _)) => Ok(*field),
+            None => {
+                let nearest = nearest(name, Field::ALL.iter().map(|(known, ..)| *known));
+                Err(FormatError::UnknownField {
+                    name: name.to_owned(),
+                    nearest,
+                    at,
+                })
+            }
+        }
+    }
+}
+
+/// The known name that is fewest changed letters away, if those are few for its length.
+fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    const NAME_BYTES_MAX: usize = 32;
+    if name.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    known
+        .map(|known| (changes(name.as_bytes(), known.as_bytes()), known))
+        .filter(|(changes, known)| *changes <= 1 + known.len() / 4)
+        .min()
+        .map(|(_, known)| known)
+}
+
+/// Letters to insert, remove or replace to make one text of the other.
+fn changes(one: &[u8], other: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
+}
