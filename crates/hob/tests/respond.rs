@@ -83,6 +83,10 @@ fn body_of_a_fixed_answer_is_sent_also_where_the_site_has_an_error_page() {
         let answer = ask(hob.port(), "GET", path, "");
         assert_eq!((answer.status, answer.text().as_str()), (status, body));
         assert_eq!(answer.header("content-type"), Some(media_type), "{path}");
+        let explained = place.run(&["explain", "--json", "GET", path]);
+        let explained: serde_json::Value = serde_json::from_slice(&explained.stdout).unwrap();
+        let has_page = body == "page";
+        assert_eq!(explained["answer"]["own_error_page"], has_page, "{path}");
     }
     hob.stop();
 }

@@ -126,11 +126,10 @@ impl Answers {
         } else {
             self.handle(route, request, path, below)
         };
-        match &route.handler {
-            // What the config says word for word stays as it is.
-            Handler::Respond(respond) if !respond.body.is_empty() => answered,
-            _ => self.dress(site, answered, request),
+        if route.handler.has_own_body() {
+            return answered;
         }
+        self.dress(site, answered, request)
     }
 
     /// The handler sees the rewritten path, all of it.
