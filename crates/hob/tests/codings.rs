@@ -12,14 +12,15 @@ mod servers;
 mod site;
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use exchange::Answer;
 use servers::Server;
 use site::Site;
 
-/// Text that becomes smaller in every coding; `style.css` is not it, for a copy of that lies beside
-/// it.
+/// Text that becomes smaller in every coding, and has no copy beside it.
 const TEXT: &str = "/many.txt";
 /// What is compressed at most (8 MiB), in bytes.
 const COMPRESSED_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -226,6 +227,36 @@ fn what_would_not_gain_is_sent_as_it_is() {
             );
             assert_eq!(answer.field("vary"), None, "{path} for {accepted}");
         }
+    }
+}
+
+#[test]
+fn a_client_that_leaves_does_not_keep_others_from_the_copy() {
+    let (site, hob) = start();
+    let slow: Vec<u8> = text()
+        .into_iter()
+        .cycle()
+        .take(COMPRESSED_BYTES_MAX)
+        .collect();
+    site.write("slow.txt", &slow);
+    let is_coded = || {
+        get_coded(&hob, "/slow.txt", "br", "")
+            .field("content-encoding")
+            .is_some()
+    };
+    // The file is found, not yet coded.
+    assert_eq!(get_coded(&hob, "/slow.txt", "identity", "").status, 200);
+    let request = "GET /slow.txt HTTP/1.1\r\nHost: a\r\nAccept-Encoding: br\r\n\r\n";
+    let mut leaving = TcpStream::connect(("127.0.0.1", hob.port)).unwrap();
+    leaving.write_all(request.as_bytes()).unwrap();
+    // While its copy is made, which takes a moment, others get the file as it is.
+    let mut was_coded = is_coded();
+    rustix::net::sockopt::set_socket_linger(&leaving, Some(Duration::ZERO)).unwrap();
+    drop(leaving);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !was_coded {
+        assert!(Instant::now() < deadline, "the copy is never made");
+        was_coded = is_coded();
     }
 }
 

@@ -113,7 +113,7 @@ impl Answers {
             record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
         }
         if !request.limit_body(route.body_bytes_max) {
-            self.counters.limit_body.add(1);
+            // The engine counts it when it sees the status.
             note_fault(
                 request,
                 Fault::Client,
@@ -126,6 +126,9 @@ impl Answers {
         } else {
             self.handle(route, request, path, below)
         };
+        if route.handler.has_own_body() {
+            return answered;
+        }
         self.dress(site, answered, request)
     }
 

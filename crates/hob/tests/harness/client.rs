@@ -1,7 +1,11 @@
 //! A client that sends raw bytes and reads exactly one answer.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use super::DEADLINE;
 
@@ -27,7 +31,8 @@ impl Answer {
 
 /// One connection.
 pub struct Connection {
-    stream: TcpStream,
+    /// The socket, of whichever family.
+    stream: File,
     /// Read and not used yet.
     ahead: Vec<u8>,
 }
@@ -37,10 +42,27 @@ impl Connection {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_read_timeout(Some(DEADLINE))?;
         stream.set_write_timeout(Some(DEADLINE))?;
-        Ok(Connection {
-            stream,
+        Ok(Connection::of(stream.into()))
+    }
+
+    pub fn open_unix(path: &Path) -> io::Result<Connection> {
+        let stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(DEADLINE))?;
+        stream.set_write_timeout(Some(DEADLINE))?;
+        Ok(Connection::of(stream.into()))
+    }
+
+    /// A socket that is connected already.
+    pub fn of(socket: OwnedFd) -> Connection {
+        Connection {
+            stream: File::from(socket),
             ahead: Vec::new(),
-        })
+        }
+    }
+
+    /// Says that nothing more will be sent.
+    pub fn end_sending(&self) {
+        rustix::net::shutdown(&self.stream, rustix::net::Shutdown::Write).unwrap();
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -50,6 +72,16 @@ impl Connection {
     pub fn send_get(&mut self, path: &str) -> io::Result<()> {
         let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         self.send(head.as_bytes())
+    }
+
+    /// The last request of this connection; see [`ask`].
+    pub fn send_ask(&mut self, method: &str, target: &str, fields: &str) {
+        let host = match fields.contains("Host:") {
+            true => "",
+            false => "Host: localhost\r\n",
+        };
+        let head = format!("{method} {target} HTTP/1.1\r\n{host}{fields}Connection: close\r\n\r\n");
+        self.send(head.as_bytes()).unwrap();
     }
 
     /// Reads up to and with the empty line: the answer has begun.
@@ -98,6 +130,38 @@ impl Connection {
         std::mem::take(&mut self.ahead)
     }
 
+    /// Reads until the other side has closed, by a FIN or a reset.
+    pub fn read_to_end(&mut self) -> Vec<u8> {
+        loop {
+            match self.read_more() {
+                Ok(()) => {}
+                Err(error) => match error.kind() {
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                        return std::mem::take(&mut self.ahead);
+                    }
+                    _ => panic!("the other side did not close: {error}"),
+                },
+            }
+        }
+    }
+
+    /// Reads an answer after which the other side closes, and makes sure that nothing follows it.
+    /// Without `Content-Length` there must be no body.
+    pub fn read_last(&mut self, method: &str) -> Answer {
+        let (status, headers) = self.read_head().unwrap();
+        let body = self.read_to_end();
+        let answer = Answer {
+            status,
+            headers,
+            body,
+        };
+        let has_body = method != "HEAD" && status != 304;
+        let announced = answer.header("content-length").filter(|_| has_body);
+        let announced: usize = announced.map_or(0, |length| length.parse().unwrap());
+        assert_eq!(answer.body.len(), announced, "{method}: {answer:?}");
+        answer
+    }
+
     fn read_more(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; 64 * 1024];
         match self.stream.read(&mut buffer)? {
@@ -110,11 +174,32 @@ impl Connection {
     }
 }
 
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
 /// One request on a connection of its own.
 pub fn get(port: u16, path: &str) -> io::Result<Answer> {
     let mut connection = Connection::open(port)?;
     connection.send_get(path)?;
     connection.read()
+}
+
+/// One request with these header lines, each ended by CRLF, and exactly its answer. `Host` is added
+/// unless they have it, and the connection ends.
+pub fn ask(port: u16, method: &str, target: &str, fields: &str) -> Answer {
+    let mut connection = Connection::open(port).unwrap();
+    connection.send_ask(method, target, fields);
+    connection.read_last(method)
+}
+
+/// Raw bytes to a connection of their own, and all that comes back until it is closed.
+pub fn raw(port: u16, bytes: &[u8]) -> String {
+    let mut connection = Connection::open(port).unwrap();
+    connection.send(bytes).unwrap();
+    String::from_utf8_lossy(&connection.read_to_end()).into_owned()
 }
 
 /// A download that has begun and of which nothing more is read for now.

@@ -136,6 +136,41 @@ impl Place {
         hob
     }
 
+    /// The same with keys and tables of the site after its root.
+    pub fn serve_config_with(&self, keys: &str, site_keys: &str) -> Hob {
+        self.serve_text(&format!("{}{site_keys}", config(keys, "site")))
+    }
+
+    /// Serves exactly this config.
+    pub fn serve_text(&self, text: &str) -> Hob {
+        self.write("hob.toml", text);
+        self.serve(&["--config", "hob.toml"])
+    }
+
+    /// What `hob status --json` says.
+    pub fn status(&self) -> serde_json::Value {
+        let output = self.run(&["status", "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// A counter of `hob status`.
+    pub fn counter(&self, name: &str) -> u64 {
+        self.status()["counters"][name].as_u64().unwrap()
+    }
+
+    /// Waits until a counter has this value.
+    pub fn wait_for_counter(&self, name: &str, value: u64) {
+        let until = Instant::now() + DEADLINE;
+        loop {
+            let count = self.counter(name);
+            if count == value {
+                return;
+            }
+            assert!(Instant::now() < until, "{name} is {count}, not {value}");
+        }
+    }
+
     /// Writes `hob.toml` with the site on port 0 and these keys before, and serves it.
     pub fn serve_config(&self, keys: &str) -> Hob {
         self.write_config(keys, "site");

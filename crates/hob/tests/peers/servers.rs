@@ -113,21 +113,26 @@ impl Server {
 
 /// Starts hob on a site, with these lines under `[site.files]`.
 pub(crate) fn hob(site: &Site, files: &str) -> Server {
-    let config = site.room("hob").join("hob.toml");
-    let root = shown(&site.root());
-    let text = include_str!("hob.toml").replace("@ROOT@", &root);
-    fs::write(&config, text + files).unwrap();
+    hob_with(site, &(include_str!("hob.toml").to_owned() + files))
+}
+
+/// Starts hob with this config, in which `@ROOT@` is the site's folder.
+pub(crate) fn hob_with(site: &Site, config: &str) -> Server {
+    let file = site.room("hob").join("hob.toml");
+    fs::write(&file, config.replace("@ROOT@", &shown(&site.root()))).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_hob"))
         .args(["serve", "--control", "off", "--config"])
-        .arg(&config)
+        .arg(&file)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = lines(&mut child);
-    let said = wait_for("listening on http://127.0.0.1:", &lines)
-        .unwrap_or_else(|said| panic!("hob does not start: {said}"));
+    let said = wait_for("listening on http://127.0.0.1:", &lines(&mut child));
+    let said = said.unwrap_or_else(|said| {
+        let _ = child.kill();
+        panic!("hob does not start: {said}")
+    });
     let (_, port) = said
         .trim_end()
         .trim_end_matches('/')

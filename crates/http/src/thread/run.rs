@@ -28,7 +28,7 @@ use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
 use crate::thread::ending::Why;
 use crate::thread::shared::{ConnWaker, Crew, Letter, Mailbox};
-use crate::thread::wheel::Wheel;
+use crate::thread::wheel::{TICK_MS, Wheel};
 
 /// One server thread and everything on it.
 pub struct Thread<A: Answer> {
@@ -329,13 +329,11 @@ impl<A: Answer + 'static> Thread<A> {
     /// Puts a driven connection back and sees to its deadline.
     pub(crate) fn keep(&mut self, mut conn: Box<Conn>) {
         let (deadline_ms, _) = conn.core.deadline();
-        if deadline_ms < conn.tick.saturating_mul(crate::thread::wheel::TICK_MS) || conn.tick == 0 {
-            if deadline_ms == u64::MAX {
-                conn.tick = 0;
-            } else {
-                conn.tick = self.wheel.add(conn.key, deadline_ms);
-                self.arm_timer(conn.tick * crate::thread::wheel::TICK_MS);
-            }
+        let is_earlier = conn.tick == 0 || Wheel::tick_of(deadline_ms) < conn.tick;
+        if is_earlier && deadline_ms != u64::MAX {
+            conn.tick = Wheel::tick_of(deadline_ms);
+            self.wheel.add(conn.key, conn.tick);
+            self.arm_timer(conn.tick * TICK_MS);
         }
         let index = (conn.key & 0xffff_ffff) as usize;
         self.slots[index].conn = Some(conn);
@@ -488,6 +486,13 @@ impl<A: Answer + 'static> Thread<A> {
             Fate::Keep => self.keep(conn),
             Fate::Close => self.close(conn),
         }
+    }
+}
+
+impl<A: Answer> Drop for Thread<A> {
+    /// However the thread ends, by a panic too: nobody gives it another connection.
+    fn drop(&mut self) {
+        self.mailbox.shut();
     }
 }
 

@@ -167,6 +167,16 @@ impl Mailbox {
         true
     }
 
+    /// Takes no more letters; those that were not read are lost with their connections.
+    pub(crate) fn shut(&self) {
+        let unread = self
+            .letters
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(unread);
+    }
+
     /// About to sleep: true when there is mail, so sleep must not be.
     pub(crate) fn fall_asleep(&self) -> bool {
         self.is_asleep.store(true, Ordering::SeqCst);

@@ -15,11 +15,14 @@ pub(crate) struct Wheel {
 }
 
 impl Wheel {
-    /// Puts a key into the tick that follows `deadline_ms`; returns the tick.
-    pub(crate) fn add(&mut self, key: u64, deadline_ms: u64) -> u64 {
-        let tick = deadline_ms / TICK_MS + 1;
+    /// The tick that follows a deadline.
+    pub(crate) fn tick_of(deadline_ms: u64) -> u64 {
+        deadline_ms / TICK_MS + 1
+    }
+
+    /// Puts a key into a tick.
+    pub(crate) fn add(&mut self, key: u64, tick: u64) {
         self.ticks.entry(tick).or_default().push(key);
-        tick
     }
 
     /// When the next tick is, in milliseconds.
@@ -45,9 +48,9 @@ mod tests {
     fn keys_come_out_after_their_deadline_and_not_before() {
         let mut wheel = Wheel::default();
         assert_eq!(wheel.next_ms(), None);
-        wheel.add(1, 1000);
-        wheel.add(2, 1000);
-        wheel.add(3, 250);
+        wheel.add(1, Wheel::tick_of(1000));
+        wheel.add(2, Wheel::tick_of(1099));
+        wheel.add(3, Wheel::tick_of(250));
         assert_eq!(wheel.next_ms(), Some(300));
         assert_eq!(wheel.take_due(299), None);
         assert_eq!(wheel.take_due(1100), Some((3, vec![3])));

@@ -129,12 +129,15 @@ pub static LIMITS: Table = Table {
         .example("200"),
         Key::new("head_time", TIME_SOME, secs(10))
             .says(
-                "Time for a whole request head, from its first byte, and for the first byte on a \
-                 new connection; then 408.",
+                "Time for a whole request head, from its first byte; then 408. A new connection \
+                 that sends nothing for as long is closed without an answer.",
             )
             .example("\"5s\""),
         Key::new("body_progress", TIME_SOME, secs(30))
-            .says("Longest pause between two pieces of a request body; then 408.")
+            .says(
+                "Longest pause between two pieces of a request body; then 408, or the end of the \
+                 connection where the answer has begun.",
+            )
             .example("\"1m\""),
         Key::new("write_progress", TIME_SOME, secs(60))
             .says(

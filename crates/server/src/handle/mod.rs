@@ -31,4 +31,9 @@ impl Handler {
             Handler::Respond(_) => HandlerKind::Respond,
         }
     }
+
+    /// True when the config says the answer's body word for word: no error page takes its place.
+    pub fn has_own_body(&self) -> bool {
+        matches!(self, Handler::Respond(respond) if !respond.body.is_empty())
+    }
 }

@@ -194,7 +194,11 @@ fn handler(
                 None => {
                     let opened = Root::open(&settings.root).map_err(|error| {
                         let path = settings.root.display();
-                        format!("root {path} cannot be opened: {error}; the server's user must be able to enter it")
+                        let user = rustix::process::geteuid().as_raw();
+                        format!(
+                            "root {path} cannot be entered: {error}; the server runs as user {user}: \
+                             let that user in, or name another with `user`"
+                        )
                     })?;
                     let opened = Arc::new(opened);
                     roots.insert(settings.root.clone(), Arc::clone(&opened));

@@ -172,6 +172,18 @@ fn a_thread_that_has_ended_is_given_nothing_more() {
 }
 
 #[test]
+fn a_thread_that_panics_is_given_nothing_more() {
+    let mut server = serve_on(2, Limits::default());
+    let handle = crate::thread::Handle::new(&server.crew, 1);
+    handle.run::<super::Dummy>(|_| std::panic::resume_unwind(Box::new("a test")));
+    let second = server.threads.pop().unwrap();
+    assert!(second.join().is_err());
+    for _ in 0..6 {
+        assert_eq!(server.connect().ask("/ready").text(), "ready");
+    }
+}
+
+#[test]
 fn listening_sockets_are_exchanged_by_number_and_socket() {
     let server = serve(Limits::default());
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -64,7 +64,12 @@ pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
     let response = way.follow(&mut told);
     let own_page = told.site.as_ref().and_then(|site| {
         let site = sites.site(site.index as u32)?;
-        site.error_page(response.status())
+        let route = told.routes.last().filter(|route| route.mismatch.is_none());
+        let route = route.and_then(|route| site.routes.get(route.index));
+        match route {
+            Some(route) if route.handler.has_own_body() => None,
+            _ => site.error_page(response.status()),
+        }
     });
     told.answer = match own_page {
         Some(page) => Answer {

@@ -334,8 +334,7 @@ fn whole_file(file: &OpenFile) -> Option<bytes::Bytes> {
     file.keeps_its_bytes().then(|| bytes.into())
 }
 
-/// The folder's listing, as a page or as JSON. The pool writes it too: a large folder's takes a
-/// while.
+/// The folder's listing, as a page or as JSON. The pool writes it too: a large one takes a while.
 async fn list(ask: &Ask, path: Box<[u8]>) -> Response {
     let head = ask.request.head();
     let sort = Sort::from_query(head.query());

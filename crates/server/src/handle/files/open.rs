@@ -83,9 +83,12 @@ impl Root {
     /// Opens a root. May wait for a disk.
     pub fn open(path: &Path) -> io::Result<Root> {
         static LANES: AtomicU64 = AtomicU64::new(1);
+        let dir = RootDir::open_root(path)?;
+        // Opening a folder by its path says nothing of what is in it.
+        rustix::fs::accessat(&dir, ".", rustix::fs::Access::EXEC_OK, AtFlags::empty())?;
         Ok(Root {
             path: path.to_owned(),
-            dir: ArcSwap::from_pointee(RootDir::open_root(path)?),
+            dir: ArcSwap::from_pointee(dir),
             checked_ms: AtomicU64::new(0),
             is_lost: AtomicBool::new(false),
             opening: Mutex::new(()),

@@ -1,0 +1,180 @@
+//! Where a request ends, and what is refused because two readers could see it differently.
+#![allow(clippy::unwrap_used)]
+
+mod harness;
+
+use harness::client::{Connection, raw};
+use harness::{BIG_BYTES, Place};
+
+#[test]
+fn what_could_be_read_in_two_ways_is_refused_and_the_connection_closed() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let after = "GET /hello.txt HTTP/1.1\r\nHost: a\r\n\r\n";
+    let cases = [
+        ("GET /hello.txt HTTP/1.1\nHost: a\n\n", 400),
+        ("GET /hello.txt HTTP/1.1\r\nHost: a\n\r\n", 400),
+        ("GET  /hello.txt HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("GET /hello.txt\r\nHost: a\r\n\r\n", 400),
+        ("GET /hello.txt HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n", 400),
+        ("GET /hello.txt HTTP/1.1\r\nHost: a\r\n X: y\r\n\r\n", 400),
+        (
+            "GET /hello.txt HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n",
+            400,
+        ),
+        ("GET /hello.txt HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n", 400),
+        ("GET /hello.txt HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n", 400),
+        ("GET /hello.txt HTTP/1\r\nHost: a\r\n\r\n", 400),
+        ("GET /hello.txt HTTP/2.0\r\nHost: a\r\n\r\n", 505),
+        (
+            "GET /hello.txt HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n",
+            417,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc",
+            400,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3, 3\r\n\r\nabc",
+            400,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +3\r\n\r\nabc",
+            400,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0x3\r\n\r\nabc",
+            400,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+            400,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            501,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
+            400,
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+            400,
+        ),
+        (
+            "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400,
+        ),
+    ];
+    for (request, status) in cases {
+        let answer = raw(hob.port(), format!("{request}{after}").as_bytes());
+        let begin = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&begin), "{request:?}: {answer}");
+        assert!(answer.contains("\r\nConnection: close\r\n"), "{request:?}");
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{request:?}");
+    }
+    // Whatever is refused without a limit of its own.
+    assert_eq!(place.counter("bad_request"), cases.len() as u64);
+    hob.stop();
+}
+
+#[test]
+fn fifty_requests_in_one_go_are_answered_in_order() {
+    let place = Place::new();
+    let names: Vec<String> = (0..50).map(|number| format!("{number}.txt")).collect();
+    for name in &names {
+        place.write(&format!("site/{name}"), name);
+    }
+    let hob = place.serve_config("");
+    let requests = names
+        .iter()
+        .map(|name| format!("GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n"));
+    let mut connection = Connection::open(hob.port()).unwrap();
+    let requests: String = requests.collect();
+    connection.send(requests.as_bytes()).unwrap();
+    connection.end_sending();
+    for name in &names {
+        let answer = connection.read().unwrap();
+        assert_eq!((answer.status, &answer.text()), (200, name));
+    }
+    assert_eq!(connection.read_to_end(), b"");
+    place.wait_for_counter("requests", 50);
+    hob.stop();
+}
+
+#[test]
+fn connect_is_refused_and_what_follows_is_not_taken_for_requests() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let answer = raw(
+        hob.port(),
+        b"CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\nGET /hello.txt HTTP/1.1\r\nHost: a\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.1 405 "), "{answer}");
+    assert!(
+        answer.contains("\r\nAllow: GET, HEAD, OPTIONS\r\n"),
+        "{answer}"
+    );
+    assert!(answer.contains("\r\nConnection: close\r\n"), "{answer}");
+    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
+    hob.stop();
+}
+
+#[test]
+fn bytes_that_come_one_by_one_make_the_same_request() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let mut connection = Connection::open(hob.port()).unwrap();
+    for byte in b"\r\nGET /hello.txt HTTP/1.1\r\nHost: a\r\n\r\n" {
+        connection.send(&[*byte]).unwrap();
+    }
+    assert_eq!(connection.read().unwrap().text(), "hello\n");
+    hob.stop();
+}
+
+#[test]
+fn client_that_ends_its_side_after_a_request_still_gets_all_of_its_answer() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    for (path, length) in [("/hello.txt", 6), ("/big.bin", BIG_BYTES)] {
+        let mut connection = Connection::open(hob.port()).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+        connection.send(request.as_bytes()).unwrap();
+        connection.end_sending();
+        assert_eq!(connection.read_last("GET").body.len(), length);
+    }
+    place.wait_for_counter("responses_2xx", 2);
+    assert_eq!(place.counter("client_left"), 0);
+    hob.stop();
+}
+
+#[test]
+fn client_that_ends_its_side_within_a_head_gets_400() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let mut connection = Connection::open(hob.port()).unwrap();
+    connection.send(b"GET /hello.txt HTTP/1.1\r\nHost").unwrap();
+    connection.end_sending();
+    assert_eq!(connection.read_last("GET").status, 400);
+    // Between requests it is simply the end.
+    let connection = Connection::open(hob.port()).unwrap();
+    connection.end_sending();
+    let mut connection = connection;
+    assert_eq!(connection.read_to_end(), b"");
+    hob.stop();
+}
+
+#[test]
+fn client_that_leaves_within_an_answer_is_counted() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let (connection, _) = harness::client::begin_download(hob.port(), "/big.bin");
+    drop(connection);
+    place.wait_for_counter("client_left", 1);
+    hob.stop();
+}

@@ -1,0 +1,188 @@
+//! Listeners and the process that serves them: each key has the effect it promises.
+#![allow(clippy::unwrap_used)]
+
+mod harness;
+
+use std::net::{Ipv6Addr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+
+use harness::client::{Connection, get};
+use harness::{Hob, Place, send_signal, status_line};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use rustix::process::Signal;
+
+const SITE: &str = "[[site]]\nroot = \"site\"\n";
+
+#[test]
+fn options_of_a_listener_are_set_on_its_socket() {
+    let place = Place::new();
+    // A socket handed down stays ours to look at.
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    place.write(
+        "hob.toml",
+        &format!(
+            "[[listen]]\naddress = \"systemd:web\"\nbacklog = 7\nsend_buffer = \"64KiB\"\n\
+             receive_buffer = \"32KiB\"\nnotsent_lowat = \"16KiB\"\nuser_timeout = \"7s\"\n\n{SITE}"
+        ),
+    );
+    let script = "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=web \
+                  exec ./hob serve";
+    let mut command = place.command_of("/bin/sh".as_ref());
+    command.args(["-c", script]);
+    command.stdin(OwnedFd::from(socket.try_clone().unwrap()));
+    let hob = Hob::start(command);
+    hob.wait_for("listening on ");
+    // The kernel keeps twice the size, for its own bookkeeping.
+    assert_eq!(sockopt::socket_send_buffer_size(&socket), Ok(2 * 64 * 1024));
+    assert_eq!(sockopt::socket_recv_buffer_size(&socket), Ok(2 * 32 * 1024));
+    let lowat = socket2::SockRef::from(&socket).tcp_notsent_lowat();
+    assert_eq!(lowat.unwrap(), 16 * 1024);
+    assert_eq!(sockopt::tcp_user_timeout(&socket), Ok(7000));
+    assert_eq!(sockopt::tcp_nodelay(&socket), Ok(true));
+    assert_eq!(get(port, "/hello.txt").unwrap().text(), "hello\n");
+    assert_eq!(place.status()["warnings"], serde_json::json!([]));
+    hob.stop();
+}
+
+#[test]
+fn values_the_kernel_clamps_are_warned_about() {
+    let place = Place::new();
+    let hob = place.serve_text(&format!(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\nbacklog = 1000000\nsend_buffer = \"1GiB\"\n\
+         receive_buffer = \"1GiB\"\n\n{SITE}"
+    ));
+    let warnings = place.status()["warnings"].to_string();
+    for (key, advice) in [
+        ("backlog: 1000000 asked for", "raise net.core.somaxconn"),
+        ("send_buffer: 1073741824 bytes", "raise net.core.wmem_max"),
+        (
+            "receive_buffer: 1073741824 bytes",
+            "raise net.core.rmem_max",
+        ),
+    ] {
+        assert!(warnings.contains(key), "{key} in {warnings}");
+        assert!(warnings.contains(advice), "{advice} in {warnings}");
+    }
+    hob.wait_for("raise net.core.wmem_max");
+    hob.stop();
+}
+
+#[test]
+fn backlog_is_how_many_connections_wait() {
+    let place = Place::new();
+    let hob = place.serve_text(&format!(
+        "[[listen]]\naddress = \"unix:run/web.sock\"\nbacklog = 3\n\n{SITE}"
+    ));
+    let server = hob.server();
+    send_signal(server, Signal::STOP);
+    while status_line(server, "State") != "T (stopped)" {
+        std::thread::yield_now();
+    }
+    let address = SocketAddrUnix::new(place.path("run/web.sock")).unwrap();
+    let mut waiting = Vec::new();
+    let full = loop {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => waiting.push(socket),
+            Err(error) => break error,
+        }
+    };
+    // The kernel takes one more than the backlog.
+    assert_eq!((full, waiting.len()), (Errno::AGAIN, 4));
+    send_signal(server, Signal::CONT);
+    for socket in waiting {
+        rustix::io::ioctl_fionbio(&socket, false).unwrap();
+        let mut connection = Connection::of(socket);
+        connection.send_get("/hello.txt").unwrap();
+        assert_eq!(connection.read().unwrap().text(), "hello\n");
+    }
+    hob.stop();
+}
+
+#[test]
+fn wildcard_takes_both_families_unless_v6only() {
+    if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
+        println!("skipped: this machine has no IPv6");
+        return;
+    }
+    let place = Place::new();
+    for is_v6only in [false, true] {
+        let hob = place.serve_text(&format!(
+            "[[listen]]\naddress = \"[::]:0\"\nv6only = {is_v6only}\n\n{SITE}"
+        ));
+        TcpStream::connect((Ipv6Addr::LOCALHOST, hob.port())).unwrap();
+        let answer = get(hob.port(), "/hello.txt");
+        assert_eq!(answer.is_err(), is_v6only, "{answer:?}");
+        hob.stop();
+    }
+}
+
+#[test]
+fn several_listeners_of_both_kinds_serve_one_site() {
+    let place = Place::new();
+    let hob = place.serve_text(&format!(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n\
+         [[listen]]\naddress = \"unix:run/web.sock\"\n\n{SITE}"
+    ));
+    hob.wait_for("listening on unix:");
+    let second = hob.wait_for_count("listening on http://", 2);
+    let second: u16 = second.rsplit(':').next().unwrap().parse().unwrap();
+    assert_ne!(second, hob.port());
+    for port in [hob.port(), second] {
+        assert_eq!(get(port, "/hello.txt").unwrap().text(), "hello\n");
+    }
+    let mut connection = Connection::open_unix(&place.path("run/web.sock")).unwrap();
+    connection.send_ask("GET", "/hello.txt", "");
+    assert_eq!(connection.read_last("GET").text(), "hello\n");
+    hob.stop();
+    assert!(!place.path("run/web.sock").exists());
+}
+
+#[test]
+fn ten_connections_on_four_threads_are_spread() {
+    let place = Place::new();
+    let hob = place.serve_config("threads = 4");
+    let mut held = Vec::new();
+    for _ in 0..10 {
+        let mut connection = Connection::open(hob.port()).unwrap();
+        let request = b"GET /hello.txt HTTP/1.1\r\nHost: a\r\n\r\n";
+        connection.send(request).unwrap();
+        assert_eq!(connection.read().unwrap().status, 200);
+        held.push(connection);
+    }
+    let status = place.status();
+    let counts = status["server"]["connections_by_thread"].as_array();
+    let counts: Vec<u64> = counts.unwrap().iter().flat_map(|n| n.as_u64()).collect();
+    // The one that asks is one of them.
+    assert_eq!((counts.len(), counts.iter().sum()), (4, 11), "{counts:?}");
+    assert!(counts.iter().all(|&count| count <= 4), "{counts:?}");
+    hob.stop();
+}
+
+#[test]
+fn server_runs_on_its_cpus_with_its_nice_level() {
+    let place = Place::new();
+    let allowed = status_line(std::process::id(), "Cpus_allowed_list");
+    let cpu = allowed.split([',', '-']).next().unwrap();
+    let hob = place.serve_config(&format!("cpus = [\"{cpu}\"]\nnice = 5"));
+    let server = hob.server();
+    assert_eq!(place.status()["server"]["threads"], 1, "one for each CPU");
+    let tasks = std::fs::read_dir(format!("/proc/{server}/task")).unwrap();
+    let mut task_count = 0;
+    for task in tasks.flatten() {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split(' ').collect();
+        assert_eq!(fields[17], "5", "nice of {stat}");
+        let status = std::fs::read_to_string(task.path().join("status")).unwrap();
+        let line = format!("Cpus_allowed_list:\t{cpu}\n");
+        assert!(status.contains(&line), "{status}");
+        task_count += 1;
+    }
+    assert!(task_count >= 2);
+    assert_eq!(status_line(hob.pid(), "Cpus_allowed_list"), allowed);
+    hob.stop();
+}

@@ -1,0 +1,108 @@
+//! Redirects from the config: where they lead, with which status, and that no request bends them.
+#![allow(clippy::unwrap_used)]
+
+mod harness;
+
+use harness::client::{ask, raw};
+use harness::{Hob, Place};
+
+/// Serves one route.
+fn serve(place: &Place, path: &str, redirect: &str) -> Hob {
+    let route = format!("[[site.route]]\npath = \"{path}\"\nredirect = {redirect}\n");
+    place.serve_config_with("", &route)
+}
+
+/// What `Location` says to a request for this target.
+fn location(hob: &Hob, target: &str) -> String {
+    let answer = ask(hob.port(), "GET", target, "");
+    assert_eq!(answer.status, 302, "{target}");
+    answer.header("location").unwrap().to_owned()
+}
+
+#[test]
+fn captures_path_query_and_host_are_filled_in() {
+    let place = Place::new();
+    let hob = place.serve_config_with(
+        "",
+        "[[site.route]]\npath = \"/user/{name}/posts\"\nredirect = \"/posts?by={name}\"\n\
+         [[site.route]]\npath = \"/old/{rest*}\"\nredirect = \"/new/{rest}\"\n\
+         [[site.route]]\npath = \"/away/*\"\nredirect = \"https://example.org{path}?{query}\"\n\
+         [[site.route]]\npath = \"/safe/*\"\nredirect = \"https://{host}{path}\"\n\
+         [[site.route]]\npath = \"/plain\"\nredirect = \"/hello.txt\"\n",
+    );
+    for (target, to) in [
+        ("/user/ann/posts", "/posts?by=ann"),
+        ("/user/a%26b%3Dc/posts", "/posts?by=a%26b%3Dc"),
+        ("/old/a/b%20c", "/new/a/b%20c"),
+        (
+            "/away/x?a=1&b=%0d%0a",
+            "https://example.org/away/x?a=1&b=%0d%0a",
+        ),
+        ("/safe/y", "https://localhost/safe/y"),
+        ("/plain?q=1", "/hello.txt"),
+    ] {
+        assert_eq!(location(&hob, target), to, "{target}");
+    }
+    let answer = ask(hob.port(), "GET", "/safe/y", "Host: Example.org:8080\r\n");
+    let to = answer.header("location").unwrap().to_ascii_lowercase();
+    assert_eq!(to, "https://example.org/safe/y");
+    hob.stop();
+}
+
+#[test]
+fn status_is_302_unless_the_route_says_otherwise_and_the_page_links_there() {
+    let place = Place::new();
+    let statuses = [301, 302, 303, 307, 308];
+    let routes = statuses.map(|status| {
+        format!(
+            "[[site.route]]\npath = \"/{status}\"\nredirect = {{ to = \"/x\", status = {status} }}\n\
+             headers = {{ Cache-Control = \"no-store\" }}\n"
+        )
+    });
+    let hob = place.serve_config_with("", &routes.concat());
+    for status in statuses {
+        for method in ["GET", "HEAD", "POST"] {
+            let answer = ask(hob.port(), method, &format!("/{status}"), "");
+            assert_eq!(answer.status, status, "{method}");
+            assert_eq!(answer.header("location"), Some("/x"));
+            assert_eq!(answer.header("cache-control"), Some("no-store"));
+            assert_eq!(answer.text().contains("href=\"/x\""), method != "HEAD");
+        }
+    }
+    hob.stop();
+}
+
+#[test]
+fn no_request_adds_a_line_or_another_host() {
+    let place = Place::new();
+    let hob = serve(&place, "/go/{rest*}", "\"/{rest}\"");
+    // Line ends never come as far as the route.
+    for target in ["/go/a%0d%0aSet-Cookie:%20a", "/go/%0a", "/go/%00"] {
+        let answer = ask(hob.port(), "GET", target, "");
+        assert_eq!(answer.status, 400, "{target}");
+        assert_eq!(answer.header("set-cookie"), None);
+        assert_eq!(answer.header("location"), None);
+    }
+    // A path stays a path of this host.
+    assert_eq!(location(&hob, "/go//evil.example/"), "/evil.example/");
+    assert_eq!(location(&hob, "/go/"), "/");
+    assert_eq!(location(&hob, "/go/%23a%3Fb"), "/%23a%3Fb");
+    hob.stop();
+
+    let hob = serve(&place, "/go/*", "\"https://{host}/in\"");
+    for host in [
+        "evil.example/",
+        "a@evil.example",
+        "a b",
+        "a\\b",
+        "a?b",
+        "a#b",
+    ] {
+        let answer = ask(hob.port(), "GET", "/go/", &format!("Host: {host}\r\n"));
+        assert_eq!(answer.status, 400, "{host}");
+    }
+    // There is no host to lead to.
+    let answer = raw(hob.port(), b"GET /go/ HTTP/1.0\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    hob.stop();
+}

@@ -1,0 +1,133 @@
+//! The fast path: a ready answer with a prepared head over a connection that is kept allocates
+//! nothing.
+
+#![expect(unsafe_code, reason = "an allocator that counts")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hob_http::limits::Limits;
+use hob_http::thread::{Crew, Drain, Handle, Thread};
+use hob_http::{Answer, Answered, Body, Bytes, Fields, Prepared, Request, Response};
+
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is the system's allocator's; the count needs no allocation and no drop.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Answers `/count` with the thread's allocations so far, anything else with a prepared answer.
+struct Site {
+    prepared: Rc<Prepared>,
+    body: Bytes,
+}
+
+impl Answer for Site {
+    fn answer(&self, request: &Request) -> Answered {
+        if request.head().path() == b"/count" {
+            let count = COUNT.with(Cell::get);
+            return Answered::Ready(Response::text(200, &format!("{count:020}")));
+        }
+        let body = Body::Bytes(self.body.clone());
+        Answered::Ready(Response::prepared(Rc::clone(&self.prepared), body))
+    }
+
+    fn finished(&self, request: &Request) {
+        assert_eq!(request.record().status, 200);
+    }
+}
+
+/// Sends a request and reads all of its answer, which is `len` bytes long.
+fn ask(stream: &mut TcpStream, path: &str, len: usize) -> String {
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: test\r\nAccept: */*\r\n\
+         Accept-Encoding: gzip\r\nCookie: a=b\r\nX-Other: c\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).expect("it is sent");
+    let mut answer = vec![0; len];
+    stream.read_exact(&mut answer).expect("it is answered");
+    String::from_utf8(answer).expect("it is text")
+}
+
+fn ask_fast(stream: &mut TcpStream) {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4096\r\n";
+    let answer = ask(stream, "/fast", head.len() + DATE_LEN + 4096);
+    assert!(answer.starts_with(head), "{answer}");
+}
+
+fn count(stream: &mut TcpStream) -> u64 {
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n";
+    let answer = ask(stream, "/count", head.len() + DATE_LEN + 21);
+    let digits = answer.lines().last().expect("a last line");
+    digits.parse().expect("a number")
+}
+
+const DATE_LEN: usize = "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n".len();
+
+#[test]
+fn the_fast_path_allocates_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let crew = Crew::new(1).unwrap();
+    let handle = Handle::new(&crew, 0);
+    let server = std::thread::spawn(move || {
+        let mut fields = Fields::new();
+        fields.add(b"Content-Type", b"text/plain");
+        let body = Bytes::from(vec![b'x'; 4096]);
+        let prepared = Rc::new(Prepared::new(200, fields, 4096));
+        let site = Site { prepared, body };
+        let limits = Limits::default();
+        let mut thread = Thread::new(&crew, 0, limits, Arc::default(), site).unwrap();
+        let listener = Arc::new(listener.into());
+        thread.set_listeners(vec![(0, listener)]).unwrap();
+        thread.run().unwrap();
+    });
+
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    for _ in 0..10 {
+        ask_fast(&mut stream);
+        count(&mut stream);
+    }
+    let begin = count(&mut stream);
+    let own = count(&mut stream) - begin;
+    let begin = count(&mut stream);
+    for _ in 0..1000 {
+        ask_fast(&mut stream);
+    }
+    let end = count(&mut stream);
+    assert_eq!(end - begin - own, 0, "allocations of 1000 requests");
+
+    let drain = Drain {
+        deadline: Duration::ZERO,
+        grace: Duration::ZERO,
+    };
+    assert!(handle.run::<Site>(move |thread| thread.drain(drain)));
+    server.join().unwrap();
+}
