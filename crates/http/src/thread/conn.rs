@@ -222,6 +222,17 @@ impl Piece {
         }
     }
 
+    /// Bytes of it that have not been handed to the kernel.
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        match self {
+            Piece::Own(bytes, from) => (bytes.len() - from) as u64,
+            Piece::Shared(bytes) => bytes.len() as u64,
+            Piece::Region(region, from) => (region.raw().1 - from) as u64,
+            Piece::File(file) => file.len,
+            Piece::End(_) => 0,
+        }
+    }
+
     pub(crate) fn is_spent(&self) -> bool {
         match self {
             Piece::Own(bytes, from) => *from == bytes.len(),

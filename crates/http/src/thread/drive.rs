@@ -8,7 +8,7 @@ use crate::h1::{Eof, Event, Framing, Length, Next, Refusal};
 use crate::limits::{READ_BYTES_PER_TURN, REQUESTS_PER_TURN};
 use crate::request::{HalfClose, Incoming, IncomingState, Request};
 use crate::response::{Answer, Answered};
-use crate::thread::conn::{Conn, Stage};
+use crate::thread::conn::{Conn, Piece, Stage};
 use crate::thread::pump::{Discarded, Pumped, Read};
 use crate::thread::run::Thread;
 use crate::thread::send::Flushed;
@@ -43,6 +43,11 @@ impl<A: Answer + 'static> Thread<A> {
             self.drive_on(conn)
         };
         self.ready.end();
+        if fate == Fate::Close && !self.output.is_empty() {
+            // The books want to know what never left.
+            let unsent = self.output.as_slice().to_vec();
+            conn.out.push_front(Piece::Own(unsent, 0));
+        }
         self.output.clear();
         if fate == Fate::Keep
             && let Err(error) = self.watch(conn)

@@ -85,6 +85,7 @@ impl<A: Answer + 'static> Thread<A> {
     pub(crate) fn abandon(&mut self, conn: &mut Conn, why: Why) {
         let waiting = conn.request.take();
         let queued = std::mem::take(&mut conn.out.pieces);
+        let unsent_bytes = queued.iter().map(Piece::unsent_bytes).sum();
         let ended = queued.into_iter().filter_map(|piece| match piece {
             Piece::End(request) => Some(request),
             _ => None,
@@ -94,6 +95,7 @@ impl<A: Answer + 'static> Thread<A> {
         for request in &left {
             request.exchange.leave();
         }
+        discount_unsent(&left, unsent_bytes);
         // Futures and streams go after they could see that the client has left.
         conn.stage = Stage::Lingering;
         conn.out.fetch = None;
@@ -196,6 +198,19 @@ impl<A: Answer + 'static> Thread<A> {
         response.close = true;
         self.respond(conn, request, response);
         self.drive(conn)
+    }
+}
+
+/// Takes the bytes that never left out of the records of their answers, which are in the order of
+/// the connection: what is unsent is the end of it.
+fn discount_unsent(answers: &[Request], mut unsent_bytes: u64) {
+    for request in answers.iter().rev() {
+        let mut record = request.record_mut();
+        let made = record.head_bytes_out + record.body_bytes_out;
+        let sent = made.saturating_sub(unsent_bytes);
+        unsent_bytes -= made - sent;
+        record.head_bytes_out = record.head_bytes_out.min(sent);
+        record.body_bytes_out = sent - record.head_bytes_out;
     }
 }
 
