@@ -220,7 +220,6 @@ const FIELDS: &[&str] = &[
     "content-type",
     "location",
     "allow",
-    "etag",
     "last-modified",
     "content-encoding",
     "content-range",
