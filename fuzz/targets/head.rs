@@ -1,4 +1,5 @@
-//! Request heads: nothing panics, and bytes that come at once are read as those that come in pieces.
+//! Request heads: nothing panics, and bytes that come at once are read as those that come in
+//! pieces.
 //!
 //! The first byte says how the rest is cut.
 #![no_main]
