@@ -1,10 +1,11 @@
 //! A small bounded pool of threads that may wait for a disk, so that serving threads never do.
 //!
-//! Threads start when there is work and no one idle, and end after a while without any. A job that
-//! hangs holds its thread, not the others; when all hang, the queue fills and further jobs are
-//! refused.
+//! Threads start when there is work and no one idle, and end after a while without any. Jobs stand
+//! in lanes, one for each root folder, and lanes take turns. A job that hangs holds its thread, not
+//! the others; when a whole file system hangs, its lane holds its share of the threads and fills
+//! its own queue, and the other lanes go on.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,18 +13,23 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// Most threads of the pool.
-pub const THREADS_MAX: usize = 16;
+pub const THREADS_MAX: usize = 32;
+/// Most threads that work for one lane at a time.
+pub const LANE_THREADS_MAX: usize = 16;
 /// Most jobs that wait for a thread.
-pub const QUEUE_MAX: usize = 1024;
+pub const QUEUE_MAX: usize = 4096;
+/// Most jobs of one lane that wait for a thread.
+pub const LANE_QUEUE_MAX: usize = 1024;
 /// How long a thread without work stays.
 const IDLE: Duration = Duration::from_secs(10);
 /// Stack of a pool thread, in bytes; brotli wants the most.
 const STACK_BYTES: usize = 512 * 1024;
 
-/// The pool. Cloning counts.
+/// The pool, as one lane of it sees it. Cloning counts.
 #[derive(Clone, Default)]
 pub struct Pool {
     inner: Arc<Inner>,
+    lane: u64,
 }
 
 #[derive(Default)]
@@ -34,9 +40,20 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Job>,
+    lanes: HashMap<u64, Lane>,
+    /// Lanes with a job that may be begun, each once, in the order of their turns.
+    turns: VecDeque<u64>,
+    queued: usize,
     threads: usize,
     idle: usize,
+}
+
+/// Jobs of one lane.
+#[derive(Default)]
+struct Lane {
+    queue: VecDeque<Job>,
+    running: usize,
+    has_turn: bool,
 }
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -57,6 +74,14 @@ pub struct Load {
 }
 
 impl Pool {
+    /// The same pool for another lane.
+    pub fn for_lane(&self, lane: u64) -> Pool {
+        Pool {
+            inner: Arc::clone(&self.inner),
+            lane,
+        }
+    }
+
     /// Has the job done by a thread of the pool. The answer can be awaited; dropping it does not
     /// stop the job.
     pub fn run<T: Send + 'static>(
@@ -75,11 +100,11 @@ impl Pool {
 
     fn push(&self, job: Job) -> Result<(), Full> {
         let mut state = self.inner.lock();
-        if state.queue.len() >= QUEUE_MAX {
-            return Err(Full);
+        if !state.line_up(self.lane, job)? {
+            // The lane has all the threads it may have.
+            return Ok(());
         }
-        state.queue.push_back(job);
-        if state.idle >= state.queue.len() {
+        if state.idle >= state.ready() {
             self.inner.work.notify_one();
         } else if state.threads < THREADS_MAX {
             state.threads += 1;
@@ -106,7 +131,7 @@ impl Pool {
         Load {
             threads: state.threads,
             idle: state.idle,
-            queued: state.queue.len(),
+            queued: state.queued,
         }
     }
 }
@@ -119,11 +144,12 @@ impl Inner {
     fn work(&self) {
         let mut state = self.lock();
         loop {
-            if let Some(job) = state.queue.pop_front() {
+            if let Some((lane, job)) = state.begin() {
                 drop(state);
                 // A job that panics loses its answer, not the thread.
                 let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
                 state = self.lock();
+                state.end(lane);
                 continue;
             }
             state.idle += 1;
@@ -133,10 +159,71 @@ impl Inner {
                 .unwrap_or_else(PoisonError::into_inner);
             state = again;
             state.idle -= 1;
-            if waited.timed_out() && state.queue.is_empty() {
+            if waited.timed_out() && state.turns.is_empty() {
                 state.threads -= 1;
                 return;
             }
+        }
+    }
+}
+
+impl State {
+    /// Puts a job into its lane. Returns whether it may be begun.
+    fn line_up(&mut self, number: u64, job: Job) -> Result<bool, Full> {
+        let lane = self.lanes.entry(number).or_default();
+        if lane.queue.len() >= LANE_QUEUE_MAX || self.queued >= QUEUE_MAX {
+            return Err(Full);
+        }
+        lane.queue.push_back(job);
+        self.queued += 1;
+        let may_begin = lane.running + lane.queue.len() <= LANE_THREADS_MAX;
+        self.give_turn(number);
+        Ok(may_begin)
+    }
+
+    /// Jobs that may be begun now.
+    fn ready(&self) -> usize {
+        let lanes = self
+            .turns
+            .iter()
+            .filter_map(|number| self.lanes.get(number));
+        lanes
+            .map(|lane| lane.queue.len().min(LANE_THREADS_MAX - lane.running))
+            .sum()
+    }
+
+    /// The next job, of the lane whose turn it is.
+    fn begin(&mut self) -> Option<(u64, Job)> {
+        let number = self.turns.pop_front()?;
+        let lane = self.lanes.get_mut(&number)?;
+        lane.has_turn = false;
+        let job = lane.queue.pop_front()?;
+        lane.running += 1;
+        self.queued -= 1;
+        self.give_turn(number);
+        Some((number, job))
+    }
+
+    fn end(&mut self, number: u64) {
+        let Some(lane) = self.lanes.get_mut(&number) else {
+            return;
+        };
+        lane.running -= 1;
+        if lane.running == 0 && lane.queue.is_empty() {
+            self.lanes.remove(&number);
+        } else {
+            self.give_turn(number);
+        }
+    }
+
+    /// Has the lane take its turn after the others if it has a job that may be begun.
+    fn give_turn(&mut self, number: u64) {
+        let Some(lane) = self.lanes.get_mut(&number) else {
+            return;
+        };
+        if !lane.has_turn && !lane.queue.is_empty() && lane.running < LANE_THREADS_MAX {
+            lane.has_turn = true;
+            self.turns.push_back(number);
         }
     }
 }
@@ -224,8 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn hanging_jobs_fill_the_queue_and_then_jobs_are_refused() {
+    fn lane_that_hangs_fills_its_own_queue_and_the_others_go_on() {
         let pool = Pool::default();
+        let (slow, quick) = (pool.for_lane(1), pool.for_lane(2));
         let (release, blocked) = mpsc::channel::<()>();
         let blocked = Arc::new(Mutex::new(blocked));
         let (started, starts) = mpsc::channel();
@@ -236,26 +324,47 @@ mod tests {
                 let _ = blocked.lock().unwrap().recv();
             }
         };
-        let mut answers: Vec<_> = (0..THREADS_MAX)
-            .map(|_| pool.run(hang()).unwrap())
+        let mut answers: Vec<_> = (0..LANE_THREADS_MAX)
+            .map(|_| slow.run(hang()).unwrap())
             .collect();
-        for _ in 0..THREADS_MAX {
+        for _ in 0..LANE_THREADS_MAX {
             starts.recv().unwrap();
         }
-        answers.extend((0..QUEUE_MAX).map(|_| pool.run(|| ()).unwrap()));
-        assert_eq!(pool.run(|| ()).err(), Some(Full));
+        answers.extend((0..LANE_QUEUE_MAX).map(|_| slow.run(|| ()).unwrap()));
+        assert_eq!(slow.run(|| ()).err(), Some(Full));
         assert_eq!(
             pool.load(),
             Load {
-                threads: THREADS_MAX,
+                threads: LANE_THREADS_MAX,
                 idle: 0,
-                queued: QUEUE_MAX
+                queued: LANE_QUEUE_MAX
             }
         );
+        for number in 0..100 {
+            assert_eq!(wait(quick.run(move || number).unwrap()), Some(number));
+        }
         drop(release);
         for answer in answers {
             assert_eq!(wait(answer), Some(()));
         }
-        assert_eq!(wait(pool.run(|| 1).unwrap()), Some(1));
+        assert_eq!(wait(slow.run(|| 1).unwrap()), Some(1));
+    }
+
+    #[test]
+    fn lanes_take_turns_and_an_empty_one_is_forgotten() {
+        let mut state = State::default();
+        for (lane, count) in [(1, 3), (2, 2), (3, 1)] {
+            for _ in 0..count {
+                assert_eq!(state.line_up(lane, Box::new(|| ())), Ok(true));
+            }
+        }
+        assert_eq!((state.ready(), state.queued), (6, 6));
+        let mut order = Vec::new();
+        while let Some((lane, _)) = state.begin() {
+            order.push(lane);
+        }
+        assert_eq!(order, [1, 2, 3, 1, 2, 1]);
+        order.into_iter().for_each(|lane| state.end(lane));
+        assert!(state.lanes.is_empty() && state.turns.is_empty());
     }
 }

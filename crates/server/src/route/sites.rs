@@ -210,6 +210,7 @@ fn handler(
                 id: shared.handler_id(format!("{settings:?} {:?}", route.headers)),
                 types: MediaTypes::new(types, &settings.charset),
                 settings: settings.clone(),
+                pool: shared.pool.for_lane(root.lane()),
                 root,
                 headers: route.headers.clone(),
             })))

@@ -180,7 +180,7 @@ fn serve(ask: &Ask, view: Rc<View>) -> Step {
             &view,
             coding,
             &ask.request,
-            &ask.shared.pool,
+            &ask.files.pool,
         )),
         Choice::Make(coding) => Step::Make(view, coding),
         Choice::NotAcceptable => {
@@ -243,7 +243,7 @@ async fn finish_later(ask: Ask, path: Box<[u8]>, mut step: Step) -> Response {
             },
             Step::Make(view, coding) => {
                 let coding = make(&ask, &view, coding).await;
-                let pool = &ask.shared.pool;
+                let pool = &ask.files.pool;
                 return respond::respond(&ask.files, &view, coding, &ask.request, pool);
             }
             Step::List(wanted) => return list(&ask, wanted).await,
@@ -268,7 +268,7 @@ async fn fetch(ask: &Ask, path: &[u8]) -> Option<Fetched> {
     let key: Key = key.into();
     let (files, shared) = (Arc::clone(&ask.files), Arc::clone(&ask.shared));
     let (wanted, now_ms, job_key): (Box<[u8]>, _, _) = (path.into(), ask.now_ms, key.clone());
-    let waiting = ask.shared.flights.join(&ask.shared.pool, key, move || {
+    let waiting = ask.shared.flights.join(&ask.files.pool, key, move || {
         let loaded = load::load(&files, &job_key, &wanted, shared.moment(now_ms), May::Wait);
         let found = fetched(loaded, &files);
         if let Fetched::File(entry) = &found {
@@ -291,7 +291,7 @@ async fn timed<T>(ask: &Ask, waiting: impl Future<Output = T>) -> T {
 /// the coding that can be sent now.
 async fn make(ask: &Ask, view: &Rc<View>, coding: Coding) -> Option<Coding> {
     let (entry, shared) = (Arc::clone(&view.entry), Arc::clone(&ask.shared));
-    let job = ask.shared.pool.run(move || {
+    let job = ask.files.pool.run(move || {
         let Some(made) = compressed(&entry, coding) else {
             entry.gave_up_making(coding);
             return false;
@@ -345,7 +345,7 @@ async fn list(ask: &Ask, path: Box<[u8]>) -> Response {
     let accept = head.joined(Known::Accept);
     let form = negotiate::listing_form(accept.as_deref());
     let files = Arc::clone(&ask.files);
-    let job = ask.shared.pool.run(move || {
+    let job = ask.files.pool.run(move || {
         let contents = folder::read(&files, &path)?;
         Ok::<_, std::io::Error>(match form {
             ListingForm::Json => listing::json(contents, sort),

@@ -22,6 +22,7 @@ pub mod source;
 
 use std::sync::Arc;
 
+use crate::cache::pool::Pool;
 use crate::config;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
@@ -37,6 +38,8 @@ pub struct Files {
     pub types: MediaTypes,
     /// The root.
     pub root: Arc<Root>,
+    /// The file pool, for this root.
+    pub pool: Pool,
     /// Fields of the route for every answer: name and value, an empty value removes.
     pub headers: Vec<(String, String)>,
 }

@@ -30,6 +30,7 @@ pub struct Root {
     is_lost: AtomicBool,
     /// Held by the one that opens it again, so that an older look never replaces a newer one.
     opening: Mutex<()>,
+    lane: u64,
 }
 
 /// The root as it was opened last.
@@ -81,6 +82,7 @@ pub enum Trouble {
 impl Root {
     /// Opens a root. May wait for a disk.
     pub fn open(path: &Path) -> io::Result<Root> {
+        static LANES: AtomicU64 = AtomicU64::new(1);
         let dir = RootDir::open_root(path)?;
         // Opening a folder by its path says nothing of what is in it.
         rustix::fs::accessat(&dir, ".", rustix::fs::Access::EXEC_OK, AtFlags::empty())?;
@@ -90,12 +92,18 @@ impl Root {
             checked_ms: AtomicU64::new(0),
             is_lost: AtomicBool::new(false),
             opening: Mutex::new(()),
+            lane: LANES.fetch_add(1, Ordering::Relaxed),
         })
     }
 
     /// The folder as it was opened last.
     pub fn dir(&self) -> Arc<RootDir> {
         self.dir.load_full()
+    }
+
+    /// Its lane in the file pool: no two roots have the same.
+    pub fn lane(&self) -> u64 {
+        self.lane
     }
 
     /// Its path, as configured.
