@@ -1,7 +1,8 @@
-//! Whose turn it is: connections with much to do stand in one queue and go on in rounds of bounded work.
+//! Whose turn it is: connections with much to do stand in one queue and go on in rounds of
+//! bounded work.
 //!
-//! Between two rounds the loop looks at new events, so a small request waits for one round and not for
-//! everyone who has room for more bytes.
+//! Between two rounds the loop looks at new events, so a small request waits for one round and not
+//! for everyone who has room for more bytes.
 
 use rustix::event::epoll::EventFlags;
 
@@ -11,8 +12,8 @@ use crate::thread::conn::Conn;
 use crate::thread::run::Thread;
 
 impl<A: Answer + 'static> Thread<A> {
-    /// What a socket can do now. Whoever has bytes queued stands behind the others who do: there may be
-    /// hundreds of them in one turn, each with room for much, and small requests are among the events.
+    /// What a socket can do now. Whoever has bytes queued stands behind the others who do: there
+    /// may be hundreds of them among the events, each with room for much, and small requests too.
     pub(crate) fn note_events(&mut self, key: u64, flags: EventFlags) {
         let Some(mut conn) = self.take_conn(key) else {
             return;
