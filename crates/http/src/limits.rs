@@ -55,7 +55,7 @@ pub(crate) const REQUESTS_PER_TURN: usize = 32;
 pub(crate) const BULK_BYTES_PER_TURN: usize = 256 * 1024;
 /// Bytes of all bulk answers before new events are looked at: how long a small request waits
 /// beside them (bench/results/fairness-turns.md has what other values cost).
-pub(crate) const BULK_BYTES_PER_ROUND: usize = 256 * 1024;
+pub(crate) const BULK_BYTES_PER_ROUND: usize = 512 * 1024;
 /// What a turn in the queue counts for besides the bytes it sent: it may have read much.
 pub(crate) const BULK_BYTES_TURN_MIN: usize = 16 * 1024;
 const _: () = assert!(BULK_BYTES_PER_ROUND >= BULK_BYTES_PER_TURN);
