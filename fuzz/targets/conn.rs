@@ -1,5 +1,5 @@
-//! A connection with random bytes and random answers: nothing panics, what is written is well
-//! framed, and bytes that come at once are read as those that come in pieces.
+//! A connection with random bytes and random answers: nothing panics, answers are whole, and bytes
+//! that come at once are read as those that come in pieces.
 //!
 //! The first byte says how the input is cut; the next eight how requests are answered, in turn.
 #![no_main]

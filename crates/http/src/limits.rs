@@ -52,9 +52,13 @@ pub(crate) const READ_BYTES_PER_TURN: usize = 64 * 1024;
 /// Requests answered on one connection before others have their turn.
 pub(crate) const REQUESTS_PER_TURN: usize = 32;
 /// Bytes of one bulk answer before other bulk answers have their turn.
-pub(crate) const BULK_BYTES_PER_TURN: usize = 512 * 1024;
-/// Bytes of all bulk answers before new events are looked at.
-pub(crate) const BULK_BYTES_PER_ROUND: usize = 1024 * 1024;
+pub(crate) const BULK_BYTES_PER_TURN: usize = 256 * 1024;
+/// Bytes of all bulk answers before new events are looked at: how long a small request waits
+/// beside them (bench/results/fairness-turns.md has what other values cost).
+pub(crate) const BULK_BYTES_PER_ROUND: usize = 512 * 1024;
+/// What a turn in the queue counts for besides the bytes it sent: it may have read much.
+pub(crate) const BULK_BYTES_TURN_MIN: usize = 16 * 1024;
+const _: () = assert!(BULK_BYTES_PER_ROUND >= BULK_BYTES_PER_TURN);
 /// Connections accepted before other events have their turn.
 pub(crate) const ACCEPTS_PER_TURN: usize = 64;
 /// Request body bytes held for a handler that has not read them yet.

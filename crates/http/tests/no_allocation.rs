@@ -1,4 +1,4 @@
-//! The fast path: a ready answer with a prepared head over a connection that is kept allocates
+//! The fast path: a ready answer with a prepared head, over a connection that is kept, allocates
 //! nothing.
 
 #![expect(unsafe_code, reason = "an allocator that counts")]

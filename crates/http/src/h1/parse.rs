@@ -164,7 +164,9 @@ pub(crate) fn read_at_once(
         return None;
     };
     let bytes = &window[..len];
-    if has_lone_lf(bytes) {
+    let line_bytes = parsed.method.map_or(0, str::len) + parsed.path.map_or(0, str::len) + 11;
+    // Also where the scanner would not have waited for the line's end.
+    if has_lone_lf(bytes) || line_bytes > limits.target_bytes + REQUEST_LINE_REST_BYTES {
         return None;
     }
     match fill(&parsed, bytes, head, limits) {

@@ -13,6 +13,7 @@
 //! - `wheel` deadlines, a tick each
 
 mod accept;
+mod bulk;
 mod conn;
 mod drain;
 mod drive;

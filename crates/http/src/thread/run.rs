@@ -20,7 +20,7 @@ use rustix::time::{
 };
 
 use crate::date::DateLine;
-use crate::limits::{BULK_BYTES_PER_ROUND, BULK_BYTES_PER_TURN, Limits, READ_BYTES_PER_TURN};
+use crate::limits::{Limits, READ_BYTES_PER_TURN};
 use crate::request::{ReadyList, Request};
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Counted};
@@ -54,6 +54,8 @@ pub struct Thread<A: Answer> {
     pub(crate) pool: Vec<Request>,
     pub(crate) ready: Rc<ReadyList>,
     pub(crate) bulk: VecDeque<u64>,
+    /// Bytes of queued answers the kernel took since the round began, and what turns count for.
+    pub(crate) bulk_bytes: usize,
     pub(crate) now_us: u64,
     pub(crate) now_ms: u64,
     pub(crate) unix_offset_ms: u64,
@@ -138,6 +140,7 @@ impl<A: Answer + 'static> Thread<A> {
             pool: Vec::new(),
             ready: Rc::default(),
             bulk: VecDeque::new(),
+            bulk_bytes: 0,
             now_us: 0,
             now_ms: 0,
             unix_offset_ms: 0,
@@ -277,11 +280,7 @@ impl<A: Answer + 'static> Thread<A> {
             if key & PIPE != 0 {
                 return self.drive_key(key & !PIPE, |_| {});
             }
-            return self.drive_key(key, |conn| {
-                conn.is_readable |= flags.intersects(EventFlags::IN | EventFlags::RDHUP);
-                conn.is_half_closed |= flags.contains(EventFlags::RDHUP);
-                conn.is_reset |= flags.intersects(EventFlags::HUP | EventFlags::ERR);
-            });
+            return self.note_events(key, flags);
         }
         match key {
             BELL => self.mailbox.silence(),
@@ -305,18 +304,20 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Lets a connection go on. Keys of connections that are gone do nothing.
     pub(crate) fn drive_key(&mut self, key: u64, note: impl FnOnce(&mut Conn)) {
-        let index = (key & 0xffff_ffff) as usize;
-        let Some(slot) = self.slots.get_mut(index) else {
-            return;
-        };
-        if u64::from(slot.generation) != key >> 32 {
-            return;
-        }
-        let Some(mut conn) = slot.conn.take() else {
+        let Some(mut conn) = self.take_conn(key) else {
             return;
         };
         note(&mut conn);
         self.drive_and_keep(conn);
+    }
+
+    /// Takes a connection out of its slot; who takes it puts it back or closes it.
+    pub(crate) fn take_conn(&mut self, key: u64) -> Option<Box<Conn>> {
+        let slot = self.slots.get_mut((key & 0xffff_ffff) as usize)?;
+        if u64::from(slot.generation) != key >> 32 {
+            return None;
+        }
+        slot.conn.take()
     }
 
     pub(crate) fn drive_and_keep(&mut self, mut conn: Box<Conn>) {
@@ -372,28 +373,6 @@ impl<A: Answer + 'static> Thread<A> {
         };
         self.free.push(index);
         self.counters.connections_closed.add(1);
-    }
-
-    fn run_bulk(&mut self) {
-        let mut budget = BULK_BYTES_PER_ROUND;
-        for _ in 0..self.bulk.len() {
-            let Some(key) = self.bulk.pop_front() else {
-                break;
-            };
-            self.drive_key(key, |conn| conn.is_in_bulk = false);
-            budget = budget.saturating_sub(BULK_BYTES_PER_TURN);
-            if budget == 0 {
-                break;
-            }
-        }
-    }
-
-    /// Lets the connection go on after the others had their turn.
-    pub(crate) fn queue_bulk(&mut self, conn: &mut Conn) {
-        if !conn.is_in_bulk {
-            conn.is_in_bulk = true;
-            self.bulk.push_back(conn.key);
-        }
     }
 
     pub(crate) fn watch(&self, conn: &mut Conn) -> io::Result<()> {

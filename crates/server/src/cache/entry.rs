@@ -108,7 +108,13 @@ pub struct OpenFile {
     pub stamp: Stamp,
     /// On a file system whose reads of cached pages never wait.
     pub is_local: bool,
+    /// When all of it was last seen in memory, in milliseconds; 0 is never.
+    seen_resident_ms: AtomicU64,
 }
+
+/// How long a file that was seen in memory is taken to be there still. Pages read this recently are
+/// the last that the kernel gives up.
+const RESIDENT_MS: u64 = 100;
 
 impl OpenFile {
     /// Takes an open descriptor.
@@ -117,7 +123,18 @@ impl OpenFile {
             fd,
             stamp,
             is_local,
+            seen_resident_ms: AtomicU64::new(0),
         }
+    }
+
+    /// All of it is in memory now.
+    pub fn set_resident(&self, now_ms: u64) {
+        self.seen_resident_ms.store(now_ms, Ordering::Relaxed);
+    }
+
+    /// All of it was in memory a moment ago.
+    pub fn was_resident(&self, now_ms: u64) -> bool {
+        now_ms < self.seen_resident_ms.load(Ordering::Relaxed) + RESIDENT_MS
     }
 
     /// Its state now.

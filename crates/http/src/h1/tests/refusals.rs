@@ -339,6 +339,10 @@ fn a_target_longer_than_its_limit_is_414_before_its_line_is_complete() {
     assert_eq!(status_of(endless.as_bytes()), 414);
     let method = "A".repeat(9000);
     assert_eq!(status_of(method.as_bytes()), 414);
+    // A long method is at the target's cost, however the bytes come.
+    let method = "A".repeat(100);
+    let both = format!("{method} /{fits} HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(status_of(both.as_bytes()), 414);
 }
 
 //= rfc6585#5

@@ -47,11 +47,18 @@ impl FileSource for DiskFile {
 
     fn resident(&self, offset: u64, len: u64) -> u64 {
         // A file that was written to goes on to `fetch`, which says so.
-        if self.file.is_local && self.file.keeps_its_bytes() {
-            resident_bytes(self.file.as_fd(), offset, len)
-        } else {
-            0
+        if !self.file.is_local || !self.file.keeps_its_bytes() {
+            return 0;
         }
+        let now_ms = self.request.record().started_us / 1000;
+        if self.file.was_resident(now_ms) {
+            return len;
+        }
+        let found = resident_bytes(self.file.as_fd(), offset, len);
+        if offset == 0 && found == self.file.stamp.size {
+            self.file.set_resident(now_ms);
+        }
+        found
     }
 
     fn fetch(&self, offset: u64, len: usize) -> hob_http::body::FetchFuture {
