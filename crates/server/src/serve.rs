@@ -76,6 +76,24 @@ struct Signals {
     to_rotate: Mutex<Vec<LogId>>,
 }
 
+/// A running server thread. A thread that panics takes the process with it: its connections are
+/// lost anyway, and the keeper starts a whole server at once.
+struct Presence(Arc<Signals>);
+
+/// Exit code of a server one of whose threads panicked (`EX_SOFTWARE` of `sysexits.h`).
+const PANICKED: i32 = 70;
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("a server thread panicked; the keeper starts a new server");
+            std::process::exit(PANICKED);
+        }
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+        self.0.ring();
+    }
+}
+
 impl Signals {
     fn ring(&self) {
         // A full counter is as good as a ring.
@@ -294,6 +312,7 @@ impl Server {
         std::thread::Builder::new()
             .name(format!("hob-{index}"))
             .spawn(move || {
+                let _presence = Presence(signals);
                 let answers = Answers::new(&shared, &admin, Arc::clone(&counters), producer);
                 let ran =
                     Thread::new(&crew, index, limits, counters, answers).and_then(|mut thread| {
@@ -303,8 +322,6 @@ impl Server {
                 if let Err(error) = ran {
                     tracing::error!(%error, "a server thread ended");
                 }
-                signals.running.fetch_sub(1, Ordering::SeqCst);
-                signals.ring();
             })
     }
 
