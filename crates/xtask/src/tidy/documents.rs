@@ -84,7 +84,7 @@ pub(super) fn machine_paths(tree: &Tree, report: &mut Report) {
         for (number, line) in file.lines() {
             for folder in MACHINE_FOLDERS {
                 let begins = |(at, _): (usize, &str)| {
-                    // `examples/home/` and `https://host/work/` are something else.
+                    // `examples/home/` and `https://host/home/` are something else.
                     !line[..at].ends_with(|c: char| c.is_alphanumeric() || "_.-)}]>*".contains(c))
                 };
                 if line.match_indices(folder).any(begins) {
