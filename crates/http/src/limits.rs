@@ -63,6 +63,8 @@ const _: () = assert!(BULK_BYTES_PER_ROUND >= BULK_BYTES_PER_TURN);
 pub(crate) const TASKS_PER_TURN: usize = 256;
 /// Connections accepted before other events have their turn.
 pub(crate) const ACCEPTS_PER_TURN: usize = 64;
+/// Bytes of an answer out of a pipe after which it counts as bulk: it has its turns in the queue.
+pub(crate) const PIPE_SMALL_BYTES: usize = 64 * 1024;
 /// Request body bytes held for a handler that has not read them yet.
 pub(crate) const BODY_WINDOW_BYTES: usize = 64 * 1024;
 /// Answer bytes taken from a stream and not yet taken by the kernel.

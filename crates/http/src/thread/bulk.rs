@@ -31,6 +31,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// Gives those who stand in the queue their turns, until the round's bytes are used up.
     pub(crate) fn run_bulk(&mut self) {
         self.bulk_bytes = 0;
+        self.is_bulk_round = true;
         for _ in 0..self.bulk.len() {
             let Some(key) = self.bulk.pop_front() else {
                 break;
@@ -41,6 +42,7 @@ impl<A: Answer + 'static> Thread<A> {
                 break;
             }
         }
+        self.is_bulk_round = false;
     }
 
     /// Lets the connection go on after the others had their turn.

@@ -59,6 +59,8 @@ pub struct Thread<A: Answer> {
     pub(crate) bulk: VecDeque<u64>,
     /// Bytes of queued answers the kernel took since the round began, and what turns count for.
     pub(crate) bulk_bytes: usize,
+    /// Those who stand in the queue have their turns now.
+    pub(crate) is_bulk_round: bool,
     pub(crate) now_us: u64,
     pub(crate) now_ms: u64,
     pub(crate) unix_offset_ms: u64,
@@ -144,6 +146,7 @@ impl<A: Answer + 'static> Thread<A> {
             reactor,
             bulk: VecDeque::new(),
             bulk_bytes: 0,
+            is_bulk_round: false,
             now_us: 0,
             now_ms: 0,
             unix_offset_ms: 0,
@@ -173,6 +176,11 @@ impl<A: Answer + 'static> Thread<A> {
     /// The answers this thread gives.
     pub fn answer_mut(&mut self) -> &mut A {
         &mut self.answer
+    }
+
+    /// The loop's own reactor, for jobs of [`Handle::run`](crate::thread::Handle::run).
+    pub fn reactor(&self) -> &Reactor {
+        &self.reactor
     }
 
     /// Sets the limits for connections accepted from now on.

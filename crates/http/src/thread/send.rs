@@ -284,7 +284,7 @@ fn sending(conn: &Conn) -> Option<&Request> {
     queued.next().or(conn.request.as_ref())
 }
 
-fn note_first_byte<A: Answer + 'static>(conn: &Conn) {
+pub(super) fn note_first_byte<A: Answer + 'static>(conn: &Conn) {
     if let Some(request) = sending(conn) {
         let mut record = request.record_mut();
         if record.first_byte_us == 0 && record.status != 0 {

@@ -8,6 +8,8 @@ mod dummy;
 mod guest;
 mod leaving;
 mod limits;
+mod pipes;
+mod reactor;
 mod sources;
 
 use std::net::{SocketAddr, TcpListener};
