@@ -169,6 +169,12 @@ fn answer_later(request: &Request, path: &str, probe: &Arc<Probe>) -> Option<Ans
 /// Bodies of every kind; a request's query is a number of bytes.
 fn body_of(request: &Request, path: &str, probe: Arc<Probe>) -> Option<Body> {
     let len = number(request);
+    if let Some(path) = path.strip_prefix("/in-chunks") {
+        return body_of(request, path, probe).map(super::chunks::seen);
+    }
+    if let Some(path) = path.strip_prefix("/plain-chunks") {
+        return body_of(request, path, probe).map(|body| Body::Stream(body.into_stream()));
+    }
     Some(match path {
         "/bytes" => Body::Bytes(pattern(len).into()),
         "/region" => Body::Region(counted_region(len, probe)),

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bodies;
+mod chunks;
 mod client;
 mod crew;
 mod dummy;
