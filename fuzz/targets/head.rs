@@ -1,5 +1,5 @@
-//! Request heads: nothing panics, bytes that come at once are read as those that come in pieces, and
-//! the quick way reads as the careful one.
+//! Request heads: nothing panics, bytes that come at once are read as those that come in pieces,
+//! and the quick way reads as the careful one.
 //!
 //! The first byte says how the rest is cut.
 #![no_main]
