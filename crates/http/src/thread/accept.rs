@@ -25,6 +25,44 @@ pub(crate) struct Accepted {
     counted: Counted,
 }
 
+/// How many connections to ask for when a listener has some. Asking once more to hear that there
+/// are no more costs a system call, for most connections one each; a listener that still has some
+/// is reported again anyway.
+#[derive(Debug)]
+pub(crate) struct Accepts {
+    expected: usize,
+    /// Visits in a row that did not come to the end.
+    full_visits: usize,
+}
+
+impl Default for Accepts {
+    fn default() -> Accepts {
+        Accepts {
+            expected: 1,
+            full_visits: 0,
+        }
+    }
+}
+
+impl Accepts {
+    /// Full visits after which more is asked for.
+    const PATIENCE: usize = 4;
+
+    fn next_visit(&mut self) -> usize {
+        if self.full_visits >= Accepts::PATIENCE {
+            self.expected = (self.expected * 2).min(ACCEPTS_PER_TURN);
+            self.full_visits = 0;
+        }
+        self.full_visits += 1;
+        self.expected
+    }
+
+    fn came_to_the_end(&mut self, taken: usize) {
+        self.expected = taken.max(1);
+        self.full_visits = 0;
+    }
+}
+
 /// What a client gets when there is no room for its connection.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n\
     Connection: close\r\n\r\n";
@@ -39,7 +77,8 @@ impl<A: Answer + 'static> Thread<A> {
             return;
         };
         let listening = Arc::clone(socket);
-        for _ in 0..ACCEPTS_PER_TURN {
+        let asked = self.accepts.next_visit();
+        for taken in 0..asked {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             match rustix::net::acceptfrom_with(&listening, flags) {
                 Ok((socket, address)) => {
@@ -52,7 +91,7 @@ impl<A: Answer + 'static> Thread<A> {
                         counted: Counted::Refused,
                     });
                 }
-                Err(Errno::AGAIN) => return,
+                Err(Errno::AGAIN) => return self.accepts.came_to_the_end(taken),
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(error) => {
                     // Out of descriptors or memory: the connection stays in the kernel's queue and
@@ -199,5 +238,41 @@ impl Crew {
                 per_client.remove(&peer.ip());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Visits and calls a listener with `waiting` connections needs until it has none.
+    fn empty(accepts: &mut Accepts, mut waiting: usize) -> (usize, usize) {
+        let (mut visits, mut calls) = (0, 0);
+        while waiting > 0 {
+            visits += 1;
+            let asked = accepts.next_visit();
+            let taken = asked.min(waiting);
+            waiting -= taken;
+            calls += taken;
+            if taken < asked {
+                calls += 1;
+                accepts.came_to_the_end(taken);
+            }
+        }
+        (visits, calls)
+    }
+
+    #[test]
+    fn connections_that_come_one_by_one_seldom_cost_a_second_call() {
+        let mut accepts = Accepts::default();
+        let calls: usize = (0..1000).map(|_| empty(&mut accepts, 1).1).sum();
+        assert!(calls <= 1250, "{calls}");
+    }
+
+    #[test]
+    fn flood_is_taken_in_large_visits_soon() {
+        let (visits, _) = empty(&mut Accepts::default(), 10_000);
+        let least = 10_000 / ACCEPTS_PER_TURN;
+        assert!(visits <= least + 40, "{visits}");
     }
 }

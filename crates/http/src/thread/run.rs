@@ -25,6 +25,7 @@ use crate::reactor::wake::{Here, KeyWaker};
 use crate::reactor::{REACTOR, Reactor};
 use crate::request::{ReadyList, Request};
 use crate::response::Answer;
+use crate::thread::accept::Accepts;
 use crate::thread::conn::{Conn, Counted};
 use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
@@ -69,6 +70,7 @@ pub struct Thread<A: Answer> {
     pub(crate) draining: Option<Draining>,
     /// Connections there was no room for, being told so.
     pub(crate) refused_count: usize,
+    pub(crate) accepts: Accepts,
     guest: Option<Box<dyn Guest>>,
     pub(crate) must_stop: bool,
 }
@@ -154,6 +156,7 @@ impl<A: Answer + 'static> Thread<A> {
             next_date_ms: 0,
             draining: None,
             refused_count: 0,
+            accepts: Accepts::default(),
             guest: None,
             must_stop: false,
         };
