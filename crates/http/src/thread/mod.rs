@@ -1,7 +1,7 @@
 //! One server thread: a loop that carries bytes between sockets, the HTTP engine and answers.
 //!
 //! - `shared` what other threads may touch: the mailbox, the counts, the hand-over of connections
-//! - `run` the loop
+//! - `run` the loop, `clock` its time
 //! - `accept` new connections
 //! - `conn` a connection and its stages
 //! - `drive` what happens when a connection can go on
@@ -14,6 +14,7 @@
 
 mod accept;
 mod bulk;
+mod clock;
 mod conn;
 mod drain;
 mod drive;
