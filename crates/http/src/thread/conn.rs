@@ -54,6 +54,8 @@ pub(crate) enum Counted {
     Server,
     /// The server's and its client's.
     ServerAndClient,
+    /// None of those a user sets: its listener stands aside.
+    Aside,
     /// None: there was no room for it, and it is told so.
     Refused,
 }

@@ -30,6 +30,7 @@ mod shared;
 mod tests;
 mod wheel;
 
+pub use accept::Listening;
 pub use run::{Guest, Thread};
 pub use shared::{Crew, Drain, Handle};
 pub(crate) use shared::{Letter, Mailbox};

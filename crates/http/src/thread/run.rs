@@ -23,7 +23,7 @@ use crate::reactor::wake::{Here, KeyWaker};
 use crate::reactor::{REACTOR, Reactor};
 use crate::request::{ReadyList, Request};
 use crate::response::Answer;
-use crate::thread::accept::Accepts;
+use crate::thread::accept::{Accepts, Listening};
 use crate::thread::conn::{Conn, Counted};
 use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
@@ -45,7 +45,7 @@ pub struct Thread<A: Answer> {
     pub(crate) wheel: Wheel,
     pub(crate) slots: Vec<Slot>,
     pub(crate) free: Vec<u32>,
-    pub(crate) listeners: Vec<(u16, Arc<OwnedFd>)>,
+    pub(crate) listeners: Vec<Listening>,
     /// Bytes as they come from a socket; empty between reads.
     pub(crate) input: Box<[u8]>,
     /// Bytes on their way to the socket of the connection being driven; empty between connections.
@@ -190,26 +190,15 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Watches exactly these listening sockets from now on; all threads watch the same ones.
-    pub fn set_listeners(&mut self, listeners: Vec<(u16, Arc<OwnedFd>)>) -> io::Result<()> {
-        let has = |list: &[(u16, Arc<OwnedFd>)], number: u16, socket: &Arc<OwnedFd>| {
-            list.iter()
-                .any(|(n, s)| *n == number && Arc::ptr_eq(s, socket))
-        };
-        for (number, socket) in &self.listeners {
-            if !has(&listeners, *number, socket) {
-                epoll::delete(&self.epoll, socket)?;
-            }
+    pub fn set_listeners(&mut self, listeners: Vec<Listening>) -> io::Result<()> {
+        let has = |list: &[Listening], one: &Listening| list.iter().any(|l| l.is_same(one));
+        for old in self.listeners.iter().filter(|old| !has(&listeners, old)) {
+            epoll::delete(&self.epoll, &old.socket)?;
         }
-        for (number, socket) in &listeners {
-            if !has(&self.listeners, *number, socket) {
-                let key = EventData::new_u64(SPECIAL | u64::from(*number));
-                epoll::add(
-                    &self.epoll,
-                    socket,
-                    key,
-                    EventFlags::IN | EventFlags::EXCLUSIVE,
-                )?;
-            }
+        for new in listeners.iter().filter(|new| !has(&self.listeners, new)) {
+            let key = EventData::new_u64(SPECIAL | u64::from(new.number));
+            let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
+            epoll::add(&self.epoll, &new.socket, key, flags)?;
         }
         self.listeners = listeners;
         Ok(())

@@ -163,7 +163,7 @@ pub static LIMITS: Table = Table {
             },
             Preset::Integer(10_000),
         )
-        .says("Open connections of the server.")
+        .says("Open connections of the server. Those of the control socket do not count.")
         .example("50000")
         .aka(&["max_connections", "worker_connections"]),
         Key::new(

@@ -10,6 +10,7 @@ use hob_trace::{Fault, Outcome};
 use super::client::Client;
 use super::{PATIENCE, serve, serve_on};
 use crate::limits::Limits;
+use crate::thread::Listening;
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -204,7 +205,7 @@ fn listening_sockets_are_exchanged_by_number_and_socket() {
     let mut client = server.connect();
     server.ask(move |thread| {
         thread
-            .set_listeners(vec![(7, Arc::new(listener.into()))])
+            .set_listeners(vec![Listening::new(7, Arc::new(listener.into()))])
             .unwrap()
     });
     assert_eq!(Client::connect(address).ask("/ready").text(), "ready");
@@ -220,7 +221,7 @@ fn a_unix_socket_serves_too() {
     listener.set_nonblocking(true).unwrap();
     server.ask(move |thread| {
         thread
-            .set_listeners(vec![(9, Arc::new(listener.into()))])
+            .set_listeners(vec![Listening::new(9, Arc::new(listener.into()))])
             .unwrap()
     });
     let mut stream = std::os::unix::net::UnixStream::connect(&dir).unwrap();

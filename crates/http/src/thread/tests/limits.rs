@@ -1,14 +1,17 @@
 //! Limits of size, time and number; each is reached.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hob_trace::metric::ThreadCounters;
 use hob_trace::{Fault, Outcome};
 
+use super::client::Client;
 use super::dummy::pattern;
 use super::{Running, serve};
-use crate::limits::Limits;
+use crate::limits::{ASIDE_CONNECTIONS_MAX, Limits};
+use crate::thread::Listening;
 
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -269,6 +272,39 @@ fn many_connections_too_many_hold_nothing_for_long() {
         client.assert_end();
     }
     assert_eq!(counter(&server, |c| c.limit_connections.value()), 200);
+}
+
+#[test]
+fn a_listener_that_stands_aside_lets_clients_into_a_full_server() {
+    let server = serve(Limits {
+        connection_count: 1,
+        connection_count_per_client: 1,
+        ..Limits::default()
+    });
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    server.ask(move |thread| {
+        let mut listeners = thread.listeners.clone();
+        listeners.push(Listening::aside(9, Arc::new(listener.into())));
+        thread.set_listeners(listeners).unwrap();
+    });
+    let mut held = server.connect();
+    assert_eq!(held.ask("/ready").text(), "ready");
+    assert_eq!(server.connect().ask("/ready").status, 503);
+    let mut aside: Vec<_> = (0..ASIDE_CONNECTIONS_MAX)
+        .map(|_| Client::connect(address))
+        .collect();
+    for client in &mut aside {
+        assert_eq!(client.ask("/ready").text(), "ready");
+    }
+    assert_eq!(server.crew.open_connections(), 1);
+    assert_eq!(Client::connect(address).ask("/ready").status, 503);
+    assert_eq!(counter(&server, |c| c.limit_connections.value()), 2);
+    // They take no room from others either.
+    drop(held);
+    server.wait_for_open(0);
+    assert_eq!(server.connect().ask("/ready").text(), "ready");
 }
 
 #[test]
