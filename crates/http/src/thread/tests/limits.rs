@@ -230,10 +230,16 @@ fn refusals_are_counted_by_their_limit() {
     let many = "X: y\r\n".repeat(101);
     assert_eq!(status_of(&format!("GET / HTTP/1.1\r\n{many}\r\n")), 431);
     assert_eq!(status_of("GET / HTTP/2.0\r\n\r\n"), 505);
+    assert_eq!(status_of("POST / HTTP/1.0\r\n\r\n"), 411);
+    let head = |field: &str| format!("GET / HTTP/1.1\r\nHost: h\r\n{field}\r\n\r\n");
+    assert_eq!(status_of(&head("Expect: miracles")), 417);
+    assert_eq!(status_of(&head("Transfer-Encoding: gzip, chunked")), 501);
+    assert_eq!(status_of(&head("Host: other")), 400);
     assert_eq!(counter(&server, |c| c.limit_target.value()), 1);
     assert_eq!(counter(&server, |c| c.limit_head.value()), 1);
     assert_eq!(counter(&server, |c| c.limit_headers.value()), 1);
     assert_eq!(counter(&server, |c| c.bad_request.value()), 1);
+    assert_eq!(counter(&server, |c| c.unsupported.value()), 4);
 }
 
 //= rfc9110#15.6.4
