@@ -116,7 +116,7 @@ impl<A: Answer + 'static> Thread<A> {
         let Stage::Pipe(splicing) = &conn.stage else {
             return Step::Again;
         };
-        if splicing.taken_bytes >= PIPE_SMALL_BYTES as u64 && !self.is_bulk_round {
+        if splicing.taken_bytes >= PIPE_SMALL_BYTES as u64 && !self.bulk.is_round() {
             self.queue_bulk(conn);
             return Step::Wait;
         }
@@ -179,7 +179,7 @@ impl<A: Answer + 'static> Thread<A> {
         splicing: &mut Splicing,
         cx: &mut Context<'_>,
     ) -> Moved {
-        let mut budget = match self.is_bulk_round {
+        let mut budget = match self.bulk.is_round() {
             true => BULK_BYTES_PER_TURN,
             false => PIPE_SMALL_BYTES,
         };
@@ -243,7 +243,7 @@ impl<A: Answer + 'static> Thread<A> {
                 splicing.suffix_is_due = splicing.piece_bytes == 0;
                 splicing.pipe.took(count);
                 splicing.count(count, request);
-                self.bulk_bytes += count;
+                self.bulk.count(count);
                 note_first_byte::<A>(conn);
                 conn.core.wrote_some(self.now_ms);
                 Ok(count)

@@ -5,7 +5,6 @@
 //! after the events, with budgets.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
@@ -24,6 +23,7 @@ use crate::reactor::{REACTOR, Reactor};
 use crate::request::{ReadyList, Request};
 use crate::response::Answer;
 use crate::thread::accept::{Accepts, Listening};
+use crate::thread::bulk::Bulk;
 use crate::thread::conn::{Conn, Counted};
 use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
@@ -55,11 +55,7 @@ pub struct Thread<A: Answer> {
     pub(crate) pool: Vec<Request>,
     pub(crate) reactor: Reactor,
     pub(crate) ready: Rc<ReadyList>,
-    pub(crate) bulk: VecDeque<u64>,
-    /// Bytes of queued answers the kernel took since the round began, and what turns count for.
-    pub(crate) bulk_bytes: usize,
-    /// Those who stand in the queue have their turns now.
-    pub(crate) is_bulk_round: bool,
+    pub(crate) bulk: Bulk,
     pub(crate) now_us: u64,
     pub(crate) now_ms: u64,
     pub(crate) unix_offset_ms: u64,
@@ -144,9 +140,7 @@ impl<A: Answer + 'static> Thread<A> {
             pool: Vec::new(),
             ready: Rc::clone(reactor.ready()),
             reactor,
-            bulk: VecDeque::new(),
-            bulk_bytes: 0,
-            is_bulk_round: false,
+            bulk: Bulk::default(),
             now_us: 0,
             now_ms: 0,
             unix_offset_ms: 0,

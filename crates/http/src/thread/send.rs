@@ -73,7 +73,7 @@ impl<A: Answer + 'static> Thread<A> {
                     note_first_byte::<A>(conn);
                     conn.core.wrote_some(self.now_ms);
                     budget = budget.saturating_sub(count);
-                    self.bulk_bytes += count;
+                    self.bulk.count(count);
                 }
                 Ok(Sent::MustFetch) => {
                     conn.core.wait_for_source();
