@@ -65,6 +65,9 @@ pub(crate) const TASKS_PER_TURN: usize = 256;
 pub(crate) const ACCEPTS_PER_TURN: usize = 64;
 /// Bytes of an answer out of a pipe after which it counts as bulk: it has its turns in the queue.
 pub(crate) const PIPE_SMALL_BYTES: usize = 64 * 1024;
+/// Size of the pipe of a long answer, and how many pipes of a thread are that large at a time.
+pub(crate) const LARGE_PIPE_BYTES: usize = 256 * 1024;
+pub(crate) const LARGE_PIPES_MAX: usize = 64;
 /// Request body bytes held for a handler that has not read them yet.
 pub(crate) const BODY_WINDOW_BYTES: usize = 64 * 1024;
 /// Answer bytes taken from a stream and not yet taken by the kernel.

@@ -5,7 +5,8 @@
 //! - `accept` new connections
 //! - `conn` a connection and its stages
 //! - `drive` what happens when a connection can go on
-//! - `respond` a response to bytes in order, `pull` bodies that come bit by bit, `pipe` out of a pipe
+//! - `respond` a response to bytes in order, `pull` bodies that come bit by bit, `pipe` out of a
+//!   pipe
 //! - `send` bytes to the kernel, in order, with budgets
 //! - `pump` request bodies in
 //! - `drain` how a thread ends

@@ -22,7 +22,9 @@ use rustix::net::SendFlags;
 use rustix::pipe::SpliceFlags;
 
 use crate::body::{BodyError, Chunk, PipeEnd};
-use crate::limits::{BULK_BYTES_PER_TURN, COPY_BYTES_MAX, PIPE_SMALL_BYTES};
+use crate::limits::{
+    BULK_BYTES_PER_TURN, COPY_BYTES_MAX, LARGE_PIPE_BYTES, LARGE_PIPES_MAX, PIPE_SMALL_BYTES,
+};
 use crate::pipe::Pipe;
 use crate::request::Request;
 use crate::response::Answer;
@@ -42,6 +44,8 @@ pub(crate) struct Splicing {
     /// A read found as much as it had room for: splicing pays.
     is_large: bool,
     taken_bytes: u64,
+    /// One of the thread's large pipes, from the time on that it was to become one.
+    large: Option<Option<Rc<()>>>,
 }
 
 /// How moving bytes ended.
@@ -97,6 +101,7 @@ impl<A: Answer + 'static> Thread<A> {
                     suffix_is_due: false,
                     is_large: false,
                     taken_bytes: 0,
+                    large: None,
                 }));
                 // A small answer is often complete by now, and leaves with its head. While requests
                 // are being read from `input` there is no room for it.
@@ -113,9 +118,12 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Moves what has come out of a pipe. Long answers take their turns in the queue.
     pub(crate) fn pull_pipe(&mut self, conn: &mut Conn) -> Step {
-        let Stage::Pipe(splicing) = &conn.stage else {
+        let Stage::Pipe(splicing) = &mut conn.stage else {
             return Step::Again;
         };
+        if splicing.taken_bytes >= BULK_BYTES_PER_TURN as u64 {
+            splicing.enlarge(&self.large_pipes);
+        }
         if splicing.taken_bytes >= PIPE_SMALL_BYTES as u64 && !self.bulk.is_round() {
             self.queue_bulk(conn);
             return Step::Wait;
@@ -330,6 +338,18 @@ impl Splicing {
             Poll::Ready(Err(_)) => Ok(Filled::Broken(crate::pipe::UNREADABLE)),
             Poll::Pending => Err(false),
         }
+    }
+
+    /// Gives a long body a larger pipe: program and server wake each other less often (a third less
+    /// CPU time for both, with writes of 64 KiB). The kernel lends a user only so much memory for
+    /// pipes and makes later ones tiny, so a thread has a limited number of large ones.
+    fn enlarge(&mut self, large_pipes: &Rc<()>) {
+        if self.large.is_some() {
+            return;
+        }
+        let is_allowed = Rc::strong_count(large_pipes) <= LARGE_PIPES_MAX
+            && rustix::pipe::fcntl_setpipe_size(self.pipe.source.fd(), LARGE_PIPE_BYTES).is_ok();
+        self.large = Some(is_allowed.then(|| Rc::clone(large_pipes)));
     }
 
     /// Bytes of the body have been taken out of the pipe.

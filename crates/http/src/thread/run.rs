@@ -56,6 +56,8 @@ pub struct Thread<A: Answer> {
     pub(crate) reactor: Reactor,
     pub(crate) ready: Rc<ReadyList>,
     pub(crate) bulk: Bulk,
+    /// Each pipe that was made larger holds a count of it.
+    pub(crate) large_pipes: Rc<()>,
     pub(crate) now_us: u64,
     pub(crate) now_ms: u64,
     pub(crate) unix_offset_ms: u64,
@@ -141,6 +143,7 @@ impl<A: Answer + 'static> Thread<A> {
             ready: Rc::clone(reactor.ready()),
             reactor,
             bulk: Bulk::default(),
+            large_pipes: Rc::default(),
             now_us: 0,
             now_ms: 0,
             unix_offset_ms: 0,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::Finished;
-use super::pipes::Pipes;
+use super::programs::Pipes;
 use super::sources::{Echo, FileKind, Pattern, Regions, Script, Step, counted_region, file, pipe};
 use crate::body::Body;
 use crate::head::Fields;
@@ -160,7 +160,7 @@ fn answer_later(request: &Request, path: &str, probe: &Arc<Probe>) -> Option<Ans
         "/echo" => later(echo(request)),
         "/sleep" | "/unix" | "/task" => super::guest::answer(&request, path, probe),
         "/held" | "/told" | "/first" | "/cancel" | "/cat" | "/no-pipe" => {
-            super::pipes::answer(&request, path, probe)
+            super::programs::answer(&request, path, probe)
         }
         _ => return None,
     })

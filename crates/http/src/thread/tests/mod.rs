@@ -10,6 +10,7 @@ mod guest;
 mod leaving;
 mod limits;
 mod pipes;
+mod programs;
 mod reactor;
 mod sources;
 

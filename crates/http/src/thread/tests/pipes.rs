@@ -1,148 +1,24 @@
 //! Bodies out of pipes: what programs write, how they end, and clients that are slow or leave.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Context, Poll, Waker};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use bytes::Bytes;
 use hob_trace::{Fault, Outcome};
 use rustix::io::Errno;
-use rustix::pipe::PipeFlags;
 
 use super::client::Client;
-use super::dummy::{Probe, pattern, pattern_byte};
+use super::dummy::{pattern, pattern_byte};
 use super::{Running, serve};
-use crate::body::{Body, BodyError, PipeEnd};
+use crate::body::BodyError;
 use crate::h1::conn::Deadline;
-use crate::head::Fields;
-use crate::limits::Limits;
-use crate::request::{HalfClose, Request};
-use crate::response::{Answered, Response};
+use crate::limits::{LARGE_PIPE_BYTES, LARGE_PIPES_MAX, Limits};
 
 const LARGE: u64 = 50_000_000;
-
-/// What tests have in hand of the pipes and their ends.
-#[derive(Default)]
-pub(super) struct Pipes {
-    writers: Mutex<Vec<OwnedFd>>,
-    end: Mutex<End>,
-}
-
-#[derive(Default)]
-struct End {
-    answer: Option<Result<(), BodyError>>,
-    wakers: Vec<Waker>,
-    was_asked_at_eof: bool,
-}
-
-impl Pipes {
-    /// The end of the pipe last made.
-    fn writer(&self) -> File {
-        self.writers.lock().unwrap().pop().unwrap().into()
-    }
-
-    fn end(&self, answer: Result<(), BodyError>) {
-        let mut end = self.end.lock().unwrap();
-        end.answer = Some(answer);
-        end.wakers.drain(..).for_each(Waker::wake);
-    }
-}
-
-/// The end of a pipe's body as a test says it.
-struct Told(Arc<Probe>);
-
-impl PipeEnd for Told {
-    fn poll_end(&self, cx: &mut Context<'_>, at_eof: bool) -> Poll<Result<(), BodyError>> {
-        let mut end = self.0.pipes.end.lock().unwrap();
-        if let Some(answer) = end.answer {
-            return Poll::Ready(answer);
-        }
-        if at_eof && !std::mem::replace(&mut end.was_asked_at_eof, true) {
-            self.0.note("asked at eof");
-        }
-        end.wakers.push(cx.waker().clone());
-        Poll::Pending
-    }
-}
-
-impl Drop for Told {
-    fn drop(&mut self) {
-        self.0.note("end dropped");
-    }
-}
-
-/// Answers out of pipes whose other end the test holds: `/held`, and `/told` with an end that the
-/// test tells; a query is the announced size. `/cat` sends the request's body through a program.
-pub(super) fn answer(request: &Request, path: &str, probe: Arc<Probe>) -> Answered {
-    if path == "/cat" {
-        return Answered::Ready(cat(request));
-    }
-    if path == "/no-pipe" {
-        let file: OwnedFd = File::open("/proc/self/exe").unwrap().into();
-        return Answered::Ready(Response::new(200, Fields::new(), body(file, None)));
-    }
-    let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).unwrap();
-    probe.pipes.writers.lock().unwrap().push(writer);
-    let query = request.head().query().map(String::from_utf8_lossy);
-    let body = Body::Pipe {
-        first: match path {
-            "/first" => Bytes::from_static(b"first "),
-            _ => Bytes::new(),
-        },
-        fd: reader,
-        len: query.and_then(|query| query.parse().ok()),
-        end: match path {
-            "/held" => None,
-            _ => Some(Rc::new(Told(Arc::clone(&probe)))),
-        },
-    };
-    if path == "/cancel" {
-        request.set_half_close(HalfClose::Cancel);
-    }
-    probe.note("pipe");
-    Answered::Ready(Response::new(200, Fields::new(), body))
-}
-
-/// What the client sends goes into a program, what the program makes of it to the client.
-fn cat(request: &Request) -> Response {
-    let mut child = Command::new("cat")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let fd = child.stdout.take().unwrap().into();
-    let stdin = child.stdin.take().unwrap().into();
-    let reactor = request.reactor().clone();
-    let request = request.clone();
-    request.clone().reactor().spawn(async move {
-        let stdin = reactor.watch(stdin).unwrap();
-        while let Some(Ok(mut bytes)) = request.next_body().await {
-            while !bytes.is_empty() {
-                let write = |cx: &mut Context<'_>| stdin.poll_write(cx, &bytes);
-                let count = std::future::poll_fn(write).await.unwrap();
-                bytes::Buf::advance(&mut bytes, count);
-            }
-        }
-        drop(stdin);
-        // It ends when all it wrote has been taken, by this thread.
-        std::thread::spawn(move || child.wait());
-    });
-    Response::new(200, Fields::new(), body(fd, None))
-}
-
-fn body(fd: OwnedFd, end: Option<Rc<dyn PipeEnd>>) -> Body {
-    Body::Pipe {
-        first: Bytes::new(),
-        fd,
-        len: None,
-        end,
-    }
-}
 
 fn get_http10(client: &mut Client, target: &str) {
     client.send(&format!("GET {target} HTTP/1.0\r\n\r\n"));
@@ -169,21 +45,20 @@ fn assert_pattern(bytes: &[u8], mut at: u64) {
     }
 }
 
-/// Reads a chunked body to its end, and checks every byte.
-fn assert_chunked_pattern(client: &mut Client, len: u64) {
+/// Reads chunks of so many bytes of the pattern in all.
+fn assert_chunks(client: &mut Client, len: u64) {
     let mut at = 0;
-    loop {
+    while at < len {
         let size = usize::from_str_radix(&client.take_line(), 16).unwrap();
-        let bytes = client.take(size + 2);
-        assert!(bytes.ends_with(b"\r\n"));
-        if size == 0 {
-            break;
-        }
-        assert_pattern(&bytes[..size], at);
+        let bytes = client.take(size);
+        assert_eq!(client.take_line(), "");
+        assert_pattern(&bytes, at);
         at += size as u64;
     }
     assert_eq!(at, len);
 }
+
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 #[test]
 fn a_long_body_arrives_whole_at_a_slow_reader() {
@@ -191,7 +66,8 @@ fn a_long_body_arrives_whole_at_a_slow_reader() {
     let mut client = server.connect();
     client.get(&format!("/pipe?{LARGE}"));
     assert!(client.head().contains("chunked"));
-    assert_chunked_pattern(&mut client, LARGE);
+    assert_chunks(&mut client, LARGE);
+    assert_eq!(client.take(5), LAST_CHUNK);
     let finished = server.finished();
     assert_eq!(finished.outcome, Outcome::Complete);
     assert_eq!(finished.body_bytes_out, LARGE);
@@ -208,6 +84,46 @@ fn a_long_body_arrives_whole_at_a_slow_reader() {
     let body = client.rest();
     assert_eq!(body.len() as u64, LARGE);
     assert_pattern(&body, 0);
+}
+
+#[test]
+fn long_bodies_have_larger_pipes_as_long_as_they_are_few() {
+    let server = serve(Limits::default());
+    thread_local! {
+        static OTHERS: RefCell<Vec<Rc<()>>> = RefCell::default();
+    }
+    let size_of = |is_among_few: bool| {
+        server.ask(move |thread| {
+            let others = if is_among_few {
+                LARGE_PIPES_MAX - 1
+            } else {
+                LARGE_PIPES_MAX
+            };
+            OTHERS.set(vec![Rc::clone(&thread.large_pipes); others]);
+        });
+        let (mut client, mut writer) = ask_held(&server, "/held");
+        let twin = writer.try_clone().unwrap();
+        let sender = std::thread::spawn(move || {
+            writer.write_all(&pattern(2_000_000)).unwrap();
+        });
+        client.head();
+        assert_chunks(&mut client, 2_000_000);
+        sender.join().unwrap();
+        let size = rustix::pipe::fcntl_getpipe_size(&twin).unwrap();
+        drop(twin);
+        assert_eq!(client.take(5), LAST_CHUNK);
+        size
+    };
+    assert_eq!(size_of(true), LARGE_PIPE_BYTES);
+    assert_eq!(size_of(false), 65_536);
+    server.ask(|thread| {
+        OTHERS.take();
+        assert_eq!(
+            Rc::strong_count(&thread.large_pipes),
+            1,
+            "all are given back"
+        );
+    });
 }
 
 #[test]
@@ -239,7 +155,7 @@ fn pieces_of_every_size_are_framed() {
     }
     writer.flush().unwrap();
     drop(writer);
-    assert_eq!(client.take(5), b"0\r\n\r\n");
+    assert_eq!(client.take(5), LAST_CHUNK);
     assert_eq!(client.ask("/ready").text(), "ready");
 }
 
@@ -313,7 +229,7 @@ fn the_end_of_the_pipe_waits_for_the_word_of_its_end() {
             Err(_) => client.assert_end(),
         }
         assert_eq!(server.note(), "end dropped");
-        *server.probe.pipes.end.lock().unwrap() = End::default();
+        server.probe.pipes.forget();
     }
 }
 
@@ -334,7 +250,7 @@ fn a_program_that_is_killed_breaks_its_answer() {
     client.assert_end();
     assert_finished(&server, Outcome::Broken, Some("the script was killed"));
     // Without framing only a reset can tell.
-    *server.probe.pipes.end.lock().unwrap() = End::default();
+    server.probe.pipes.forget();
     let mut client = server.connect();
     get_http10(&mut client, "/told");
     assert_eq!(server.note(), "end dropped");
@@ -457,7 +373,8 @@ fn a_body_flows_through_a_program() {
     let mut writer = client.stream.try_clone().unwrap();
     let sender = std::thread::spawn(move || writer.write_all(&pattern(LARGE / 2)).unwrap());
     assert!(client.head().contains("chunked"));
-    assert_chunked_pattern(&mut client, LARGE / 2);
+    assert_chunks(&mut client, LARGE / 2);
+    assert_eq!(client.take(5), LAST_CHUNK);
     sender.join().unwrap();
     assert_eq!(client.ask("/ready").text(), "ready");
 }
