@@ -23,6 +23,8 @@ use crate::limits::Limits;
 pub struct Facts {
     /// The client; `None` over a Unix socket.
     pub peer: Option<SocketAddr>,
+    /// The address the connection came to; `None` over a Unix socket.
+    pub local: Option<SocketAddr>,
     /// User of the process at the other end of a Unix socket.
     pub peer_uid: Option<u32>,
     /// Index of the listener that took the connection.
@@ -173,6 +175,7 @@ impl Request {
         }
         let facts = Facts {
             peer: None,
+            local: None,
             peer_uid: None,
             listener: 0,
             number: 0,

@@ -1,12 +1,14 @@
 //! Who answers: one folder per handler, one enum of them all, and the short answers they share.
 
 pub mod admin;
+pub mod cgi;
 pub mod error_page;
 pub mod files;
 pub mod html;
 pub mod plain;
 pub mod redirect;
 pub mod respond;
+pub mod variables;
 
 use std::sync::Arc;
 
