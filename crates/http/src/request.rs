@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use hob_trace::Record;
+use hob_trace::ring::DETAIL_BYTES_MAX;
 
 use crate::body::BodyError;
 use crate::h1::parse::{Length, Refusal, Scan, Scanner, read_head};
@@ -67,6 +68,7 @@ pub(crate) struct Exchange {
     pub(crate) head: RequestHead,
     pub(crate) facts: Rc<Facts>,
     pub(crate) record: RefCell<Record>,
+    detail: RefCell<Vec<u8>>,
     pub(crate) body: RefCell<Incoming>,
     pub(crate) line: RefCell<Line>,
     pub(crate) body_limit: Cell<u64>,
@@ -222,6 +224,19 @@ impl Request {
         self.exchange.record.borrow_mut()
     }
 
+    /// What is to be said beside the record's reason; empty when nothing is.
+    pub fn detail(&self) -> Ref<'_, [u8]> {
+        Ref::map(self.exchange.detail.borrow(), Vec::as_slice)
+    }
+
+    /// Says more than the record's reason does, in one text for the log. What was said before is
+    /// forgotten.
+    pub fn set_detail(&self, text: &[u8]) {
+        let mut detail = self.exchange.detail.borrow_mut();
+        detail.clear();
+        detail.extend_from_slice(&text[..text.len().min(DETAIL_BYTES_MAX)]);
+    }
+
     /// Sets the largest body accepted, in bytes; it holds for what has not been read yet. Returns
     /// false when the announced size is already over it.
     pub fn limit_body(&self, bytes: u64) -> bool {
@@ -318,6 +333,7 @@ impl Exchange {
             head: RequestHead::empty(),
             facts,
             record: RefCell::new(Record::empty()),
+            detail: RefCell::default(),
             body: RefCell::default(),
             line: RefCell::default(),
             body_limit: Cell::new(u64::MAX),
@@ -335,6 +351,7 @@ impl Exchange {
             self.facts = Rc::clone(facts);
         }
         *self.record.get_mut() = Record::empty();
+        self.detail.get_mut().clear();
         let body = self.body.get_mut();
         if body.is_wanted || body.announced != Some(0) || !body.chunks.is_empty() {
             *body = Incoming::default();
