@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::address::check_host;
 use super::build::Logs;
+use super::cgi::{CgiSpots, build_cgi};
 use super::check::{FilesSpots, RouteSpots, SiteSpots};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
@@ -136,13 +137,14 @@ impl Around<'_> {
                 header: spot,
                 path: None,
                 files: Some(files_spots),
+                cgi: None,
             },
         )
     }
 
     fn route(&self, section: &Section, faults: &mut Faults<'_>) -> (Route, RouteSpots) {
         let pattern = read_pattern(section, faults);
-        let (handler, files) = self.handler(section, pattern.as_ref(), faults);
+        let (handler, files, cgi) = self.handler(section, pattern.as_ref(), faults);
         let rewrite = section.optional_text("rewrite");
         if let (Some(text), Some(pattern)) = (rewrite, &pattern)
             && let Err(error) = Rewrite::parse(text, pattern)
@@ -169,6 +171,7 @@ impl Around<'_> {
                 header: section.header,
                 path,
                 files,
+                cgi,
             },
         )
     }
@@ -179,7 +182,7 @@ impl Around<'_> {
         section: &Section,
         pattern: Option<&Pattern>,
         faults: &mut Faults<'_>,
-    ) -> (Handler, Option<FilesSpots>) {
+    ) -> (Handler, Option<FilesSpots>, Option<CgiSpots>) {
         let given: Vec<_> = HANDLERS
             .iter()
             .filter_map(|name| section.given(name))
@@ -203,17 +206,26 @@ impl Around<'_> {
         if let Some(files) = section.section("files") {
             check_files(files, faults);
             let (files, spots) = self.files(files, faults);
-            return (Handler::Files(files), Some(spots));
+            return (Handler::Files(files), Some(spots), None);
+        }
+        if let Some(cgi) = section.section("cgi") {
+            let (cgi, spots) = build_cgi(cgi, self.site.optional_path("root"), faults);
+            return (Handler::Cgi(Box::new(cgi)), None, Some(spots));
         }
         if let Some(redirect) = section.section("redirect") {
             return (
                 Handler::Redirect(build_redirect(redirect, pattern, faults)),
                 None,
+                None,
             );
         }
         let none = Section::new(&RESPOND, section.header);
         let respond = section.section("respond").unwrap_or(&none);
-        (Handler::Respond(build_respond(respond, faults)), None)
+        (
+            Handler::Respond(build_respond(respond, faults)),
+            None,
+            None,
+        )
     }
 
     /// Files with what the route says, else what the site says.

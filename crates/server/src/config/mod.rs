@@ -9,6 +9,7 @@
 mod address;
 mod build;
 mod build_site;
+mod cgi;
 mod check;
 mod expand;
 mod explain;
@@ -34,6 +35,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use cgi::{Cgi, CgiRuns, PATH, RunLimits, candidates, parameter_pattern};
 pub use check::{Disk, Found, RealDisk, TrustedDisk};
 pub use explain::{Asked, Explanation, explain};
 pub use fault::{Errors, Fault, Warnings};
@@ -41,6 +43,7 @@ pub use json_schema::json_schema;
 pub use load::{load, load_with};
 pub use reference::{explain_key, reference, unknown_key};
 pub use sources::{Environment, Sources};
+pub use tree::Argument;
 
 /// Everything a server runs on, made from one set of sources.
 #[derive(Clone, Debug, PartialEq)]
@@ -231,6 +234,8 @@ pub enum HalfClose {
 pub enum Handler {
     /// Static files.
     Files(Files),
+    /// A process for each request.
+    Cgi(Box<Cgi>),
     /// Another place.
     Redirect(Redirect),
     /// A fixed answer.

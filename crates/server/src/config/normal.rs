@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Write as _};
 
 use super::units::{duration_text, size_text};
 use super::{
-    CacheMode, Coding, Config, Files, HalfClose, Handler, ListenAddress, Listener, LogChoice,
+    Argument, CacheMode, Cgi, CgiRuns, Coding, Config, Files, HalfClose, Handler, ListenAddress, Listener, LogChoice,
     LogSettings, LogTarget, Route, Site, Symlinks,
 };
 
@@ -156,6 +156,7 @@ impl Route {
         writeln!(f, "half_close = \"{half_close}\"")?;
         match &self.handler {
             Handler::Files(files) => files.fmt_keys(f),
+            Handler::Cgi(cgi) => cgi.fmt_keys(f),
             Handler::Redirect(redirect) => {
                 writeln!(f, "redirect.to = {}", quoted(&redirect.to))?;
                 writeln!(f, "redirect.status = {}", redirect.status)
@@ -203,6 +204,62 @@ impl Files {
         }
         writeln!(f, "files.cache_control = {}", quoted(&self.cache_control))?;
         writeln!(f, "files.cache = \"{}\"", self.cache.word())
+    }
+}
+
+impl Cgi {
+    fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.runs {
+            CgiRuns::Folder { dir, index, interpreters } => {
+                writeln!(f, "cgi.dir = {}", quoted(dir.display()))?;
+                writeln!(f, "cgi.index = {index:?}")?;
+                fmt_interpreters(interpreters, f)?;
+            }
+            CgiRuns::Script { file, interpreters } => {
+                writeln!(f, "cgi.script = {}", quoted(file.display()))?;
+                fmt_interpreters(interpreters, f)?;
+            }
+            CgiRuns::Command { dir, arguments, output, parameters } => {
+                let words: Vec<_> = arguments.iter().map(Argument::to_string).collect();
+                writeln!(f, "cgi.command = {words:?}")?;
+                writeln!(f, "cgi.dir = {}", quoted(dir.display()))?;
+                writeln!(f, "cgi.output = {}", quoted(output))?;
+                for (name, pattern) in parameters {
+                    writeln!(f, "cgi.parameters.{} = {}", quoted(name), quoted(pattern))?;
+                }
+            }
+        }
+        writeln!(f, "cgi.document_root = {}", quoted(self.document_root.display()))?;
+        writeln!(f, "cgi.pass_authorization = {}", self.pass_authorization)?;
+        writeln!(f, "cgi.dev = {}", self.dev)?;
+        let limits = &self.limits;
+        writeln!(f, "cgi.concurrent = {}", limits.concurrent)?;
+        writeln!(f, "cgi.queue = {}", limits.queue)?;
+        writeln!(f, "cgi.queue_time = {}", duration_text(limits.queue_time))?;
+        writeln!(f, "cgi.first_byte = {}", duration_text(limits.first_byte))?;
+        writeln!(f, "cgi.total = {}", duration_text(limits.total))?;
+        writeln!(f, "cgi.head = {}", size_text(limits.head as u64))?;
+        writeln!(f, "cgi.linger = {}", duration_text(limits.linger))?;
+        writeln!(f, "cgi.grace = {}", duration_text(limits.grace))
+    }
+}
+
+fn fmt_interpreters(
+    interpreters: &[(String, Vec<String>)],
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    for (ending, words) in interpreters {
+        writeln!(f, "cgi.interpreters.{} = {words:?}", quoted(ending))?;
+    }
+    Ok(())
+}
+
+impl Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Argument::Text(text) => f.write_str(text),
+            Argument::Query(name) => write!(f, "${{query.{name}}}"),
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::key::Kind::{
-    Cpus, Flag, Integer, Map, OrText, OrWord, Path, Size, Tables, Text, Texts, Time, Word, Words,
+    Arguments, Cpus, Flag, Integer, Map, OrText, OrWord, Path, Size, Tables, Text, Texts, Time, Word, Words,
 };
 use super::key::Preset::{Inherited, Nothing, Required};
 use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
@@ -415,8 +415,8 @@ pub static SITE: Table = Table {
 pub static ROUTE: Table = Table {
     name: "route",
     header: "`[[site.route]]`",
-    text: "A path pattern and one handler: `files`, `redirect` or `respond`. Routes are tried in \
-           order and the first that matches answers, so a narrow pattern stands before a wide one.",
+    text: "A path pattern and one handler: `files`, `cgi`, `redirect` or `respond`. Routes are tried \
+           in order and the first that matches answers, so a narrow pattern stands before a wide one.",
     base: None,
     keys: &[
         Key::new("path", Text, Required)
@@ -430,6 +430,12 @@ pub static ROUTE: Table = Table {
             .aka(&["location", "match", "pattern", "url", "uri"]),
         Key::new("files", OrText("root", &ROUTE_FILES), Nothing(""))
             .aka(&["file", "static", "root", "dir", "folder", "alias"]),
+        Key::new("cgi", OrText("dir", &CGI), Nothing("")).aka(&[
+            "script_alias",
+            "scriptalias",
+            "cgi_bin",
+            "exec",
+        ]),
         Key::new("redirect", OrText("to", &REDIRECT), Nothing("")).aka(&["return"]),
         Key::new("respond", Kind::Table(&RESPOND), Nothing("")).aka(&["response", "answer"]),
         Key::new("rewrite", Text, Nothing("none"))
@@ -657,6 +663,117 @@ pub static RESPOND: Table = Table {
     ],
 };
 
+/// `[site.route.cgi]`
+pub static CGI: Table = Table {
+    name: "cgi",
+    header: "`cgi` of a route",
+    text: "A process for each request: CGI programs, or a command that knows nothing of the web. A \
+           plain string is the folder of the programs.",
+    base: None,
+    keys: &[
+        Key::new("dir", Path, Nothing("none; give `dir`, `script` or `command`"))
+            .says(
+                "Folder of programs: what follows the route's prefix names one, and what follows \
+                 that is its `PATH_INFO`. Nothing in it is ever sent as a file. For a `command`, \
+                 the folder it works in.",
+            )
+            .example("\"cgi-bin\"")
+            .aka(&["root", "folder", "directory", "path"]),
+        Key::new("script", Path, Nothing("none"))
+            .says("One CGI program for every path of the route; what follows is its `PATH_INFO`.")
+            .example("\"/usr/lib/cgit/cgit.cgi\"")
+            .aka(&["file", "program", "exec", "run"]),
+        Key::new("command", Arguments, Nothing("none"))
+            .says(
+                "A program and its arguments, started without a shell. What it prints is the \
+                 answer; an exit code other than 0 makes it a 500. `\"${query.NAME}\"` is what \
+                 the request's query has for that name, if `parameters` allows it.",
+            )
+            .example("[\"df\", \"-h\"]")
+            .aka(&["cmd", "argv"]),
+        Key::new("output", Text, Preset::Text("text/plain; charset=utf-8"))
+            .says("Media type of what a `command` prints.")
+            .example("\"application/json\"")
+            .aka(&["content_type", "type"]),
+        Key::new("parameters", Map(&PARAMETER_TO_PATTERN), Nothing("none"))
+            .says(
+                "Fields of the query a `command` takes, each with a regular expression that its \
+                 whole value must match; another is answered with 400. A value that begins with \
+                 `-` never passes, because it would be an option.",
+            )
+            .example("{ host = \"[a-z0-9.]{1,60}\" }")
+            .aka(&["params", "query"]),
+        Key::new("index", Texts, Preset::Texts(&["index.cgi"]))
+            .says("Programs that answer for a folder; the first that exists is run.")
+            .example("[\"index.cgi\", \"index.pl\"]")
+            .aka(&["indexes", "default"]),
+        Key::new("interpreters", Map(&ENDING_TO_INTERPRETER), Nothing("none"))
+            .says(
+                "Programs that run files with an ending, with arguments of theirs; such files need \
+                 not be executable. All others must be.",
+            )
+            .example("{ \".py\" = \"python3 -I\", \".pl\" = \"perl\" }")
+            .aka(&["interpreter", "assign", "handlers"]),
+        Key::new("pass_authorization", Flag, Preset::Flag(false))
+            .says(
+                "Programs see the `Authorization` field, with passwords in it, as \
+                 `HTTP_AUTHORIZATION`. Those that log people in themselves need it.",
+            )
+            .example("true")
+            .aka(&["authorization", "cgipassauth"]),
+        Key::new("dev", Flag, Preset::Flag(false))
+            .says(
+                "A program's failure is explained in the browser: why it failed, and what it \
+                 printed on standard error. Only where no stranger can look.",
+            )
+            .example("true")
+            .aka(&["debug", "development"]),
+        Key::new("concurrent", Integer { min: 1, max: 100_000 }, Preset::Integer(64))
+            .says("Processes of this route at once; more requests wait in its queue.")
+            .example("8")
+            .aka(&["max_processes", "workers", "limit"]),
+        Key::new("queue", Integer { min: 0, max: 1_000_000 }, Preset::Integer(1024))
+            .says("Requests that wait for a process; more are answered with 503.")
+            .example("100")
+            .aka(&["backlog", "max_queue"]),
+        Key::new("queue_time", TIME_SOME, secs(30))
+            .says("How long a request waits for a process; then 503.")
+            .example("\"10s\""),
+        Key::new("first_byte", TIME_SOME, secs(60))
+            .says(
+                "From a program's start until the head of its answer is complete; then it is ended \
+                 and the answer is 504.",
+            )
+            .example("\"10s\"")
+            .aka(&["timeout", "read_timeout"]),
+        Key::new("total", TIME_SOME, secs(600))
+            .says(
+                "From a program's start until the end; then it is ended, and an answer that has \
+                 begun breaks off.",
+            )
+            .example("\"1h\"")
+            .aka(&["max_time", "harakiri", "kill_after"]),
+        Key::new("head", Size { min: 256, max: MIB }, Preset::Size(64 * KIB))
+            .says("Longest head of a program's answer; a longer one is a 502.")
+            .example("\"16KiB\"")
+            .aka(&["header_size", "buffer_size"]),
+        Key::new("linger", TIME_TO_MINUTE, secs(2))
+            .says(
+                "How long the output of a program that has ended stays open for what it left \
+                 running, and how long the end of one is waited for that has closed its output: \
+                 only then is known that nothing is missing.",
+            )
+            .example("\"500ms\""),
+        Key::new("grace", TIME_TO_MINUTE, secs(5))
+            .says(
+                "Between SIGTERM and SIGKILL, when a program is ended: its client has left, or its \
+                 time is up.",
+            )
+            .example("\"1s\"")
+            .aka(&["kill_timeout", "stop_timeout"]),
+    ],
+};
+
 /// `site.error_pages`
 static STATUS_TO_PATH: MapOf = MapOf {
     key: "status",
@@ -673,12 +790,23 @@ static ENDING_TO_TYPE: MapOf = MapOf {
     value: MapValue::Text,
 };
 
+/// `site.route.cgi.parameters`
+static PARAMETER_TO_PATTERN: MapOf = MapOf {
+    key: "name in the query",
+    value: MapValue::Text,
+};
+/// `site.route.cgi.interpreters`
+static ENDING_TO_INTERPRETER: MapOf = MapOf {
+    key: "ending",
+    value: MapValue::Text,
+};
+
 /// Handlers a route can have.
-pub const HANDLERS: &[&str] = &["files", "redirect", "respond"];
+pub const HANDLERS: &[&str] = &["files", "cgi", "redirect", "respond"];
 
 /// Handlers that later versions have; naming one is told apart from a misspelling.
 pub const HANDLERS_LATER: &[&str] = &[
-    "cgi", "warm", "resident", "session", "page", "fastcgi", "scgi", "proxy",
+    "warm", "resident", "session", "page", "fastcgi", "scgi", "proxy",
 ];
 
 /// Statuses a redirect may have.
