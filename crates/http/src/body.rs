@@ -1,7 +1,7 @@
 //! Bodies of answers, and how a body says it broke.
 //!
 //! A [`Body`] is empty, bytes, shared memory, a file range, a pipe, a stream, or a tunnel. Fast
-//! paths match the variant; everything else can be read as bounded chunks through [`BodyStream`].
+//! paths match the variant; everything can be read as bounded chunks: [`Body::into_stream`].
 
 use std::fmt;
 use std::future::Future;
@@ -26,12 +26,16 @@ pub enum Body {
     Region(Box<dyn Region>),
     /// A range of a file; leaves by sendfile in clear text.
     File(FileBody),
-    /// What comes out of a pipe, until its end or `len` bytes.
+    /// What comes out of a pipe, until its end or `len` bytes; leaves by splice in clear text.
     Pipe {
-        /// The reading end, non-blocking.
+        /// What was read from the pipe already: it goes ahead.
+        first: Bytes,
+        /// The reading end.
         fd: OwnedFd,
-        /// Bytes announced, when known.
+        /// All bytes announced, those in `first` too, when known.
         len: Option<u64>,
+        /// Who knows when nothing more will come; without one it is the end of the pipe.
+        end: Option<Rc<dyn PipeEnd>>,
     },
     /// Chunks as they come.
     Stream(Box<dyn BodyStream>),
@@ -117,6 +121,18 @@ pub trait FileSource {
 /// A read under way.
 pub type FetchFuture = Pin<Box<dyn Future<Output = io::Result<Bytes>>>>;
 
+/// Says how a body that comes out of a pipe ends. It is dropped with the body: when all of it has
+/// been taken, and when the client has left.
+pub trait PipeEnd {
+    /// Asked when there is nothing in the pipe, `at_eof` when nothing will come any more because
+    /// every writer has closed it.
+    ///
+    /// `Ok` ends the body, after what may have come into the pipe meanwhile: whatever a writer is
+    /// known to have written before is sent. An error breaks it off. While it is pending, the body
+    /// goes on if bytes come, and `cx` is to be woken when the answer changes.
+    fn poll_end(&self, cx: &mut Context<'_>, at_eof: bool) -> Poll<Result<(), BodyError>>;
+}
+
 /// Chunks of a body as they come.
 pub trait BodyStream {
     /// The next chunk of at most `max` bytes; `None` at the end. Not called again after the end or
@@ -168,6 +184,10 @@ impl Chunk {
         self.len() == 0
     }
 }
+
+/// Reasons why a file's body breaks off.
+pub(crate) const SHORTER: &str = "the file became shorter while it was sent";
+pub(crate) const UNREADABLE: &str = "the file could not be read";
 
 /// Why a body broke off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
