@@ -10,6 +10,7 @@ use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
 use super::log_format::check_log_format;
 use super::nearest::nearest;
+use super::program::check_program;
 use super::schema::{CACHE, LIMITS, ROOT};
 use super::tree::{Section, Value};
 use super::{
@@ -28,6 +29,9 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
             .all(|section| section.given("name").is_some());
     let limits = build_limits(root, faults);
     let (listeners, listen_spots) = build_listeners(root, &names, faults);
+    if let Some(program) = root.section("program") {
+        check_program(program, faults);
+    }
     let mut sites = Vec::new();
     let mut site_spots = Vec::new();
     for section in root.sections("site") {
@@ -61,6 +65,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         drain: root.time("drain"),
         limits,
         cache: build_cache(root),
+        programs: Vec::new(),
         logs,
         listeners,
         sites,
@@ -75,7 +80,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
     }
 }
 
-fn account(root: &Section, key: &str, faults: &mut Faults<'_>) -> Option<String> {
+pub(crate) fn account(root: &Section, key: &str, faults: &mut Faults<'_>) -> Option<String> {
     let name = root.optional_text(key)?;
     let is_name = (1..=255).contains(&name.len())
         && !name.starts_with('-')

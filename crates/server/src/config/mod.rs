@@ -21,6 +21,7 @@ mod log_format;
 mod nearest;
 mod normal;
 mod parse;
+mod program;
 mod reach;
 mod reference;
 pub mod schema;
@@ -41,6 +42,7 @@ pub use explain::{Asked, Explanation, explain};
 pub use fault::{Errors, Fault, Warnings};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
+pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
 pub use sources::{Environment, Sources};
 pub use tree::Argument;
@@ -68,6 +70,8 @@ pub struct Config {
     pub limits: Limits,
     /// The cache of files.
     pub cache: CacheSettings,
+    /// Programs that routes run, by the index that their handlers name.
+    pub programs: Vec<Program>,
     /// Access logs, by the index that listeners, sites and routes name.
     pub logs: Vec<LogSettings>,
     /// Where to listen, in file order.
