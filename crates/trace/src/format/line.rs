@@ -112,7 +112,7 @@ impl Last {
     #[cold]
     fn write_second(&mut self, second: u64) {
         self.second = second;
-        let m = Moment::from_unix_s(second);
+        let m = Moment::from_unix_s(second.cast_signed());
         let year = [two_digits(m.year / 100), two_digits(m.year % 100)];
         let [day, hour, minute, second] = [m.day, m.hour, m.minute, m.second].map(two_digits);
         self.clf = *b"[../.../....:..:..:.. +0000]";
