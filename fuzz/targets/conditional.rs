@@ -1,8 +1,8 @@
 //! Conditions and dates: no input panics, and a date that is read is written as the same time.
 #![no_main]
 
-use hob_server::step::conditional::{Conditions, Method, Validators, Verdict, evaluate};
 use hob_http::date::imf_fixdate;
+use hob_server::step::conditional::{Conditions, Method, Validators, Verdict, evaluate};
 use hob_server::step::date::parse_http_date;
 use libfuzzer_sys::fuzz_target;
 

@@ -26,5 +26,5 @@ pub mod thread;
 pub use body::{Body, BodyError, BodyStream, Chunk, FileBody, FileSource, Region};
 pub use bytes::Bytes;
 pub use head::{Fields, Known, RequestHead};
-pub use request::{Facts, HalfClose, Request};
+pub use request::{Facts, HalfClose, Preconditions, Request};
 pub use response::{Answer, Answered, Prepared, Response, ResponseHead};

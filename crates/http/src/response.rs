@@ -51,6 +51,8 @@ pub struct Response {
     pub body: Body,
     /// Close the connection after this answer.
     pub close: bool,
+    /// The body says no more than the status does: a page of the site's own may take its place.
+    pub is_stand_in: bool,
 }
 
 /// Status code and fields, as a list or prepared.
@@ -137,6 +139,7 @@ impl Response {
             head: ResponseHead::Fields(status, fields),
             body,
             close: false,
+            is_stand_in: false,
         }
     }
 
@@ -146,6 +149,7 @@ impl Response {
             head: ResponseHead::Prepared(head),
             body,
             close: false,
+            is_stand_in: false,
         }
     }
 

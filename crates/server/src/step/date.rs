@@ -187,8 +187,9 @@ mod tests {
 
     #[test]
     fn two_digit_years_are_at_most_fifty_years_ahead() {
-        let year_of =
-            |text: &str, now| Moment::from_unix_s(parse_http_date(text.as_bytes(), now).unwrap()).year;
+        let year_of = |text: &str, now| {
+            Moment::from_unix_s(parse_http_date(text.as_bytes(), now).unwrap()).year
+        };
         let cases = [
             ("Monday, 15-Jun-26 12:00:00 GMT", 2026),
             ("Monday, 15-Jun-76 12:00:00 GMT", 2076),
