@@ -15,6 +15,7 @@ use bytes::Bytes;
 use hob_trace::Fault;
 
 use crate::head::Fields;
+use crate::raw;
 
 /// The body of an answer.
 pub enum Body {
@@ -166,6 +167,22 @@ impl Chunk {
     /// True for a piece without bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Its bytes, those of shared memory copied; a range of a file has to be fetched.
+    ///
+    /// # Errors
+    /// The range of a file.
+    pub fn into_bytes(self) -> Result<Bytes, FileBody> {
+        match self {
+            Chunk::Bytes(bytes) => Ok(bytes),
+            Chunk::Region(region) => {
+                let mut copy = Vec::new();
+                raw::copy_region(region.as_ref(), &mut copy);
+                Ok(copy.into())
+            }
+            Chunk::File(file) => Err(file),
+        }
     }
 }
 

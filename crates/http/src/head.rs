@@ -381,13 +381,17 @@ impl Fields {
 
     /// Removes every field of this name, without case.
     pub fn remove(&mut self, name: &[u8]) {
-        if self.value(name).is_none() {
-            return;
+        if self.value(name).is_some() {
+            self.retain(|n, _| !n.eq_ignore_ascii_case(name));
         }
+    }
+
+    /// Keeps the fields for which `is_kept` holds, in their order.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(&[u8], &[u8]) -> bool) {
         let mut kept = Fields::new();
-        for (n, v) in self.iter() {
-            if !n.eq_ignore_ascii_case(name) {
-                kept.add(n, v);
+        for (name, value) in self.iter() {
+            if is_kept(name, value) {
+                kept.add(name, value);
             }
         }
         *self = kept;

@@ -41,6 +41,7 @@ pub use json_schema::json_schema;
 pub use load::{load, load_with};
 pub use reference::{explain_key, reference, unknown_key};
 pub use sources::{Environment, Sources};
+pub(crate) use units::parse_duration;
 
 /// Everything a server runs on, made from one set of sources.
 #[derive(Clone, Debug, PartialEq)]

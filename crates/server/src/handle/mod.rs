@@ -7,6 +7,7 @@ pub mod html;
 pub mod plain;
 pub mod redirect;
 pub mod respond;
+pub mod script_control;
 
 use std::sync::Arc;
 
