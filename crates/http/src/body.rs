@@ -1,7 +1,7 @@
 //! Bodies of answers, and how a body says it broke.
 //!
 //! A [`Body`] is empty, bytes, shared memory, a file range, a pipe, a stream, or a tunnel. Fast
-//! paths match the variant; everything else can be read as bounded chunks through [`BodyStream`].
+//! paths match the variant; everything can be read as bounded chunks: [`Body::into_stream`].
 
 use std::fmt;
 use std::future::Future;
@@ -15,7 +15,6 @@ use bytes::Bytes;
 use hob_trace::Fault;
 
 use crate::head::Fields;
-use crate::raw;
 
 /// The body of an answer.
 pub enum Body {
@@ -27,12 +26,16 @@ pub enum Body {
     Region(Box<dyn Region>),
     /// A range of a file; leaves by sendfile in clear text.
     File(FileBody),
-    /// What comes out of a pipe, until its end or `len` bytes.
+    /// What comes out of a pipe, until its end or `len` bytes; leaves by splice in clear text.
     Pipe {
-        /// The reading end, non-blocking.
+        /// What was read from the pipe already: it goes ahead.
+        first: Bytes,
+        /// The reading end.
         fd: OwnedFd,
-        /// Bytes announced, when known.
+        /// All bytes announced, those in `first` too, when known.
         len: Option<u64>,
+        /// Who knows when nothing more will come; without one it is the end of the pipe.
+        end: Option<Rc<dyn PipeEnd>>,
     },
     /// Chunks as they come.
     Stream(Box<dyn BodyStream>),
@@ -118,6 +121,18 @@ pub trait FileSource {
 /// A read under way.
 pub type FetchFuture = Pin<Box<dyn Future<Output = io::Result<Bytes>>>>;
 
+/// Says how a body that comes out of a pipe ends. It is dropped with the body: when all of it has
+/// been taken, and when the client has left.
+pub trait PipeEnd {
+    /// Asked when there is nothing in the pipe, `at_eof` when nothing will come any more because
+    /// every writer has closed it.
+    ///
+    /// `Ok` ends the body, after what may have come into the pipe meanwhile: whatever a writer is
+    /// known to have written before is sent. An error breaks it off. While it is pending, the body
+    /// goes on if bytes come, and `cx` is to be woken when the answer changes.
+    fn poll_end(&self, cx: &mut Context<'_>, at_eof: bool) -> Poll<Result<(), BodyError>>;
+}
+
 /// Chunks of a body as they come.
 pub trait BodyStream {
     /// The next chunk of at most `max` bytes; `None` at the end. Not called again after the end or
@@ -167,22 +182,6 @@ impl Chunk {
     /// True for a piece without bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// Its bytes, those of shared memory copied; a range of a file has to be fetched.
-    ///
-    /// # Errors
-    /// The range of a file.
-    pub fn into_bytes(self) -> Result<Bytes, FileBody> {
-        match self {
-            Chunk::Bytes(bytes) => Ok(bytes),
-            Chunk::Region(region) => {
-                let mut copy = Vec::new();
-                raw::copy_region(region.as_ref(), &mut copy);
-                Ok(copy.into())
-            }
-            Chunk::File(file) => Err(file),
-        }
     }
 }
 

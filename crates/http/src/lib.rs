@@ -7,24 +7,29 @@
 //! - `head` what a head is: a request's bytes with offsets, a response's fields
 //! - `request`, `response`, `body` the face handlers work with
 //! - `h1` the HTTP/1 engine: bytes and time in, bytes and events out
+//! - `reactor` what answers wait with on their thread: descriptors, timers, tasks
 //! - `thread` the loop that carries bytes between sockets, engine and answers
 //! - `listen` opening sockets
 #![deny(missing_docs)]
 
 pub mod body;
+mod chunks;
 pub mod date;
 pub mod h1;
 pub mod head;
 pub mod limits;
 pub mod listen;
+mod pipe;
 mod raw;
+pub mod reactor;
 pub mod request;
 pub mod response;
 pub mod status;
 pub mod thread;
 
-pub use body::{Body, BodyError, BodyStream, Chunk, FileBody, FileSource, Region};
+pub use body::{Body, BodyError, BodyStream, Chunk, FileBody, FileSource, PipeEnd, Region};
 pub use bytes::Bytes;
 pub use head::{Fields, Known, RequestHead};
+pub use reactor::{Reactor, Timer, Watched};
 pub use request::{Facts, HalfClose, Preconditions, Request};
 pub use response::{Answer, Answered, Prepared, Response, ResponseHead};

@@ -59,6 +59,8 @@ pub(crate) const BULK_BYTES_PER_ROUND: usize = 512 * 1024;
 /// What a turn in the queue counts for besides the bytes it sent: it may have read much.
 pub(crate) const BULK_BYTES_TURN_MIN: usize = 16 * 1024;
 const _: () = assert!(BULK_BYTES_PER_ROUND >= BULK_BYTES_PER_TURN);
+/// Tasks of a thread polled before other events have their turn.
+pub(crate) const TASKS_PER_TURN: usize = 256;
 /// Connections accepted before other events have their turn.
 pub(crate) const ACCEPTS_PER_TURN: usize = 64;
 /// Request body bytes held for a handler that has not read them yet.

@@ -33,14 +33,18 @@ pub(crate) fn send_region(
     }
 }
 
-/// Appends a copy of a region's bytes.
-pub(crate) fn copy_region(region: &dyn Region, out: &mut Vec<u8>) {
+/// Appends a copy of `count` bytes of a region, from `skip` on.
+pub(crate) fn copy_region(region: &dyn Region, skip: usize, count: usize, out: &mut Vec<u8>) {
     let (start, len) = region.raw();
-    out.reserve(len);
-    // SAFETY: source as above; the target has room for `len` more bytes and is our own memory. A
+    assert!(
+        skip <= len && count <= len - skip,
+        "only bytes of the region are copied"
+    );
+    out.reserve(count);
+    // SAFETY: source as above; the target has room for `count` more bytes and is our own memory. A
     // peer that writes meanwhile can only change which bytes we get, and any bytes are valid u8.
     unsafe {
-        std::ptr::copy_nonoverlapping(start, out.as_mut_ptr().add(out.len()), len);
-        out.set_len(out.len() + len);
+        std::ptr::copy_nonoverlapping(start.add(skip), out.as_mut_ptr().add(out.len()), count);
+        out.set_len(out.len() + count);
     }
 }

@@ -17,6 +17,7 @@ use crate::body::BodyError;
 use crate::h1::parse::{Length, Refusal, Scan, Scanner, read_head};
 use crate::head::{Fields, Known, RequestHead};
 use crate::limits::Limits;
+use crate::reactor::Reactor;
 
 /// What is known of a connection: data, not a socket.
 #[derive(Clone, Debug)]
@@ -80,7 +81,7 @@ pub(crate) struct Exchange {
     pub(crate) body_limit: Cell<u64>,
     pub(crate) half_close: Cell<HalfClose>,
     pub(crate) left: Cell<bool>,
-    pub(crate) ready: Rc<ReadyList>,
+    pub(crate) reactor: Reactor,
     pub(crate) key: Cell<u64>,
 }
 
@@ -158,9 +159,13 @@ impl ReadyList {
     }
 
     pub(crate) fn push(&self, key: u64) {
-        if self.driven.get() == key {
-            return;
+        if self.driven.get() != key {
+            self.push_for_later(key);
         }
+    }
+
+    /// Also the connection being driven: it has looked already, and is to look again.
+    pub(crate) fn push_for_later(&self, key: u64) {
         let mut keys = self.keys.borrow_mut();
         if keys.last() != Some(&key) {
             keys.push(key);
@@ -195,7 +200,7 @@ impl Request {
             number: 0,
             tls: None,
         };
-        let mut exchange = Exchange::new(Rc::new(facts), Rc::default());
+        let mut exchange = Exchange::new(Rc::new(facts), Reactor::offline());
         let framing = read_head(head, &mut exchange.head, limits)?;
         exchange.body.get_mut().announced = match framing.length {
             Length::Bytes(bytes) => Some(bytes),
@@ -249,6 +254,11 @@ impl Request {
     /// The connection it came over.
     pub fn facts(&self) -> &Facts {
         &self.exchange.facts
+    }
+
+    /// The loop of the thread it is answered on: descriptors, timers and tasks to wait with.
+    pub fn reactor(&self) -> &Reactor {
+        &self.exchange.reactor
     }
 
     /// What is known about the request so far.
@@ -380,7 +390,7 @@ fn is_condition(known: Known) -> bool {
 }
 
 impl Exchange {
-    pub(crate) fn new(facts: Rc<Facts>, ready: Rc<ReadyList>) -> Exchange {
+    pub(crate) fn new(facts: Rc<Facts>, reactor: Reactor) -> Exchange {
         Exchange {
             head: RequestHead::empty(),
             detour: OnceCell::new(),
@@ -391,7 +401,7 @@ impl Exchange {
             body_limit: Cell::new(u64::MAX),
             half_close: Cell::new(HalfClose::Serve),
             left: Cell::new(false),
-            ready,
+            reactor,
             key: Cell::new(0),
         }
     }
@@ -418,7 +428,7 @@ impl Exchange {
     }
 
     pub(crate) fn notify(&self) {
-        self.ready.push(self.key.get());
+        self.reactor.ready().push(self.key.get());
     }
 
     /// The client is gone: everyone who waits is told.

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use crate::body::Body;
 use crate::head::Fields;
+use crate::reactor::Reactor;
 use crate::request::Request;
 use crate::status;
 
@@ -14,6 +15,12 @@ use crate::status;
 pub trait Answer {
     /// Answers a request whose head has been read; its body may still be on its way.
     fn answer(&self, request: &Request) -> Answered;
+
+    /// Called once on the thread it answers for, before the first request: what is to live as long
+    /// as the thread begins here.
+    fn start(&self, reactor: &Reactor) {
+        let _ = reactor;
+    }
 
     /// Dresses an answer that the protocol engine gives by itself (400, 408, 431, ...). The head
     /// may be incomplete. The status stays as it is.

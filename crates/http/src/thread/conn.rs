@@ -11,9 +11,10 @@ use bytes::Bytes;
 
 use crate::body::{BodyStream, FetchFuture, FileBody, Region};
 use crate::h1;
+use crate::pipe::Pipe;
+use crate::reactor::wake::KeyWaker;
 use crate::request::{Facts, Request};
 use crate::response::Response;
-use crate::thread::shared::ConnWaker;
 
 pub(crate) struct Conn {
     pub(crate) socket: OwnedFd,
@@ -26,7 +27,7 @@ pub(crate) struct Conn {
     /// The request being answered.
     pub(crate) request: Option<Request>,
     pub(crate) stage: Stage,
-    pub(crate) waker: Option<Arc<ConnWaker>>,
+    pub(crate) waker: Option<Arc<KeyWaker>>,
     pub(crate) request_count: u32,
     /// The tick of the wheel this connection stands in; 0 is none.
     pub(crate) tick: u64,
@@ -66,7 +67,7 @@ pub(crate) enum Stage {
     /// The body comes as a stream, or raw bytes flow both ways.
     Stream(Box<dyn BodyStream>),
     /// The body comes out of a pipe.
-    Pipe { fd: OwnedFd, left: Option<u64> },
+    Pipe(Box<Pipe>),
     /// All of the answer is queued; what the engine says comes next follows when it has left.
     Flushing(h1::Next),
     /// The rest of the request body is read and dropped; then the next request.

@@ -1,4 +1,5 @@
-//! How a thread ends: it accepts no more, answers what is under way, and closes what is idle.
+//! How a thread ends: it accepts no more, answers what is under way, closes what is idle, and waits
+//! for its tasks.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -43,8 +44,11 @@ impl<A: Answer + 'static> Thread<A> {
         if self.now_ms >= draining.deadline_ms {
             self.close_all();
         }
+        let waits_for_tasks =
+            self.now_ms < draining.deadline_ms && self.reactor.has_awaited_tasks();
         // Those on their way to this thread count too.
-        if self.mailbox.conn_count.load(Ordering::Relaxed) == 0 && self.mailbox.close() {
+        let conn_count = self.mailbox.conn_count.load(Ordering::Relaxed);
+        if !waits_for_tasks && conn_count == 0 && self.mailbox.close() {
             self.must_stop = true;
             return;
         }

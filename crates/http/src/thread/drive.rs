@@ -100,7 +100,7 @@ impl<A: Answer + 'static> Thread<A> {
             Stage::Reading => self.read_requests(conn),
             Stage::Later(_) => self.poll_answer(conn),
             Stage::Stream(_) => self.pull(conn),
-            Stage::Pipe { .. } => self.pull_pipe(conn),
+            Stage::Pipe(_) => self.pull_pipe(conn),
             Stage::Flushing(next) => self.go_on(conn, next),
             Stage::Discarding => self.discard_body(conn),
             Stage::Lingering => match self.discard(conn) {

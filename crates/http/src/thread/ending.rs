@@ -38,7 +38,7 @@ impl<A: Answer + 'static> Thread<A> {
                 return request;
             }
         }
-        let exchange = Exchange::new(Rc::clone(&conn.facts), Rc::clone(&self.ready));
+        let exchange = Exchange::new(Rc::clone(&conn.facts), self.reactor.clone());
         Request {
             exchange: Rc::new(exchange),
         }

@@ -5,7 +5,7 @@
 //! - `accept` new connections
 //! - `conn` a connection and its stages
 //! - `drive` what happens when a connection can go on
-//! - `respond` a response to bytes in order, `pull` bodies that come bit by bit
+//! - `respond` a response to bytes in order, `pull` bodies that come bit by bit, `pipe` out of a pipe
 //! - `send` bytes to the kernel, in order, with budgets
 //! - `pump` request bodies in
 //! - `drain` how a thread ends
@@ -18,6 +18,7 @@ mod conn;
 mod drain;
 mod drive;
 mod ending;
+mod pipe;
 mod pull;
 mod pump;
 mod respond;
@@ -30,3 +31,5 @@ mod wheel;
 
 pub use run::{Guest, Thread};
 pub use shared::{Crew, Drain, Handle};
+pub(crate) use shared::{Letter, Mailbox};
+pub(crate) use wheel::{TICK_MS, Wheel};

@@ -57,16 +57,15 @@ impl<A: Answer + 'static> Thread<A> {
             (_, Body::Bytes(bytes)) => self.respond_whole(conn, request, Chunk::Bytes(bytes)),
             (_, Body::Region(region)) => self.respond_whole(conn, request, Chunk::Region(region)),
             (_, Body::File(file)) => self.respond_whole(conn, request, Chunk::File(file)),
-            (_, Body::Pipe { fd, len }) => {
-                let watched = self.watch_pipe(std::os::fd::AsFd::as_fd(&fd), conn.key);
-                conn.request = Some(request.clone());
-                if let Err(error) = watched {
-                    tracing::error!(%error, "a pipe could not be watched");
-                    self.break_answer(conn, &request, Fault::Server, "the pipe is none");
-                    return;
-                }
-                conn.stage = Stage::Pipe { fd, left: len };
-            }
+            (
+                _,
+                Body::Pipe {
+                    first,
+                    fd,
+                    len,
+                    end,
+                },
+            ) => self.begin_pipe(conn, request, first, fd, len, end),
             (_, Body::Stream(body)) => {
                 conn.stage = Stage::Stream(body);
                 conn.request = Some(request);
@@ -133,7 +132,9 @@ impl<A: Answer + 'static> Thread<A> {
             }
             Chunk::Bytes(bytes) => conn.out.push(Piece::Shared(bytes)),
             Chunk::Region(region) if len <= COPY_BYTES_MAX as u64 => {
-                self.with_tail(conn, |_, tail| raw::copy_region(region.as_ref(), tail));
+                self.with_tail(conn, |_, tail| {
+                    raw::copy_region(region.as_ref(), 0, len as usize, tail)
+                });
             }
             Chunk::Region(region) => conn.out.push(Piece::Region(region, 0)),
             Chunk::File(file) => conn.out.push(Piece::File(file)),

@@ -21,13 +21,15 @@ use rustix::time::{
 
 use crate::date::DateLine;
 use crate::limits::{Limits, READ_BYTES_PER_TURN};
+use crate::reactor::wake::{Here, KeyWaker};
+use crate::reactor::{REACTOR, Reactor};
 use crate::request::{ReadyList, Request};
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Counted};
 use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
 use crate::thread::ending::Why;
-use crate::thread::shared::{ConnWaker, Crew, Letter, Mailbox};
+use crate::thread::shared::{Crew, Letter, Mailbox};
 use crate::thread::wheel::{TICK_MS, Wheel};
 
 /// One server thread and everything on it.
@@ -38,7 +40,7 @@ pub struct Thread<A: Answer> {
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) limits: Rc<Limits>,
     pub(crate) counters: Arc<ThreadCounters>,
-    pub(crate) epoll: OwnedFd,
+    pub(crate) epoll: Rc<OwnedFd>,
     pub(crate) timer: OwnedFd,
     pub(crate) timer_ms: Cell<u64>,
     pub(crate) wheel: Wheel,
@@ -52,6 +54,7 @@ pub struct Thread<A: Answer> {
     /// Requests whose answer ends in `output`.
     pub(crate) finishing: Vec<Request>,
     pub(crate) pool: Vec<Request>,
+    pub(crate) reactor: Reactor,
     pub(crate) ready: Rc<ReadyList>,
     pub(crate) bulk: VecDeque<u64>,
     /// Bytes of queued answers the kernel took since the round began, and what turns count for.
@@ -93,8 +96,6 @@ const SPECIAL: u64 = 0x7fff_ffff << 32;
 const BELL: u64 = SPECIAL | 0xffff_ffff;
 const TIMER: u64 = SPECIAL | 0xffff_fffe;
 const GUEST: u64 = SPECIAL | 0xffff_fffd;
-/// Marks the event of a pipe that belongs to a connection.
-const PIPE: u64 = 1 << 63;
 const GENERATION_MAX: u32 = 0x7fff_fffe;
 const EVENTS_PER_TURN: usize = 256;
 
@@ -107,7 +108,7 @@ impl<A: Answer + 'static> Thread<A> {
         counters: Arc<ThreadCounters>,
         answer: A,
     ) -> io::Result<Thread<A>> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let epoll = Rc::new(epoll::create(CreateFlags::CLOEXEC)?);
         let timer = rustix::time::timerfd_create(
             TimerfdClockId::Monotonic,
             TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
@@ -120,6 +121,7 @@ impl<A: Answer + 'static> Thread<A> {
             EventFlags::IN,
         )?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
+        let reactor = Reactor::new(&epoll, &mailbox);
         let mut thread = Thread {
             answer,
             crew: Arc::clone(crew),
@@ -138,7 +140,8 @@ impl<A: Answer + 'static> Thread<A> {
             output: Vec::with_capacity(16 * 1024),
             finishing: Vec::new(),
             pool: Vec::new(),
-            ready: Rc::default(),
+            ready: Rc::clone(reactor.ready()),
+            reactor,
             bulk: VecDeque::new(),
             bulk_bytes: 0,
             now_us: 0,
@@ -205,6 +208,8 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Runs until drained.
     pub fn run(&mut self) -> io::Result<()> {
+        let _here = Here::enter(&self.reactor);
+        self.answer.start(&self.reactor);
         let mut events = Vec::with_capacity(EVENTS_PER_TURN);
         let mut keys = Vec::new();
         let mut letters = Vec::new();
@@ -221,6 +226,7 @@ impl<A: Answer + 'static> Thread<A> {
                     self.open_letter(letter);
                 }
             }
+            self.reactor.run_tasks();
             self.ready.take(&mut keys);
             for key in keys.drain(..) {
                 self.drive_key(key, |_| {});
@@ -238,7 +244,9 @@ impl<A: Answer + 'static> Thread<A> {
         if let Some(deadline_ms) = self.guest.as_ref().and_then(|g| g.next_deadline_ms()) {
             self.arm_timer(deadline_ms);
         }
-        let has_work = !self.bulk.is_empty() || !self.ready.is_empty();
+        self.arm_timer(self.reactor.next_timer_ms());
+        let has_work =
+            !self.bulk.is_empty() || !self.ready.is_empty() || self.reactor.has_woken_tasks();
         let no_wait = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -261,6 +269,7 @@ impl<A: Answer + 'static> Thread<A> {
         let now = clock_gettime(ClockId::Monotonic);
         self.now_us = micros(now);
         self.now_ms = self.now_us / 1000;
+        self.reactor.begin_turn(self.now_ms);
         if self.now_ms >= self.next_date_ms {
             let unix_ms = micros(clock_gettime(ClockId::Realtime)) / 1000;
             self.unix_offset_ms = unix_ms.wrapping_sub(self.now_ms);
@@ -277,8 +286,8 @@ impl<A: Answer + 'static> Thread<A> {
 
     fn dispatch(&mut self, key: u64, flags: EventFlags) {
         if key & SPECIAL != SPECIAL {
-            if key & PIPE != 0 {
-                return self.drive_key(key & !PIPE, |_| {});
+            if key & REACTOR != 0 {
+                return self.reactor.note_events(key, flags);
             }
             return self.note_events(key, flags);
         }
@@ -297,6 +306,7 @@ impl<A: Answer + 'static> Thread<A> {
     fn open_letter(&mut self, letter: Letter) {
         match letter {
             Letter::Connection(accepted) => self.adopt(accepted),
+            Letter::Wake(key) if key & REACTOR != 0 => self.reactor.wake_task(key),
             Letter::Wake(key) => self.drive_key(key, |_| {}),
             Letter::Job(job) => job(self),
         }
@@ -390,15 +400,9 @@ impl<A: Answer + 'static> Thread<A> {
         Ok(())
     }
 
-    pub(crate) fn watch_pipe(&self, fd: BorrowedFd<'_>, key: u64) -> io::Result<()> {
-        let flags = EventFlags::IN | EventFlags::ET;
-        epoll::add(&self.epoll, fd, EventData::new_u64(key | PIPE), flags)?;
-        Ok(())
-    }
-
     pub(crate) fn waker_of(&self, conn: &mut Conn) -> std::task::Waker {
         conn.waker
-            .get_or_insert_with(|| ConnWaker::new(&self.mailbox, conn.key))
+            .get_or_insert_with(|| KeyWaker::new(&self.mailbox, conn.key))
             .waker()
     }
 
@@ -443,6 +447,7 @@ impl<A: Answer + 'static> Thread<A> {
         if let Some(next_ms) = self.wheel.next_ms() {
             self.arm_timer(next_ms);
         }
+        self.reactor.run_timers();
     }
 
     fn check_deadline(&mut self, key: u64, tick: u64) {
@@ -472,6 +477,7 @@ impl<A: Answer> Drop for Thread<A> {
     /// However the thread ends, by a panic too: nobody gives it another connection.
     fn drop(&mut self) {
         self.mailbox.shut();
+        self.reactor.shut();
     }
 }
 

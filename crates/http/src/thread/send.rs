@@ -8,6 +8,7 @@ use hob_trace::{Fault, Outcome};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags};
 
+use crate::body::{SHORTER, UNREADABLE};
 use crate::limits::BULK_BYTES_PER_TURN;
 use crate::raw;
 use crate::request::Request;
@@ -228,7 +229,7 @@ impl<A: Answer + 'static> Thread<A> {
         let sent = match rustix::fs::sendfile(&conn.socket, fd, Some(&mut offset), count) {
             Ok(0) => return Ok(Sent::SourceBroke(SHORTER)),
             Ok(sent) => sent,
-            Err(Errno::IO) => return Ok(Sent::SourceBroke("the file could not be read")),
+            Err(Errno::IO) => return Ok(Sent::SourceBroke(UNREADABLE)),
             Err(error) => return Err(error.into()),
         };
         file.offset += sent as u64;
@@ -255,7 +256,7 @@ impl<A: Answer + 'static> Thread<A> {
             Ok(bytes) => bytes,
             Err(error) => {
                 tracing::warn!(%error, "a file could not be read");
-                return Ok(Sent::SourceBroke("the file could not be read"));
+                return Ok(Sent::SourceBroke(UNREADABLE));
             }
         };
         let Some(Piece::File(file)) = conn.out.pieces.front_mut() else {
@@ -273,8 +274,6 @@ impl<A: Answer + 'static> Thread<A> {
         Ok(Sent::Bytes(0))
     }
 }
-
-const SHORTER: &str = "the file became shorter while it was sent";
 
 /// The answer whose bytes are leaving.
 fn sending(conn: &Conn) -> Option<&Request> {

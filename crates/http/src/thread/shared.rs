@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use rustix::event::EventfdFlags;
@@ -205,42 +204,5 @@ impl Mailbox {
 
     pub(crate) fn silence(&self) {
         let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
-    }
-}
-
-/// Wakes one connection of one thread, from anywhere.
-pub(crate) struct ConnWaker {
-    mailbox: Arc<Mailbox>,
-    key: u64,
-    /// A letter is on its way; another would say the same.
-    is_sent: AtomicBool,
-}
-
-impl ConnWaker {
-    pub(crate) fn new(mailbox: &Arc<Mailbox>, key: u64) -> Arc<ConnWaker> {
-        Arc::new(ConnWaker {
-            mailbox: Arc::clone(mailbox),
-            key,
-            is_sent: AtomicBool::new(false),
-        })
-    }
-
-    /// The connection is about to look: wakes from now on count anew.
-    pub(crate) fn waker(self: &Arc<Self>) -> Waker {
-        self.is_sent.store(false, Ordering::SeqCst);
-        Waker::from(Arc::clone(self))
-    }
-}
-
-impl Wake for ConnWaker {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if !self.is_sent.swap(true, Ordering::SeqCst) {
-            // A thread that has ended has nothing to wake.
-            let _ = self.mailbox.send(Letter::Wake(self.key));
-        }
     }
 }

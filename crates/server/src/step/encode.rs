@@ -5,15 +5,14 @@
 //! are not delayed. It costs a few bytes each time.
 
 use std::io::{self, Write};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use brotli::CompressorWriter;
 use brotli::enc::BrotliEncoderParams;
 use bytes::Bytes;
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
-use hob_http::body::FetchFuture;
-use hob_http::{BodyError, BodyStream, Chunk, Fields, FileBody};
+use hob_http::{Body, BodyError, BodyStream, Chunk, Fields};
 use hob_trace::Fault;
 use zstd::zstd_safe::CParameter;
 
@@ -112,68 +111,30 @@ pub struct Encoded {
     out: Bytes,
     /// What the source broke with; what came before it goes first.
     broken: Option<BodyError>,
-    /// A piece of a file, while it is read.
-    file: Option<(FileBody, FetchFuture)>,
 }
 
 impl Encoded {
-    /// The source's bytes in this coding.
-    pub fn new(source: Box<dyn BodyStream>, coding: Coding, flush: Flush) -> io::Result<Encoded> {
+    /// The body's bytes in this coding.
+    pub fn new(body: Body, coding: Coding, flush: Flush) -> io::Result<Encoded> {
         Ok(Encoded {
-            source,
+            source: body.into_stream(),
             encoder: Some(Encoder::new(coding)?),
             flush,
             is_dirty: false,
             out: Bytes::new(),
             broken: None,
-            file: None,
         })
-    }
-
-    /// The next bytes of the source.
-    fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        loop {
-            if let Some((mut file, mut fetch)) = self.file.take() {
-                let bytes = match fetch.as_mut().poll(cx) {
-                    Poll::Pending => {
-                        self.file = Some((file, fetch));
-                        return Poll::Pending;
-                    }
-                    Poll::Ready(Ok(bytes)) if !bytes.is_empty() => bytes,
-                    Poll::Ready(_) => return Poll::Ready(Some(Err(FILE_BROKE))),
-                };
-                file.offset += bytes.len() as u64;
-                file.len = file.len.saturating_sub(bytes.len() as u64);
-                self.begin_file(file);
-                return Poll::Ready(Some(Ok(bytes)));
-            }
-            let chunk = match ready!(self.source.poll_chunk(cx, BLOCK_BYTES)) {
-                None => return Poll::Ready(None),
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                Some(Ok(chunk)) => chunk,
-            };
-            match chunk.into_bytes() {
-                Ok(bytes) => return Poll::Ready(Some(Ok(bytes))),
-                Err(file) => self.begin_file(file),
-            }
-        }
-    }
-
-    fn begin_file(&mut self, file: FileBody) {
-        if file.len > 0 {
-            let len = file.len.min(BLOCK_BYTES as u64) as usize;
-            let fetch = file.source.fetch(file.offset, len);
-            self.file = Some((file, fetch));
-        }
     }
 
     /// Gives the source's bytes to the encoder until something has come out, or it has finished.
     fn work(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, BodyError> {
         let mut taken_bytes = 0;
         while let Some(mut encoder) = self.encoder.take() {
-            let next = self.poll_source(cx);
-            match next {
-                Poll::Ready(Some(Ok(bytes))) => {
+            match self.source.poll_chunk(cx, BLOCK_BYTES) {
+                Poll::Ready(Some(Ok(chunk))) => {
+                    let Chunk::Bytes(bytes) = chunk else {
+                        return Err(ENCODER_BROKE);
+                    };
                     encoder.push(&bytes).map_err(|_| ENCODER_BROKE)?;
                     self.is_dirty = true;
                     taken_bytes += bytes.len();
@@ -242,7 +203,6 @@ impl BodyStream for Encoded {
 }
 
 const ENCODER_BROKE: BodyError = BodyError::Source(Fault::Server, "the answer could not be compressed");
-const FILE_BROKE: BodyError = BodyError::Source(Fault::Server, "the file could not be read");
 
 /// Bytes taken from the source at a time.
 const BLOCK_BYTES: usize = 16 * 1024;

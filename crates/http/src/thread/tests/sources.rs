@@ -143,7 +143,6 @@ pub(super) fn file(announced: u64, len: u64, kind: FileKind, probe: Arc<Probe>) 
 /// A pipe into which another thread writes so many bytes.
 pub(super) fn pipe(len: u64, announced: Option<u64>) -> Body {
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).unwrap();
-    rustix::io::ioctl_fionbio(&reader, true).unwrap();
     std::thread::spawn(move || {
         let mut writer = File::from(writer);
         let block = pattern(251 * 256);
@@ -158,7 +157,12 @@ pub(super) fn pipe(len: u64, announced: Option<u64>) -> Body {
         }
     });
     let fd: OwnedFd = reader;
-    Body::Pipe { fd, len: announced }
+    Body::Pipe {
+        first: Bytes::new(),
+        fd,
+        len: announced,
+        end: None,
+    }
 }
 
 /// What comes in goes out.

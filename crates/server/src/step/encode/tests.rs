@@ -3,11 +3,8 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::Read;
-use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::task::Waker;
-
-use hob_http::FileSource;
 
 use super::*;
 
@@ -17,7 +14,6 @@ const ALL: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
 enum Event {
     Bytes(&'static [u8]),
     Pause,
-    File(&'static [u8]),
     Break,
 }
 
@@ -35,11 +31,6 @@ impl BodyStream for Script {
             Some(Event::Bytes(bytes)) => {
                 Poll::Ready(Some(Ok(Chunk::Bytes(Bytes::from_static(bytes)))))
             }
-            Some(Event::File(bytes)) => Poll::Ready(Some(Ok(Chunk::File(FileBody {
-                source: Rc::new(Memory(bytes)),
-                offset: 1,
-                len: bytes.len() as u64 - 1,
-            })))),
             Some(Event::Break) => Poll::Ready(Some(Err(BodyError::ClientLeft))),
         }
     }
@@ -51,27 +42,9 @@ impl BodyStream for Script {
     }
 }
 
-/// A file that gives three bytes at a time.
-struct Memory(&'static [u8]);
-
-impl FileSource for Memory {
-    fn fd(&self) -> BorrowedFd<'_> {
-        unreachable!("nothing is sent from here")
-    }
-
-    fn resident(&self, _: u64, _: u64) -> u64 {
-        0
-    }
-
-    fn fetch(&self, offset: u64, len: usize) -> FetchFuture {
-        let bytes = &self.0[offset as usize..][..len.min(3)];
-        Box::pin(async move { Ok(Bytes::from_static(bytes)) })
-    }
-}
-
 fn encoded(coding: Coding, flush: Flush, events: impl IntoIterator<Item = Event>) -> Encoded {
     let source = Script(events.into_iter().collect());
-    Encoded::new(Box::new(source), coding, flush).unwrap()
+    Encoded::new(Body::Stream(Box::new(source)), coding, flush).unwrap()
 }
 
 fn poll(body: &mut Encoded, max: usize) -> Poll<Option<Result<Chunk, BodyError>>> {
@@ -87,7 +60,7 @@ fn until_idle(body: &mut Encoded, out: &mut Vec<u8>) -> Poll<Option<BodyError>> 
             Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(error)),
             Poll::Ready(Some(Ok(chunk))) => {
                 assert!((1..=100).contains(&chunk.len()));
-                let Ok(bytes) = chunk.into_bytes() else {
+                let Chunk::Bytes(bytes) = chunk else {
                     unreachable!("an encoder gives bytes")
                 };
                 out.extend_from_slice(&bytes);
@@ -206,15 +179,6 @@ fn what_came_before_a_break_goes_out_first() {
 }
 
 #[test]
-fn pieces_of_files_are_read() {
-    let mut out = Vec::new();
-    let events = [Event::Bytes(b"<"), Event::File(b"0123456789"), Event::Bytes(b">")];
-    let mut body = encoded(Coding::Gzip, Flush::WhenIdle, events);
-    assert_eq!(until_idle(&mut body, &mut out), Poll::Ready(None));
-    assert_eq!(whole(&out, Coding::Gzip), b"<123456789>");
-}
-
-#[test]
 fn source_is_let_go_with_the_body() {
     struct Noted(Rc<RefCell<bool>>);
     impl Drop for Noted {
@@ -232,7 +196,7 @@ fn source_is_let_go_with_the_body() {
         }
     }
     let is_gone = Rc::new(RefCell::new(false));
-    let source = Box::new(Noted(Rc::clone(&is_gone)));
+    let source = Body::Stream(Box::new(Noted(Rc::clone(&is_gone))));
     let mut body = Encoded::new(source, Coding::Zstd, Flush::WhenIdle).unwrap();
     assert!(poll(&mut body, 1).is_pending());
     drop(body);

@@ -1,0 +1,158 @@
+//! What code on a server thread waits with: descriptors, timers and tasks on the thread's own loop.
+//!
+//! - `watched` a descriptor in the thread's epoll set
+//! - `timer` deadlines on the thread's clock, a tick each
+//! - `task` futures that belong to the thread and to no connection
+//! - `wake` how wakers reach the thread, from itself and from others
+//! - `slab` numbered places for all of them
+//!
+//! A [`Reactor`] is a counted handle that stays on its thread; [`Request::reactor`] gives it to
+//! whoever answers, [`Answer::start`] to whoever lives as long as the thread.
+//!
+//! [`Request::reactor`]: crate::Request::reactor
+//! [`Answer::start`]: crate::Answer::start
+
+mod slab;
+mod task;
+mod timer;
+pub(crate) mod wake;
+mod watched;
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::epoll::EventFlags;
+
+use crate::request::ReadyList;
+use crate::thread::Mailbox;
+use task::{Care, Tasks};
+use timer::Timers;
+use watched::Sources;
+
+pub use timer::Timer;
+pub use watched::Watched;
+
+/// Keys with this bit belong to the reactor: to a watched descriptor among the events of the epoll
+/// set, to a task among wakes. Keys of connections never have it.
+pub(crate) const REACTOR: u64 = 1 << 63;
+
+/// The loop of one server thread, for what is not a connection.
+#[derive(Clone)]
+pub struct Reactor(Rc<Inner>);
+
+struct Inner {
+    /// `None` when no thread drives it.
+    home: Option<Home>,
+    ready: Rc<ReadyList>,
+    now_ms: Cell<u64>,
+    sources: RefCell<Sources>,
+    timers: RefCell<Timers>,
+    tasks: RefCell<Tasks>,
+}
+
+/// The thread that drives a reactor, as the reactor sees it.
+struct Home {
+    epoll: Rc<OwnedFd>,
+    mailbox: Arc<Mailbox>,
+}
+
+impl Reactor {
+    /// The reactor of a thread.
+    pub(crate) fn new(epoll: &Rc<OwnedFd>, mailbox: &Arc<Mailbox>) -> Reactor {
+        Reactor::with_home(Some(Home {
+            epoll: Rc::clone(epoll),
+            mailbox: Arc::clone(mailbox),
+        }))
+    }
+
+    /// A reactor that nobody drives: what waits on it waits for ever, and its time stands still.
+    pub(crate) fn offline() -> Reactor {
+        Reactor::with_home(None)
+    }
+
+    fn with_home(home: Option<Home>) -> Reactor {
+        Reactor(Rc::new(Inner {
+            home,
+            ready: Rc::default(),
+            now_ms: Cell::new(0),
+            sources: RefCell::default(),
+            timers: RefCell::default(),
+            tasks: RefCell::default(),
+        }))
+    }
+
+    /// Takes a descriptor into the thread's epoll set, edge-triggered, and makes it non-blocking.
+    ///
+    /// # Errors
+    /// What the kernel says: a regular file cannot be watched (EPERM).
+    pub fn watch(&self, fd: OwnedFd) -> io::Result<Watched> {
+        Watched::new(self, fd)
+    }
+
+    /// A timer that is not set yet.
+    pub fn timer(&self) -> Timer {
+        Timer::new(self)
+    }
+
+    /// Runs a task on this thread, beside its connections. Nobody waits for its end but the
+    /// thread's drain, and that until its deadline; then the task is dropped.
+    pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        self.add_task(Box::pin(task), Care::Awaited);
+    }
+
+    /// Runs a task that serves the thread for as long as it lives: a drain does not wait for it.
+    pub fn spawn_standing(&self, task: impl Future<Output = ()> + 'static) {
+        self.add_task(Box::pin(task), Care::Standing);
+    }
+
+    /// When this turn of the loop began, in milliseconds on the monotonic clock.
+    pub fn now_ms(&self) -> u64 {
+        self.0.now_ms.get()
+    }
+
+    pub(crate) fn ready(&self) -> &Rc<ReadyList> {
+        &self.0.ready
+    }
+
+    pub(crate) fn begin_turn(&self, now_ms: u64) {
+        self.0.now_ms.set(now_ms);
+    }
+
+    /// A watched descriptor can do something now.
+    pub(crate) fn note_events(&self, key: u64, flags: EventFlags) {
+        let wakers = self.0.sources.borrow_mut().note(key & !REACTOR, flags);
+        for waker in wakers.into_iter().flatten() {
+            waker.wake();
+        }
+    }
+
+    /// When the next timer is due, in milliseconds; `u64::MAX` for none.
+    pub(crate) fn next_timer_ms(&self) -> u64 {
+        self.0.timers.borrow().next_ms()
+    }
+
+    /// Wakes those whose timers have run out.
+    pub(crate) fn run_timers(&self) {
+        let due = self.0.timers.borrow_mut().take_due(self.now_ms());
+        for waker in due {
+            waker.wake();
+        }
+    }
+
+    /// The thread ends: what waits here never goes on.
+    pub(crate) fn shut(&self) {
+        let tasks = self.0.tasks.borrow_mut().shut();
+        drop(tasks);
+    }
+
+    /// Timers and deadlines are in whole milliseconds, rounded up.
+    fn after(&self, time: Duration) -> u64 {
+        let ms = u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        self.now_ms().saturating_add(ms)
+    }
+}

@@ -1,0 +1,175 @@
+//! Timers on the thread's clock, in ticks of [`TICK_MS`].
+//!
+//! A timer stands in one tick at a time and knows where, so it leaves nothing behind when it goes.
+//! Setting it later costs nothing: it is looked at when its old tick comes, and moved.
+
+use std::collections::BTreeMap;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use crate::reactor::Reactor;
+use crate::reactor::slab::Slab;
+use crate::reactor::watched::keep;
+use crate::thread::{TICK_MS, Wheel};
+
+/// A timer of this thread. Setting it costs no system call; it is up to a tick late.
+pub struct Timer {
+    reactor: Reactor,
+    key: u64,
+}
+
+/// All timers of a thread.
+#[derive(Default)]
+pub(super) struct Timers {
+    timers: Slab<Entry>,
+    ticks: BTreeMap<u64, Vec<u64>>,
+}
+
+struct Entry {
+    /// `u64::MAX` when it is not set.
+    deadline_ms: u64,
+    has_elapsed: bool,
+    /// The tick it stands in and its place there; 0 is none.
+    tick: u64,
+    position: usize,
+    waker: Option<Waker>,
+}
+
+impl Timer {
+    pub(super) fn new(reactor: &Reactor) -> Timer {
+        let key = reactor.0.timers.borrow_mut().timers.insert(Entry {
+            deadline_ms: u64::MAX,
+            has_elapsed: false,
+            tick: 0,
+            position: 0,
+            waker: None,
+        });
+        Timer {
+            reactor: reactor.clone(),
+            key,
+        }
+    }
+
+    /// Elapses so long after the begin of this turn; what was set before is forgotten.
+    pub fn set(&self, after: Duration) {
+        let deadline_ms = self.reactor.after(after);
+        self.reactor
+            .0
+            .timers
+            .borrow_mut()
+            .set(self.key, deadline_ms);
+    }
+
+    /// Elapses no more.
+    pub fn clear(&self) {
+        self.reactor.0.timers.borrow_mut().set(self.key, u64::MAX);
+    }
+
+    /// Ready once the time is up, until it is set or cleared.
+    pub fn poll_elapsed(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut timers = self.reactor.0.timers.borrow_mut();
+        let replaced = match timers.timers.get_mut(self.key) {
+            Some(entry) if entry.has_elapsed => return Poll::Ready(()),
+            Some(entry) => keep(&mut entry.waker, cx),
+            None => None,
+        };
+        drop(timers);
+        drop(replaced);
+        Poll::Pending
+    }
+
+    /// Waits until the time is up.
+    pub async fn elapsed(&self) {
+        std::future::poll_fn(|cx| self.poll_elapsed(cx)).await;
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        let entry = self.reactor.0.timers.borrow_mut().remove(self.key);
+        // The waker goes when nothing is borrowed.
+        drop(entry);
+    }
+}
+
+impl Timers {
+    /// When the next tick with a timer in it comes.
+    pub(super) fn next_ms(&self) -> u64 {
+        self.ticks
+            .first_key_value()
+            .map_or(u64::MAX, |(tick, _)| tick.saturating_mul(TICK_MS))
+    }
+
+    /// Those who wait for timers whose time is up.
+    pub(super) fn take_due(&mut self, now_ms: u64) -> Vec<Waker> {
+        let mut wakers = Vec::new();
+        while let Some(first) = self.ticks.first_entry()
+            && first.key().saturating_mul(TICK_MS) <= now_ms
+        {
+            for key in first.remove() {
+                let Some(entry) = self.timers.get_mut(key) else {
+                    continue;
+                };
+                entry.tick = 0;
+                if entry.deadline_ms <= now_ms {
+                    entry.deadline_ms = u64::MAX;
+                    entry.has_elapsed = true;
+                    wakers.extend(entry.waker.take());
+                } else if entry.deadline_ms != u64::MAX {
+                    self.enter(key);
+                }
+            }
+        }
+        wakers
+    }
+
+    fn set(&mut self, key: u64, deadline_ms: u64) {
+        let Some(entry) = self.timers.get_mut(key) else {
+            return;
+        };
+        entry.deadline_ms = deadline_ms;
+        entry.has_elapsed = false;
+        let must_move = entry.tick == 0 || Wheel::tick_of(deadline_ms) < entry.tick;
+        if deadline_ms != u64::MAX && must_move {
+            self.leave(key);
+            self.enter(key);
+        }
+    }
+
+    fn remove(&mut self, key: u64) -> Option<Entry> {
+        self.leave(key);
+        self.timers.remove(key)
+    }
+
+    /// Puts a timer into its tick.
+    fn enter(&mut self, key: u64) {
+        let Some(entry) = self.timers.get_mut(key) else {
+            return;
+        };
+        entry.tick = Wheel::tick_of(entry.deadline_ms);
+        let keys = self.ticks.entry(entry.tick).or_default();
+        entry.position = keys.len();
+        keys.push(key);
+    }
+
+    /// Takes a timer out of its tick.
+    fn leave(&mut self, key: u64) {
+        let Some(entry) = self.timers.get_mut(key) else {
+            return;
+        };
+        let (tick, position) = (std::mem::take(&mut entry.tick), entry.position);
+        let Some(keys) = self.ticks.get_mut(&tick) else {
+            return;
+        };
+        debug_assert_eq!(keys[position], key, "a timer knows its place");
+        keys.swap_remove(position);
+        if let Some(moved) = keys.get(position)
+            && let Some(entry) = self.timers.get_mut(*moved)
+        {
+            entry.position = position;
+        }
+        if keys.is_empty() {
+            self.ticks.remove(&tick);
+        }
+    }
+}

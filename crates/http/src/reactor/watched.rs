@@ -1,0 +1,190 @@
+//! Descriptors in the thread's epoll set.
+//!
+//! Edge-triggered: the kernel tells once that something has become possible. What it told is kept
+//! until a call says EAGAIN, so a call is tried first and only a vain one waits.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::task::{Context, Poll, Waker};
+
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+
+use crate::reactor::slab::Slab;
+use crate::reactor::{REACTOR, Reactor};
+
+/// A descriptor whose readiness wakes whoever polls it. Dropping it closes it.
+///
+/// One task may wait to read and one to write. The open file behind the descriptor should not be
+/// shared with another process: it leaves the epoll set when its last descriptor is closed.
+pub struct Watched {
+    place: Place,
+    fd: OwnedFd,
+}
+
+/// The place among the sources; given back when the descriptor goes.
+struct Place {
+    reactor: Reactor,
+    key: u64,
+}
+
+/// What is known of the thread's watched descriptors.
+#[derive(Default)]
+pub(super) struct Sources(Slab<Source>);
+
+struct Source {
+    is_readable: bool,
+    is_writable: bool,
+    is_hung_up: bool,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+impl Watched {
+    pub(super) fn new(reactor: &Reactor, fd: OwnedFd) -> io::Result<Watched> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        // Whatever is possible already is found out by trying.
+        let key = reactor.0.sources.borrow_mut().0.insert(Source {
+            is_readable: true,
+            is_writable: true,
+            is_hung_up: false,
+            reader: None,
+            writer: None,
+        });
+        let place = Place {
+            reactor: reactor.clone(),
+            key,
+        };
+        if let Some(home) = &reactor.0.home {
+            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+            epoll::add(&home.epoll, &fd, EventData::new_u64(REACTOR | key), flags)?;
+        }
+        Ok(Watched { place, fd })
+    }
+
+    /// The descriptor.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Takes the descriptor out of the thread's epoll set.
+    pub fn into_fd(self) -> OwnedFd {
+        let Watched { place, fd } = self;
+        if let Some(home) = &place.reactor.0.home
+            && let Err(error) = epoll::delete(&home.epoll, &fd)
+        {
+            tracing::warn!(%error, "a descriptor could not be taken out of the epoll set");
+        }
+        fd
+    }
+
+    /// Reads what there is. Zero bytes are the end.
+    pub fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        while self.poll_readable(cx).is_ready() {
+            match rustix::io::read(&self.fd, &mut *buffer) {
+                Err(Errno::AGAIN) => self.clear_readable(),
+                Err(Errno::INTR) => {}
+                result => return Poll::Ready(result.map_err(io::Error::from)),
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Writes what there is room for.
+    pub fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        while self.poll_writable(cx).is_ready() {
+            match rustix::io::write(&self.fd, bytes) {
+                Err(Errno::AGAIN) => self.clear_writable(),
+                Err(Errno::INTR) => {}
+                result => return Poll::Ready(result.map_err(io::Error::from)),
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Ready while reading is worth a try.
+    pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.place.poll(|source| match source.is_readable {
+            true => None,
+            false => Some(keep(&mut source.reader, cx)),
+        })
+    }
+
+    /// A read gave EAGAIN: the next event is waited for.
+    pub fn clear_readable(&self) {
+        self.place.with(|source| source.is_readable = false);
+    }
+
+    /// Ready while writing is worth a try.
+    pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.place.poll(|source| match source.is_writable {
+            true => None,
+            false => Some(keep(&mut source.writer, cx)),
+        })
+    }
+
+    /// A write gave EAGAIN: the next event is waited for.
+    pub fn clear_writable(&self) {
+        self.place.with(|source| source.is_writable = false);
+    }
+
+    /// True once the other end is known to be closed or broken (EPOLLHUP, EPOLLERR). What stands in
+    /// a pipe can still be read.
+    pub fn is_hung_up(&self) -> bool {
+        self.place.with(|source| source.is_hung_up).unwrap_or(false)
+    }
+}
+
+impl Place {
+    fn with<R>(&self, look: impl FnOnce(&mut Source) -> R) -> Option<R> {
+        let mut sources = self.reactor.0.sources.borrow_mut();
+        sources.0.get_mut(self.key).map(look)
+    }
+
+    /// Ready unless a waker had to be kept.
+    fn poll(&self, look: impl FnOnce(&mut Source) -> Option<Option<Waker>>) -> Poll<()> {
+        match self.with(look) {
+            Some(None) => Poll::Ready(()),
+            // What the new waker replaced goes here, when nothing is borrowed.
+            Some(Some(_)) | None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let source = self.reactor.0.sources.borrow_mut().0.remove(self.key);
+        // Wakers go when nothing is borrowed: they may be the last to hold much.
+        drop(source);
+    }
+}
+
+impl Sources {
+    /// Keeps what the kernel told of a descriptor; returns who waits for it.
+    pub(super) fn note(&mut self, key: u64, flags: EventFlags) -> [Option<Waker>; 2] {
+        let Some(source) = self.0.get_mut(key) else {
+            return [None, None];
+        };
+        let broken = EventFlags::HUP | EventFlags::ERR;
+        let mut wakers = [None, None];
+        source.is_hung_up |= flags.intersects(broken);
+        if flags.intersects(EventFlags::IN | EventFlags::RDHUP | broken) {
+            source.is_readable = true;
+            wakers[0] = source.reader.take();
+        }
+        if flags.intersects(EventFlags::OUT | broken) {
+            source.is_writable = true;
+            wakers[1] = source.writer.take();
+        }
+        wakers
+    }
+}
+
+/// Keeps the waker of whoever polls, and returns the one it replaces. That one may be the last to
+/// hold much, so it is to be dropped while nothing is borrowed.
+pub(super) fn keep(place: &mut Option<Waker>, cx: &Context<'_>) -> Option<Waker> {
+    match place {
+        Some(waker) if waker.will_wake(cx.waker()) => None,
+        _ => place.replace(cx.waker().clone()),
+    }
+}
