@@ -185,6 +185,10 @@ impl Chunk {
     }
 }
 
+/// Reasons why a file's body breaks off.
+pub(crate) const SHORTER: &str = "the file became shorter while it was sent";
+pub(crate) const UNREADABLE: &str = "the file could not be read";
+
 /// Why a body broke off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {

@@ -274,6 +274,7 @@ impl Request {
     /// Sets the largest body accepted, in bytes; it holds for what has not been read yet. Returns
     /// false when the announced size is already over it.
     pub fn limit_body(&self, bytes: u64) -> bool {
+        debug_assert!(!self.is_on_detour(), "there is no body to limit");
         self.exchange.body_limit.set(bytes);
         self.exchange
             .body

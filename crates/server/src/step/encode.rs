@@ -164,7 +164,11 @@ impl Encoded {
                     self.out = encoder.take().into();
                     self.encoder = Some(encoder);
                     let is_empty = self.out.is_empty();
-                    return Ok(if is_empty { Poll::Pending } else { Poll::Ready(()) });
+                    return Ok(if is_empty {
+                        Poll::Pending
+                    } else {
+                        Poll::Ready(())
+                    });
                 }
             }
         }
@@ -202,7 +206,8 @@ impl BodyStream for Encoded {
     }
 }
 
-const ENCODER_BROKE: BodyError = BodyError::Source(Fault::Server, "the answer could not be compressed");
+const ENCODER_BROKE: BodyError =
+    BodyError::Source(Fault::Server, "the answer could not be compressed");
 
 /// Bytes taken from the source at a time.
 const BLOCK_BYTES: usize = 16 * 1024;

@@ -30,6 +30,11 @@ impl HeaderRules {
         self.rules.is_empty()
     }
 
+    /// The rules in order.
+    pub fn iter(&self) -> impl Iterator<Item = &HeaderRule> {
+        self.rules.iter()
+    }
+
     /// Follows the rules.
     pub fn apply(&self, fields: &mut Fields) {
         self.rules.iter().for_each(|rule| rule.apply(fields));
@@ -49,6 +54,15 @@ impl HeaderRules {
                 rule.apply(fields);
             }
         }
+    }
+}
+
+impl HeaderRules {
+    /// Follows those rules again that do not add up, in fields to which others have come.
+    pub fn follow_again(&self, fields: &mut Fields) {
+        let is_repeatable = |rule: &&HeaderRule| !matches!(rule, HeaderRule::Add(..));
+        let rules = self.rules.iter().filter(is_repeatable);
+        rules.for_each(|rule| rule.apply(fields));
     }
 }
 
@@ -117,7 +131,10 @@ mod tests {
         let mut response = response();
         response.is_stand_in = true;
         rules().dress(&mut response);
-        assert_eq!(response.fields().value(b"X-Frame-Options"), Some(&b"DENY"[..]));
+        assert_eq!(
+            response.fields().value(b"X-Frame-Options"),
+            Some(&b"DENY"[..])
+        );
         assert_eq!(response.fields().value(b"Cache-Control"), None);
     }
 

@@ -62,6 +62,7 @@ const JSON: &[(&str, Field)] = &[
     ("fault", Field::Fault),
     ("outcome", Field::Outcome),
     ("reason", Field::Reason),
+    ("note", Field::Note),
     ("connection", Field::Connection),
     ("request", Field::Request),
 ];
@@ -296,6 +297,7 @@ fields! {
     Connection = "connection", Number, "The connection's number in this server process.";
     Request = "request", Number, "The request's number on its connection, from 0.";
     Reason = "reason", Text, "What went wrong, in words.";
+    Note = "note", Text, "What was strange and did not go wrong, in words.";
 }
 
 impl Format {

@@ -237,6 +237,7 @@ impl Line<'_> {
             Field::Connection => pen.put_number(record.connection),
             Field::Request => pen.put_number(u64::from(record.request)),
             Field::Reason => self.put_text(record.reason.unwrap_or("").as_bytes(), pen),
+            Field::Note => self.put_text(record.note.unwrap_or("").as_bytes(), pen),
         }
     }
 
