@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use hob_trace::Record;
+use hob_trace::ring::DETAIL_BYTES_MAX;
 
 use crate::body::BodyError;
 use crate::h1::parse::{Length, Refusal, Scan, Scanner, read_head};
@@ -24,6 +25,8 @@ use crate::reactor::Reactor;
 pub struct Facts {
     /// The client; `None` over a Unix socket.
     pub peer: Option<SocketAddr>,
+    /// The address the connection came to; `None` over a Unix socket.
+    pub local: Option<SocketAddr>,
     /// User of the process at the other end of a Unix socket.
     pub peer_uid: Option<u32>,
     /// Index of the listener that took the connection.
@@ -76,6 +79,7 @@ pub(crate) struct Exchange {
     detour: OnceCell<Box<Detour>>,
     pub(crate) facts: Rc<Facts>,
     pub(crate) record: RefCell<Record>,
+    detail: RefCell<Vec<u8>>,
     pub(crate) body: RefCell<Incoming>,
     pub(crate) line: RefCell<Line>,
     pub(crate) body_limit: Cell<u64>,
@@ -195,6 +199,7 @@ impl Request {
         }
         let facts = Facts {
             peer: None,
+            local: None,
             peer_uid: None,
             listener: 0,
             number: 0,
@@ -269,6 +274,19 @@ impl Request {
     /// The record, to note who answers and why.
     pub fn record_mut(&self) -> RefMut<'_, Record> {
         self.exchange.record.borrow_mut()
+    }
+
+    /// What is to be said beside the record's reason; empty when nothing is.
+    pub fn detail(&self) -> Ref<'_, [u8]> {
+        Ref::map(self.exchange.detail.borrow(), Vec::as_slice)
+    }
+
+    /// Says more than the record's reason does, in one text for the log. What was said before is
+    /// forgotten.
+    pub fn set_detail(&self, text: &[u8]) {
+        let mut detail = self.exchange.detail.borrow_mut();
+        detail.clear();
+        detail.extend_from_slice(&text[..text.len().min(DETAIL_BYTES_MAX)]);
     }
 
     /// Sets the largest body accepted, in bytes; it holds for what has not been read yet. Returns
@@ -397,6 +415,7 @@ impl Exchange {
             detour: OnceCell::new(),
             facts,
             record: RefCell::new(Record::empty()),
+            detail: RefCell::default(),
             body: RefCell::default(),
             line: RefCell::default(),
             body_limit: Cell::new(u64::MAX),
@@ -415,6 +434,7 @@ impl Exchange {
             self.facts = Rc::clone(facts);
         }
         *self.record.get_mut() = Record::empty();
+        self.detail.get_mut().clear();
         let body = self.body.get_mut();
         if body.is_wanted || body.announced != Some(0) || !body.chunks.is_empty() {
             *body = Incoming::default();

@@ -305,6 +305,7 @@ impl Answer for Answers {
                 referer: value(hob_http::Known::Referer),
                 user_agent: value(hob_http::Known::UserAgent),
                 user: b"",
+                detail: &request.detail(),
             };
             self.ring.borrow_mut().push(&record, &texts);
         }

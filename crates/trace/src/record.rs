@@ -20,6 +20,8 @@ pub struct Record {
     pub first_byte_us: u64,
     /// Waited in a program's queue.
     pub queue_us: u64,
+    /// From asking for a program's start until the head of its answer was complete.
+    pub program_us: u64,
     /// Waited for a disk (a job of the file pool).
     pub disk_wait_us: u64,
     /// Bytes of the request, head and body.
@@ -76,6 +78,7 @@ impl Record {
             total_us: 0,
             first_byte_us: 0,
             queue_us: 0,
+            program_us: 0,
             disk_wait_us: 0,
             bytes_in: 0,
             head_bytes_out: 0,
@@ -116,6 +119,8 @@ pub struct Texts<'a> {
     pub user_agent: &'a [u8],
     /// Authenticated user.
     pub user: &'a [u8],
+    /// What is to be said beside the reason: what a program printed, which file it was.
+    pub detail: &'a [u8],
 }
 
 macro_rules! kinds {
@@ -164,6 +169,8 @@ kinds! {
         Redirect = "redirect",
         /// A fixed answer written in the config.
         Respond = "respond",
+        /// A process for each request.
+        Cgi = "cgi",
         /// The control socket's API.
         Admin = "admin",
     }

@@ -119,6 +119,7 @@ impl Way {
         self.redirects += 1;
         if self.redirects > REDIRECTS_MAX {
             self.desk.counters.limit_redirects.add(1);
+            self.request.set_detail(target);
             self.blame("redirect: more than 10 internal redirects");
             return Err(plain::error(500));
         }
@@ -126,6 +127,7 @@ impl Way {
         let raw = self.request.head().path();
         let mut room = self.desk.path.borrow_mut();
         let normal = target::normalise(raw, &mut room).map_err(|bad| {
+            self.request.set_detail(target);
             self.blame(bad.reason());
             plain::error(502)
         })?;
@@ -151,6 +153,7 @@ impl Way {
             })
         });
         let Some((files, below)) = found else {
+            self.request.set_detail(path);
             self.blame("sendfile: the file is below no folder of `sendfile`");
             return Err(plain::error(502));
         };

@@ -1,6 +1,7 @@
 //! Who answers: one folder per handler, one enum of them all, and the short answers they share.
 
 pub mod admin;
+pub mod cgi;
 pub mod error_page;
 pub mod files;
 pub mod html;
@@ -8,6 +9,7 @@ pub mod plain;
 pub mod redirect;
 pub mod respond;
 pub mod script_control;
+pub mod variables;
 
 use std::sync::Arc;
 

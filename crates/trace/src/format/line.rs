@@ -227,6 +227,7 @@ impl Line<'_> {
             Field::TotalMs => put_ms(record.total_us, pen),
             Field::FirstByteUs => pen.put_number(record.first_byte_us),
             Field::QueueUs => pen.put_number(record.queue_us),
+            Field::ProgramUs => pen.put_number(record.program_us),
             Field::DiskWaitUs => pen.put_number(record.disk_wait_us),
             Field::Site => self.put_word(self.names.site(record), pen),
             Field::Route => self.put_word(self.names.route(record), pen),
@@ -237,6 +238,7 @@ impl Line<'_> {
             Field::Connection => pen.put_number(record.connection),
             Field::Request => pen.put_number(u64::from(record.request)),
             Field::Reason => self.put_text(record.reason.unwrap_or("").as_bytes(), pen),
+            Field::Detail => self.put_text(self.texts.detail, pen),
             Field::Note => self.put_text(record.note.unwrap_or("").as_bytes(), pen),
         }
     }
