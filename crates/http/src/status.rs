@@ -68,11 +68,17 @@ pub fn phrase(status: u16) -> &'static str {
         508 => "Loop Detected",
         510 => "Not Extended",
         511 => "Network Authentication Required",
-        100..200 => "Informational",
-        200..300 => "Success",
-        300..400 => "Redirection",
-        400..500 => "Client Error",
-        500..600 => "Server Error",
+        other => phrase_of_class(other / 100),
+    }
+}
+
+fn phrase_of_class(hundreds: u16) -> &'static str {
+    match hundreds {
+        1 => "Informational",
+        2 => "Success",
+        3 => "Redirection",
+        4 => "Client Error",
+        5 => "Server Error",
         _ => "Unknown",
     }
 }

@@ -123,7 +123,7 @@ fn date(days: u32) -> (u32, u32, u32) {
 }
 
 fn days_of_month(year: u32, month: u32) -> Option<u32> {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => Some(31),
         4 | 6 | 9 | 11 => Some(30),

@@ -4,7 +4,6 @@
 //! A program may have another path of the site answered in its place, or a file sent; what it said
 //! in fields of its own goes along. Each handler that runs programs gets the same.
 
-use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -111,17 +110,17 @@ impl Way {
             Instead::Redirect(target) => self.redirect(site, target).map(Next::Asked),
             Instead::SendFile(path) => self.send_file(route, path).map(Next::File),
         };
-        asked.unwrap_or_else(Next::Done)
+        asked.unwrap_or_else(|status| Next::Done(plain::error(status)))
     }
 
-    /// Has the site answer another path.
-    fn redirect(&mut self, site: &Site, target: &[u8]) -> Result<Answered, Response> {
+    /// Has the site answer another path. The error is a status.
+    fn redirect(&mut self, site: &Site, target: &[u8]) -> Result<Answered, u16> {
         self.redirects += 1;
         if self.redirects > REDIRECTS_MAX {
             self.desk.counters.limit_redirects.add(1);
             self.request.set_detail(target);
             self.blame("redirect: more than 10 internal redirects");
-            return Err(plain::error(500));
+            return Err(500);
         }
         self.request.detour(target, Preconditions::Kept);
         let raw = self.request.head().path();
@@ -129,10 +128,10 @@ impl Way {
         let normal = target::normalise(raw, &mut room).map_err(|bad| {
             self.request.set_detail(target);
             self.blame(bad.reason());
-            plain::error(502)
+            502u16
         })?;
         let path = normal.path(raw, &room);
-        let (index, below) = site.find(path).ok_or_else(|| plain::error(404))?;
+        let (index, below) = site.find(path).ok_or(404u16)?;
         let route = &site.routes[index as usize];
         self.route = index;
         {
@@ -143,8 +142,8 @@ impl Way {
         Ok(self.desk.ask(route, &self.request, path, below))
     }
 
-    /// Has a file sent, if it lies below one of the route's folders.
-    fn send_file(&self, route: &Route, path: &[u8]) -> Result<Answered, Response> {
+    /// Has a file sent, if it lies below one of the route's folders. The error is a status.
+    fn send_file(&self, route: &Route, path: &[u8]) -> Result<Answered, u16> {
         let mut room = Vec::new();
         let found = file_path(path, &mut room).and_then(|path| {
             route.sendfile.iter().find_map(|files| {
@@ -155,7 +154,7 @@ impl Way {
         let Some((files, below)) = found else {
             self.request.set_detail(path);
             self.blame("sendfile: the file is below no folder of `sendfile`");
-            return Err(plain::error(502));
+            return Err(502);
         };
         let is_whole = self.said.last().is_some_and(|said| said.status != 200);
         let head = self.request.head();
@@ -244,22 +243,24 @@ impl Way {
     }
 }
 
-fn wait(answered: Answered) -> impl Future<Output = Response> {
-    async {
-        match answered {
-            Answered::Ready(response) => response,
-            Answered::Later(future) => future.await,
-        }
+async fn wait(answered: Answered) -> Response {
+    match answered {
+        Answered::Ready(response) => response,
+        Answered::Later(future) => future.await,
     }
 }
 
 /// Puts a program's fields into the answer that is sent for its own. They win, but for those that
 /// say which bytes are sent.
 fn say(said: &Said, response: &mut Response) {
-    let is_partial = response.status() != 200;
+    let media_type = response.fields().value(b"Content-Type");
+    // Of a 304 there is no content, and several parts are of a type of their own.
+    let has_own_type = response.status() == 304
+        || media_type.is_some_and(|name| name.starts_with(b"multipart/byteranges"));
     let is_kept = |name: &[u8]| {
         let is = |known: &&[u8]| known.eq_ignore_ascii_case(name);
-        !ABOUT_BYTES.iter().any(is) && !(is_partial && is(&&b"Content-Type"[..]))
+        let is_type = is(&&b"Content-Type"[..]);
+        !(is_type && has_own_type) && !ABOUT_BYTES.iter().any(is)
     };
     let is_added = |name: &[u8]| {
         name.eq_ignore_ascii_case(b"Set-Cookie") || name.eq_ignore_ascii_case(b"Vary")
@@ -376,8 +377,8 @@ mod tests {
             say(&said(program), &mut response);
             assert_eq!(response.status(), expected);
             let media_type = response.fields().value(b"Content-Type");
-            let is_whole = file_status == 200;
-            assert_eq!(media_type == Some(b"application/pdf"), is_whole);
+            let is_own = media_type == Some(b"application/pdf");
+            assert_eq!(is_own, file_status != 304);
         }
     }
 
