@@ -119,6 +119,8 @@ counters! {
     limit_connections: "Connections refused: as many open as the server allows (503).";
     limit_connections_per_client: "Connections refused: as many open as one address may have.";
     limit_disk_queue: "Requests refused: the file pool's queue was full (503).";
+    limit_redirects: "Requests ended: more internal redirects than the limit (500).";
+    limit_buffer: "Answers larger than what is collected for a program that asks for it.";
     bad_request: "Requests refused: not well-formed (400).";
     client_left: "Requests whose client left before the answer was complete.";
     reloads: "Reloads that put a new config in force.";

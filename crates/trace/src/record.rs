@@ -60,6 +60,8 @@ pub struct Record {
     pub timed: bool,
     /// What went wrong, in words, for status codes that need them.
     pub reason: Option<&'static str>,
+    /// What was strange and did not go wrong, in words.
+    pub note: Option<&'static str>,
 }
 
 impl Record {
@@ -96,6 +98,7 @@ impl Record {
             request: 0,
             timed: false,
             reason: None,
+            note: None,
         }
     }
 }

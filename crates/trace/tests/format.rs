@@ -60,6 +60,7 @@ fn samples() -> Vec<(Record, Texts<'static>)> {
         disk_wait_us: 2_000_000,
         queue_us: 9,
         program_us: 10,
+        note: Some("it said \"too much\""),
         ..plain
     };
     let mapped = Record {

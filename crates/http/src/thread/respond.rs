@@ -34,7 +34,9 @@ impl<A: Answer + 'static> Thread<A> {
         if matches!(response.body, Body::Tunnel(_)) {
             return self.respond_tunnel(conn, request, response);
         }
-        let Response { head, body, close } = response;
+        let Response {
+            head, body, close, ..
+        } = response;
         // A stream may still read the request's body; nobody else will.
         let nobody_reads = !matches!(body, Body::Stream(_)) && conn.core.rest_is_large();
         let close = close || nobody_reads || self.draining.is_some();

@@ -98,6 +98,8 @@ pub(crate) struct RouteSpots {
     pub(crate) path: Option<(Spot, Pattern)>,
     pub(crate) files: Option<FilesSpots>,
     pub(crate) cgi: Option<CgiSpots>,
+    /// Folders of files that programs may have sent.
+    pub(crate) sendfile: Vec<Spot>,
 }
 
 pub(crate) struct FilesSpots {
@@ -134,6 +136,9 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
             }
             if let (Handler::Cgi(cgi), Some(spots)) = (&route.handler, &spots.cgi) {
                 programs_on_disk(cgi, spots, &mut looked, faults);
+            }
+            for (files, spot) in route.sendfile.iter().zip(&spots.sendfile) {
+                root_on_disk(&files.root, *spot, &mut looked, faults);
             }
         }
     }
@@ -388,16 +393,30 @@ fn files_on_disk(
     looked: &mut Looked<'_>,
     faults: &mut Faults<'_>,
 ) {
-    // Without a root, that is told already; several routes may take theirs from the site.
-    if files.root.as_os_str().is_empty()
-        || looked.told.contains(&(spots.root.source, spots.root.start))
-    {
+    // Without a root, that is told already.
+    if files.root.as_os_str().is_empty() {
         return;
     }
-    let root = files.root.display();
-    let (message, hint) = match looked.look(&files.root) {
-        Found::Folder => return fallback(files, spots, looked, faults),
-        Found::Trusted => return,
+    if root_on_disk(&files.root, spots.root, looked, faults) == Some(Found::Folder) {
+        fallback(files, spots, looked, faults);
+    }
+}
+
+/// Tells once, however many routes take a root from one place, when it is no folder. Gives what was
+/// found unless that is told already.
+fn root_on_disk(
+    path: &Path,
+    spot: Spot,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) -> Option<Found> {
+    if looked.told.contains(&(spot.source, spot.start)) {
+        return None;
+    }
+    let root = path.display();
+    let found = looked.look(path);
+    let (message, hint) = match &found {
+        Found::Folder | Found::Trusted => return Some(found),
         Found::File => (
             format!("{root} is a file, not a folder"),
             "write the folder it is in",
@@ -405,8 +424,9 @@ fn files_on_disk(
         Found::Nothing => (format!("there is no folder {root}"), BEGIN_OF_PATHS),
         Found::Hidden(why) => (format!("{root} cannot be looked at: {why}"), HIDDEN),
     };
-    looked.told.insert((spots.root.source, spots.root.start));
-    faults.error(spots.root, message).hint(hint);
+    looked.told.insert((spot.source, spot.start));
+    faults.error(spot, message).hint(hint);
+    None
 }
 
 fn fallback(files: &Files, spots: &FilesSpots, looked: &mut Looked<'_>, faults: &mut Faults<'_>) {

@@ -548,7 +548,7 @@ pub static SITE: Table = Table {
     header: "`[[site]]`",
     text: "A virtual host. The site without names answers hosts that no site names; if all have \
            names, the first does.",
-    base: None,
+    base: Some(&ANSWER),
     keys: &[
         Key::new("names", Texts, Preset::Texts(&[]))
             .says(
@@ -594,8 +594,10 @@ pub static ROUTE: Table = Table {
     name: "route",
     header: "`[[site.route]]`",
     text: "A path pattern and one handler: `files`, `cgi`, `redirect` or `respond`. Routes are tried \
-           in order and the first that matches answers, so a narrow pattern stands before a wide one.",
-    base: None,
+           in order and the first that matches answers, so a narrow pattern stands before a wide one. \
+           Keys of `[[site]]` about answers, `headers` to `buffer_max`, may stand here too and hold \
+           for the route.",
+    base: Some(&ANSWER),
     keys: &[
         Key::new("path", Text, Required)
             .says(
@@ -633,10 +635,12 @@ pub static ROUTE: Table = Table {
         .says("Largest request body here; a larger one is answered with 413.")
         .example("\"100MiB\"")
         .aka(&["client_max_body_size", "max_body"]),
-        Key::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
-            .says("Header fields set in the answer. An empty value removes the field.")
-            .example("{ X-Frame-Options = \"DENY\", Server = \"\" }")
-            .aka(&["header", "add_header"]),
+        Key::new("internal", Flag, Preset::Flag(false))
+            .says(
+                "The route answers internal redirects of programs only (`Script-Control`, \
+                 `X-Accel-Redirect`, a CGI program's local redirect); from outside it is 404.",
+            )
+            .example("true"),
         Key::new("log", Text, Inherited("the site's"))
             .says("Access log of this route: the `name` of a `[[log]]`, or `\"off\"`.")
             .example("\"off\"")
@@ -653,6 +657,114 @@ pub static ROUTE: Table = Table {
         .example("\"serve\""),
     ],
 };
+
+/// What is done to answers after their handler: keys of `[[site]]` and of `[[site.route]]`
+pub static ANSWER: Table = Table {
+    name: "site",
+    header: "`[[site]]` and `[[site.route]]`",
+    text: "What is done to answers.",
+    base: None,
+    keys: &[
+        Key::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
+            .says(
+                "Header fields set in every answer, errors too; an empty value removes the field. \
+                 `Cache-Control` and `Expires` are left out of errors that the server makes.",
+            )
+            .example("{ X-Frame-Options = \"DENY\", Server = \"\" }")
+            .aka(&[
+                "header",
+                "header_set",
+                "set_header",
+                "headers_set",
+                "response_headers",
+            ]),
+        Key::new("headers_add", Texts, Preset::Texts(&[]))
+            .says("Header fields added to every answer, whatever fields of that name there are.")
+            .example("[\"Link: </style.css>; rel=preload; as=style\"]")
+            .aka(&["header_add", "add_header", "add_headers", "more_headers"]),
+        Key::new("headers_remove", Texts, Preset::Texts(&[]))
+            .says("Names of header fields removed from every answer.")
+            .example("[\"Server\", \"X-Powered-By\"]")
+            .aka(&[
+                "header_remove",
+                "remove_header",
+                "remove_headers",
+                "hide_header",
+                "header_unset",
+            ]),
+        Key::new(
+            "compress",
+            Words(&["zstd", "br", "gzip"]),
+            Preset::Texts(&["zstd", "br", "gzip"]),
+        )
+        .says(
+            "Codings in which answers are compressed when the client takes them, the preferred one \
+             first, while they are made. An empty list compresses nothing. `compress` of `files` \
+             comes first for files.",
+        )
+        .example("[\"gzip\"]")
+        .aka(&["gzip", "encode", "compression"]),
+        Key::new("compress_min", Size { min: 0, max: GIB }, Preset::Size(KIB))
+            .says("Smaller answers are not compressed; those of unknown size are.")
+            .example("\"4KiB\"")
+            .aka(&["gzip_min_length"]),
+        Key::new("compress_types", Texts, Preset::Texts(COMPRESS_TYPES))
+            .says("Media types that are compressed; `text/*` stands for every text type.")
+            .example("[\"text/*\", \"application/json\"]")
+            .aka(&["gzip_types"]),
+        Key::new("intercept_errors", Flag, Preset::Flag(false))
+            .says(
+                "Pages of `error_pages` take the place of error pages that a program makes. \
+                 Without it they are sent for errors of the server's own, and where a program \
+                 sends a status and no body.",
+            )
+            .example("true")
+            .aka(&[
+                "proxy_intercept_errors",
+                "fastcgi_intercept_errors",
+                "error_override",
+            ]),
+        Key::new("sendfile", Texts, Preset::Texts(&[]))
+            .says(
+                "Folders below which a program may name a file to be sent in the place of its \
+                 output, with `Script-Control: sendfile=PATH` or `X-Sendfile: PATH`. Without any, \
+                 such an answer is a 502.",
+            )
+            .example("[\"/var/files\"]")
+            .aka(&[
+                "xsendfile",
+                "x_sendfile",
+                "xsendfile_path",
+                "sendfile_roots",
+            ]),
+        Key::new("buffer_max", Size { min: 0, max: GIB }, Preset::Size(MIB))
+            .says(
+                "Largest answer collected for a program that asks for it with `Script-Control: \
+                 buffer=on`; a larger one is sent as it comes.",
+            )
+            .example("\"8MiB\"")
+            .aka(&["buffer", "buffer_size"]),
+    ],
+};
+
+/// Media types that are compressed unless the config says otherwise.
+const COMPRESS_TYPES: &[&str] = &[
+    "text/*",
+    "application/javascript",
+    "application/json",
+    "application/ld+json",
+    "application/manifest+json",
+    "application/wasm",
+    "application/xhtml+xml",
+    "application/xml",
+    "application/rss+xml",
+    "application/atom+xml",
+    "image/svg+xml",
+    "image/bmp",
+    "image/x-icon",
+    "font/ttf",
+    "font/otf",
+];
 
 /// `[site.files]`, and most of `[site.route.files]`
 pub static FILES: Table = Table {
@@ -712,30 +824,10 @@ pub static FILES: Table = Table {
         Key::new("compress_min", Size { min: 0, max: GIB }, Preset::Size(KIB))
             .says("Smaller files are not compressed.")
             .example("\"4KiB\""),
-        Key::new(
-            "compress_types",
-            Texts,
-            Preset::Texts(&[
-                "text/*",
-                "application/javascript",
-                "application/json",
-                "application/ld+json",
-                "application/manifest+json",
-                "application/wasm",
-                "application/xhtml+xml",
-                "application/xml",
-                "application/rss+xml",
-                "application/atom+xml",
-                "image/svg+xml",
-                "image/bmp",
-                "image/x-icon",
-                "font/ttf",
-                "font/otf",
-            ]),
-        )
-        .says("Media types that are compressed; `text/*` stands for every text type.")
-        .example("[\"text/*\", \"application/json\"]")
-        .aka(&["gzip_types"]),
+        Key::new("compress_types", Texts, Preset::Texts(COMPRESS_TYPES))
+            .says("Media types that are compressed; `text/*` stands for every text type.")
+            .example("[\"text/*\", \"application/json\"]")
+            .aka(&["gzip_types"]),
         Key::new("dot_files", Flag, Preset::Flag(false))
             .says("Files and folders whose name begins with a dot are served.")
             .example("true"),
@@ -958,7 +1050,7 @@ static STATUS_TO_PATH: MapOf = MapOf {
     key: "status",
     value: MapValue::Path,
 };
-/// `site.route.headers`
+/// `site.headers` and `site.route.headers`
 static HEADER_TO_TEXT: MapOf = MapOf {
     key: "header name",
     value: MapValue::Text,

@@ -8,6 +8,7 @@ pub mod html;
 pub mod plain;
 pub mod redirect;
 pub mod respond;
+pub mod script_control;
 pub mod variables;
 
 use std::sync::Arc;
@@ -34,8 +35,11 @@ impl Handler {
         }
     }
 
-    /// True when the config says the answer's body word for word: no error page takes its place.
-    pub fn has_own_body(&self) -> bool {
-        matches!(self, Handler::Respond(respond) if !respond.body.is_empty())
+    /// True when programs make its answers: they are asked for what they want done with them, and
+    /// narrowed to what the request asks for.
+    pub fn runs_programs(&self) -> bool {
+        match self {
+            Handler::Files(_) | Handler::Redirect(_) | Handler::Respond(_) => false,
+        }
     }
 }

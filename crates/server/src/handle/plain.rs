@@ -26,7 +26,10 @@ pub fn error(status: u16) -> Response {
         b"Content-Security-Policy",
         html::CONTENT_SECURITY_POLICY.as_bytes(),
     );
-    Response::new(status, fields, Body::Bytes(Bytes::from(error_page(status))))
+    let body = Body::Bytes(Bytes::from(error_page(status)));
+    let mut response = Response::new(status, fields, body);
+    response.is_stand_in = true;
+    response
 }
 
 /// 405, or 501 for a method nobody knows.
@@ -114,15 +117,4 @@ pub fn named() -> Fields {
     let mut fields = Fields::new();
     fields.add(b"Server", SERVER);
     fields
-}
-
-/// Adds a route's own fields; an empty value removes the field.
-pub fn dress(fields: &mut Fields, headers: &[(String, String)]) {
-    for (name, value) in headers {
-        if value.is_empty() {
-            fields.remove(name.as_bytes());
-        } else {
-            fields.set(name.as_bytes(), value.as_bytes());
-        }
-    }
 }

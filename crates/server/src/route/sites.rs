@@ -1,12 +1,12 @@
 //! Sites and routes as they run: everything decided at load time, found in one look-up.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::config::{self, Config, LogChoice};
+use crate::config::{self, AfterSteps, Config, LogChoice};
 use crate::handle::Handler;
 use crate::handle::files::Files;
 use crate::handle::files::media_type::MediaTypes;
@@ -18,6 +18,7 @@ use crate::route::pattern::Pattern;
 use crate::route::table::RouteTable;
 use crate::route::template::{Location, Rewrite};
 use crate::shared::Shared;
+use crate::step::headers::HeaderRules;
 
 /// All sites.
 #[derive(Default)]
@@ -35,6 +36,8 @@ pub struct Site {
     pub routes: Vec<Route>,
     /// Bodies for error statuses.
     pub error_pages: Vec<ErrorPage>,
+    /// Header rules for what no route answers.
+    pub headers: HeaderRules,
     /// Access log of what no route answers; `None` is the listener's.
     pub log: Option<u16>,
 }
@@ -49,6 +52,16 @@ pub struct Route {
     pub rewrite: Option<Rewrite>,
     /// Largest request body, in bytes.
     pub body_bytes_max: u64,
+    /// Header rules.
+    pub headers: HeaderRules,
+    /// What is done to a program's answers.
+    pub after: AfterSteps,
+    /// Folders of files that a program may have sent.
+    pub sendfile: Vec<Arc<Files>>,
+    /// Only reached by internal redirects.
+    pub is_internal: bool,
+    /// Nothing is done to what its handler gives: neither rules nor pages can apply.
+    pub is_final: bool,
     /// Access log; `None` is the listener's.
     pub log: Option<u16>,
 }
@@ -104,15 +117,22 @@ impl Sites {
         self.sites.get(index as usize)
     }
 
-    /// Every files handler.
+    /// A route and its site, by their indexes.
+    pub fn route(&self, site: u32, route: u32) -> Option<(&Site, &Route)> {
+        let site = self.site(site)?;
+        Some((site, site.routes.get(route as usize)?))
+    }
+
+    /// Every files handler, those of files that programs may have sent too.
     pub fn files_handlers(&self) -> impl Iterator<Item = &Arc<Files>> {
-        self.sites
-            .iter()
-            .flat_map(|site| &site.routes)
-            .filter_map(|route| match &route.handler {
+        let routes = self.sites.iter().flat_map(|site| &site.routes);
+        routes.flat_map(|route| {
+            let own = match &route.handler {
                 Handler::Files(files) => Some(files),
                 _ => None,
-            })
+            };
+            own.into_iter().chain(&route.sendfile)
+        })
     }
 }
 
@@ -121,7 +141,7 @@ impl Site {
         site: &config::Site,
         log_ids: &[u16],
         shared: &Shared,
-        roots: &mut HashMap<std::path::PathBuf, Arc<Root>>,
+        roots: &mut HashMap<PathBuf, Arc<Root>>,
     ) -> Result<Site, String> {
         let log_of = |choice, inherited| match choice {
             LogChoice::Off => Some(0),
@@ -144,12 +164,25 @@ impl Site {
                 }
                 None => None,
             };
-            let handler = handler(route, &pattern, shared, roots).map_err(at)?;
+            let handler = handler(route, &pattern, shared, roots).map_err(&at)?;
+            let folders = route.sendfile.iter();
+            let sendfile = folders.filter(|_| handler.runs_programs()).map(|folder| {
+                // Rules are followed when a program's own fields are known.
+                files(folder, &HeaderRules::default(), shared, roots).map_err(&at)
+            });
+            let sendfile = sendfile.collect::<Result<_, _>>()?;
             routes.push(Route {
+                is_final: !handler.runs_programs()
+                    && site.error_pages.is_empty()
+                    && route.headers.is_empty(),
                 pattern,
                 handler,
                 rewrite,
                 body_bytes_max: route.body,
+                headers: route.headers.clone(),
+                after: route.after.clone(),
+                sendfile,
+                is_internal: route.internal,
                 log: log_of(route.log, site_log),
             });
         }
@@ -164,6 +197,7 @@ impl Site {
             table,
             routes,
             error_pages,
+            headers: site.headers.clone(),
             log: site_log,
         })
     }
@@ -185,51 +219,56 @@ fn handler(
     route: &config::Route,
     pattern: &Pattern,
     shared: &Shared,
-    roots: &mut HashMap<std::path::PathBuf, Arc<Root>>,
+    roots: &mut HashMap<PathBuf, Arc<Root>>,
 ) -> Result<Handler, String> {
     match &route.handler {
         config::Handler::Files(settings) => {
-            let root = match roots.get(&settings.root) {
-                Some(root) => Arc::clone(root),
-                None => {
-                    let opened = Root::open(&settings.root).map_err(|error| {
-                        let path = settings.root.display();
-                        let user = rustix::process::geteuid().as_raw();
-                        format!(
-                            "root {path} cannot be entered: {error}; the server runs as user {user}: \
-                             let that user in, or name another with `user`"
-                        )
-                    })?;
-                    let opened = Arc::new(opened);
-                    roots.insert(settings.root.clone(), Arc::clone(&opened));
-                    opened
-                }
-            };
-            let types = settings.types.iter().map(|(a, b)| (a.as_str(), b.as_str()));
-            Ok(Handler::Files(Arc::new(Files {
-                id: shared.handler_id(format!("{settings:?} {:?}", route.headers)),
-                types: MediaTypes::new(types, &settings.charset),
-                settings: settings.clone(),
-                pool: shared.pool.for_lane(root.lane()),
-                root,
-                headers: route.headers.clone(),
-            })))
+            files(settings, &route.headers, shared, roots).map(Handler::Files)
         }
         config::Handler::Redirect(redirect) => Ok(Handler::Redirect(Redirect {
             to: Location::parse(&redirect.to, pattern).map_err(|error| error.to_string())?,
             status: redirect.status,
-            headers: route.headers.clone(),
         })),
-        config::Handler::Respond(respond) => Ok(Handler::Respond(Respond {
-            status: respond.status,
-            content_type: respond.content_type.clone(),
-            body: Bytes::from(respond.body.clone()),
-            headers: route.headers.clone(),
-        })),
+        config::Handler::Respond(respond) => {
+            Ok(Handler::Respond(Respond::new(respond, &route.after)))
+        }
         config::Handler::Admin => {
             Err("the control API is served on the control socket only".into())
         }
     }
+}
+
+fn files(
+    settings: &config::Files,
+    headers: &HeaderRules,
+    shared: &Shared,
+    roots: &mut HashMap<PathBuf, Arc<Root>>,
+) -> Result<Arc<Files>, String> {
+    let root = match roots.get(&settings.root) {
+        Some(root) => Arc::clone(root),
+        None => {
+            let opened = Root::open(&settings.root).map_err(|error| {
+                let path = settings.root.display();
+                let user = rustix::process::geteuid().as_raw();
+                format!(
+                    "root {path} cannot be entered: {error}; the server runs as user {user}: let \
+                     that user in, or name another with `user`"
+                )
+            })?;
+            let opened = Arc::new(opened);
+            roots.insert(settings.root.clone(), Arc::clone(&opened));
+            opened
+        }
+    };
+    let types = settings.types.iter().map(|(a, b)| (a.as_str(), b.as_str()));
+    Ok(Arc::new(Files {
+        id: shared.handler_id(format!("{settings:?} {headers:?}")),
+        types: MediaTypes::new(types, &settings.charset),
+        settings: settings.clone(),
+        pool: shared.pool.for_lane(root.lane()),
+        root,
+        headers: headers.clone(),
+    }))
 }
 
 fn error_page(status: u16, path: &Path, types: &MediaTypes) -> Result<ErrorPage, String> {

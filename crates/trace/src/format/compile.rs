@@ -64,6 +64,7 @@ const JSON: &[(&str, Field)] = &[
     ("outcome", Field::Outcome),
     ("reason", Field::Reason),
     ("detail", Field::Detail),
+    ("note", Field::Note),
     ("connection", Field::Connection),
     ("request", Field::Request),
 ];
@@ -300,6 +301,7 @@ fields! {
     Request = "request", Number, "The request's number on its connection, from 0.";
     Reason = "reason", Text, "What went wrong, in words.";
     Detail = "detail", Text, "What belongs to the reason: what a program printed, which file it was.";
+    Note = "note", Text, "What was strange and did not go wrong, in words.";
 }
 
 impl Format {

@@ -112,7 +112,7 @@ impl Last {
     #[cold]
     fn write_second(&mut self, second: u64) {
         self.second = second;
-        let m = Moment::from_unix_s(second);
+        let m = Moment::from_unix_s(second.cast_signed());
         let year = [two_digits(m.year / 100), two_digits(m.year % 100)];
         let [day, hour, minute, second] = [m.day, m.hour, m.minute, m.second].map(two_digits);
         self.clf = *b"[../.../....:..:..:.. +0000]";
@@ -239,6 +239,7 @@ impl Line<'_> {
             Field::Request => pen.put_number(u64::from(record.request)),
             Field::Reason => self.put_text(record.reason.unwrap_or("").as_bytes(), pen),
             Field::Detail => self.put_text(self.texts.detail, pen),
+            Field::Note => self.put_text(record.note.unwrap_or("").as_bytes(), pen),
         }
     }
 

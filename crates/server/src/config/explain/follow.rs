@@ -14,7 +14,7 @@ use super::settings;
 use super::told::{
     Answer, Explanation, Handler, Listener, Log, LogTarget, Path, Rewrite, Route, Site,
 };
-use crate::answer::with_page;
+use crate::answer::{dress, own_page};
 use crate::cache::local::Local;
 use crate::config::{Config, ListenAddress, LogChoice, LogSettings, Place};
 use crate::handle::files::Files;
@@ -62,20 +62,19 @@ pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
         request: &request,
     };
     let response = way.follow(&mut told);
-    let own_page = told.site.as_ref().and_then(|site| {
-        let site = sites.site(site.index as u32)?;
-        let route = told.routes.last().filter(|route| route.mismatch.is_none());
-        let route = route.and_then(|route| site.routes.get(route.index));
-        match route {
-            Some(route) if route.handler.has_own_body() => None,
-            _ => site.error_page(response.status()),
+    told.answer = match told
+        .site
+        .as_ref()
+        .and_then(|site| sites.site(site.index as u32))
+    {
+        Some(site) => {
+            let route = told.routes.last().filter(|route| route.mismatch.is_none());
+            let route = route.and_then(|route| site.routes.get(route.index));
+            Answer {
+                is_own_error_page: own_page(site, &response).is_some(),
+                ..answer(&dress(site, route, response))
+            }
         }
-    });
-    told.answer = match own_page {
-        Some(page) => Answer {
-            is_own_error_page: true,
-            ..answer(&with_page(response, page))
-        },
         None => answer(&response),
     };
     told.answer.reason = request.record().reason.map(str::to_owned);
@@ -160,6 +159,10 @@ impl Way<'_> {
             settings: settings::settings(written),
         });
         told.log = log(written.log, settings.log, self.config);
+        if route.is_internal {
+            self.request.record_mut().reason = Some("the route is internal");
+            return plain::error(404);
+        }
         told.body_bytes_max = Some(route.body_bytes_max);
         if !self.request.limit_body(route.body_bytes_max) {
             self.request.record_mut().reason = Some("the announced body is too large");
@@ -211,7 +214,7 @@ impl Way<'_> {
                     None => plain::error(500),
                 }
             }
-            handle::Handler::Respond(respond) => respond::answer(respond),
+            handle::Handler::Respond(respond) => respond::answer(respond, self.request),
         }
     }
 

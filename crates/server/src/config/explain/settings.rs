@@ -1,8 +1,10 @@
 //! A route's settings by the names the config has for them.
 
 use super::told::Setting;
-use crate::config::{Cgi, CgiRuns, Coding, Files, HalfClose, Handler, Redirect, Respond, Route};
 use crate::config::units::duration_text;
+use crate::config::{
+    Cgi, CgiRuns, Coding, Files, HalfClose, Handler, HeaderRule, Redirect, Respond, Route,
+};
 
 /// The settings of a route's handler, then those of the route itself.
 pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
@@ -13,11 +15,13 @@ pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
         Handler::Respond(respond) => of_respond(respond),
         Handler::Admin => Vec::new(),
     };
-    let headers = route.headers.iter();
-    let headers = headers
-        .map(|(name, value)| format!("{name}: {value}"))
-        .collect();
-    all.push(("headers", Setting::Texts(headers)));
+    let headers = route.headers.iter().map(|rule| match rule {
+        HeaderRule::Set(name, value) => format!("{name}: {value}"),
+        HeaderRule::Add(name, value) => format!("{name}: {value} (added)"),
+        HeaderRule::Remove(name) => format!("{name} (removed)"),
+    });
+    all.push(("headers", Setting::Texts(headers.collect())));
+    all.push(("internal", Setting::Flag(route.internal)));
     let half_close = match route.half_close {
         HalfClose::Cancel => "cancel",
         HalfClose::Serve => "serve",

@@ -352,6 +352,5 @@ async fn list(ask: &Ask, path: Box<[u8]>) -> Response {
             fields.add(b"Content-Type", html::CONTENT_TYPE.as_bytes())
         }
     };
-    plain::dress(&mut fields, &ask.files.headers);
     Response::new(200, fields, Body::Bytes(body.into()))
 }
