@@ -153,6 +153,7 @@ impl Server {
     ) -> Result<(Vec<(u16, Arc<OwnedFd>)>, Limits), String> {
         let report = report(&generation);
         let Generation {
+            number,
             config,
             listeners,
             logs,
@@ -161,7 +162,7 @@ impl Server {
         } = generation;
         let new_logs = self.open_logs(&config, logs)?;
         let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
-        let mut sites = match self.build_sites(&config, &numbers) {
+        let mut sites = match self.build_sites(&config, number, &numbers) {
             Ok(sites) => sites,
             Err(text) => {
                 self.retire(new_logs);
@@ -188,8 +189,13 @@ impl Server {
         Ok((numbered, limits(&config.limits)))
     }
 
-    fn build_sites(&self, config: &Config, log_numbers: &[u16]) -> Result<Sites, String> {
-        let sites = Sites::build(config, log_numbers, &self.shared)?;
+    fn build_sites(
+        &self,
+        config: &Config,
+        generation: u64,
+        log_numbers: &[u16],
+    ) -> Result<Sites, String> {
+        let sites = Sites::build(config, generation, log_numbers, &self.shared)?;
         let before = self.shared.cache();
         self.shared.set_cache(&config.cache);
         let handlers = sites.files_handlers().map(|files| files.id).collect();

@@ -121,6 +121,15 @@ counters! {
     limit_disk_queue: "Requests refused: the file pool's queue was full (503).";
     limit_redirects: "Requests ended: more internal redirects than the limit (500).";
     limit_buffer: "Answers larger than what is collected for a program that asks for it.";
+    limit_program_concurrent: "Requests that waited: as many processes ran as their route allows.";
+    limit_program_queue: "Requests refused: the queue of their program was full (503).";
+    limit_program_queue_time: "Requests refused: no process became free in time (503).";
+    limit_program_first_byte: "Programs ended: no head of an answer in time (504).";
+    limit_program_total: "Programs ended: they ran for too long.";
+    limit_program_head: "Answers refused: the head a program printed was too long (502).";
+    limit_program_linger: "Answers ended without knowing whether more would come: the program had ended, or fallen silent.";
+    limit_program_grace: "Programs killed: they did not end when they were asked to.";
+    program_stderr_dropped: "Lines of programs' standard error left out of the log.";
     bad_request: "Requests refused: not well-formed (400).";
     client_left: "Requests whose client left before the answer was complete.";
     reloads: "Reloads that put a new config in force.";

@@ -10,6 +10,7 @@ use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
 use super::log_format::check_log_format;
 use super::nearest::nearest;
+use super::program::Programs;
 use super::program::check_program;
 use super::schema::{CACHE, LIMITS, ROOT};
 use super::tree::{Section, Value};
@@ -34,8 +35,9 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
     }
     let mut sites = Vec::new();
     let mut site_spots = Vec::new();
+    let mut programs = Programs::new(root);
     for section in root.sections("site") {
-        let (site, spots) = build_site(section, &limits, &names, faults);
+        let (site, spots) = build_site(section, &limits, &names, &mut programs, faults);
         sites.push(site);
         site_spots.push(spots);
     }
@@ -65,7 +67,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         drain: root.time("drain"),
         limits,
         cache: build_cache(root),
-        programs: Vec::new(),
+        programs: programs.into_list(),
         logs,
         listeners,
         sites,

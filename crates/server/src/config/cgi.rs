@@ -6,6 +6,7 @@ use std::time::Duration;
 use regex_lite::Regex;
 
 use super::fault::{Faults, Spot};
+use super::program::{Program, Programs};
 use super::text::{check_media_type, relative_name_wrong};
 use super::tree::{Argument, Section};
 
@@ -109,6 +110,7 @@ pub fn parameter_pattern(pattern: &str) -> Result<Regex, regex_lite::Error> {
 pub(crate) fn build_cgi(
     section: &Section,
     site_root: Option<&PathBuf>,
+    programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Cgi, CgiSpots) {
     let runs = runs(section, site_root, faults);
@@ -123,15 +125,46 @@ pub(crate) fn build_cgi(
         command: section.spot("command"),
         interpreters: section.map("interpreters").iter().map(|pair| pair.spot).collect(),
     };
+    let program = programs.add(section, faults, |program| allow(&runs, program));
     let cgi = Cgi {
+        program,
         runs,
-        program: 0,
         document_root,
         pass_authorization: section.flag("pass_authorization"),
         dev: section.flag("dev"),
         limits: limits(section, faults),
     };
     (cgi, spots)
+}
+
+/// What may be started, and where it may work.
+fn allow(runs: &CgiRuns, program: &mut Program) {
+    let path = program.env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map_or(PATH, |(_, path)| path.as_str());
+    let mut names: Vec<&str> = Vec::new();
+    match runs {
+        CgiRuns::Folder { dir, interpreters, .. } => {
+            program.roots.push(dir.clone());
+            names.extend(first_words(interpreters));
+        }
+        CgiRuns::Script { file, interpreters } => {
+            program.roots.push(folder_of(file));
+            program.executables.push(file.clone());
+            names.extend(first_words(interpreters));
+        }
+        CgiRuns::Command { dir, arguments, .. } => {
+            program.roots.push(dir.clone());
+            if let Some(Argument::Text(name)) = arguments.first() {
+                names.push(name);
+            }
+        }
+    }
+    let files: Vec<PathBuf> = names.iter().flat_map(|name| candidates(name, path)).collect();
+    program.executables.extend(files);
+}
+
+fn first_words(interpreters: &[(String, Vec<String>)]) -> impl Iterator<Item = &str> {
+    interpreters.iter().filter_map(|(_, words)| words.first().map(String::as_str))
 }
 
 fn limits(section: &Section, faults: &mut Faults<'_>) -> RunLimits {

@@ -145,6 +145,38 @@ pub(crate) fn check_program(section: &Section, faults: &mut Faults<'_>) {
     }
 }
 
+/// The programs of a config, while its routes are read.
+pub(crate) struct Programs<'a> {
+    root: &'a Section,
+    list: Vec<Program>,
+}
+
+impl<'a> Programs<'a> {
+    pub(crate) fn new(root: &'a Section) -> Programs<'a> {
+        Programs {
+            root,
+            list: Vec::new(),
+        }
+    }
+
+    /// Adds the program of a handler's section, completed by `complete`; gives its index.
+    pub(crate) fn add(
+        &mut self,
+        own: &Section,
+        faults: &Faults<'_>,
+        complete: impl FnOnce(&mut Program),
+    ) -> usize {
+        let mut program = build_program(self.root, own, faults);
+        complete(&mut program);
+        self.list.push(program);
+        self.list.len() - 1
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Program> {
+        self.list
+    }
+}
+
 /// A program as a handler's section says, where it says nothing as `[program]` does. The handler
 /// adds `roots` and `executables`.
 pub(crate) fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) -> Program {

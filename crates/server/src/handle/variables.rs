@@ -367,7 +367,7 @@ fn server_port(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
 }
 
 fn request_uri(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
-    let head = asked.request.head();
+    let head = asked.request.sent_head();
     out.extend_from_slice(head.path());
     if let Some(query) = head.query() {
         out.push(b'?');

@@ -38,7 +38,7 @@ pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
     let head = asked.head(&address)?;
     let shared = Arc::new(Shared::new(&config.cache));
     let log_ids: Vec<u16> = (1..).zip(&config.logs).map(|(id, _)| id).collect();
-    let sites = Sites::build(config, &log_ids, &shared)?;
+    let sites = Sites::build(config, 0, &log_ids, &shared)?;
     let mut told = Explanation {
         method: asked.method.clone(),
         url: asked.url.clone(),

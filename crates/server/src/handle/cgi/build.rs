@@ -19,25 +19,34 @@ use crate::process::{ProgramRef, Strings};
 use crate::route::pattern::Pattern;
 use crate::shared::Shared;
 
+/// Where a handler answers.
+pub struct On<'a> {
+    /// Its route.
+    pub route: &'a config::Route,
+    /// The route's pattern.
+    pub pattern: &'a Pattern,
+    /// The folder of programs, for settings that have one.
+    pub root: Option<Arc<Root>>,
+}
+
 /// Makes a handler of its settings. May wait for a disk.
 ///
 /// # Errors
 /// What is not there, or not as it should be.
 pub fn build(
     settings: &config::Cgi,
-    route: &config::Route,
-    pattern: &Pattern,
-    program: &Program,
-    program_ref: ProgramRef,
+    on: On<'_>,
+    (program, reference): (&Program, ProgramRef),
     shared: &Shared,
-    mut open: impl FnMut(&Path) -> Result<Arc<Root>, String>,
 ) -> Result<Cgi, String> {
     let (environment, set_names) = environment(program)?;
     let path = program.env.iter().find(|(name, _)| name == "PATH");
     let path = path.map_or(PATH, |(_, path)| path.as_str());
     let runs = match &settings.runs {
         CgiRuns::Folder { dir, index, interpreters } => {
-            let root = open(dir)?;
+            let Some(root) = on.root else {
+                return Err(format!("the folder {} is not open", dir.display()));
+            };
             Runs::Folder(Folder {
                 pool: shared.pool.for_lane(root.lane()),
                 root,
@@ -52,7 +61,7 @@ pub fn build(
             Runs::Script(Script {
                 interpreter: interpreter.map(|index| interpreters.swap_remove(index)),
                 file,
-                splits_path: !pattern.is_one_path(),
+                splits_path: !on.pattern.is_one_path(),
             })
         }
         CgiRuns::Command { dir, arguments, output, parameters } => {
@@ -75,13 +84,13 @@ pub fn build(
     Ok(Cgi {
         id: shared.handler_id(format!("cgi {settings:?}")),
         runs,
-        program: program_ref,
+        program: reference,
         environment,
         set_names,
         document_root: bytes(&settings.document_root),
-        gate: shared.gate(&gate_name(settings, route), &settings.limits),
+        gate: shared.gate(&gate_name(settings, on.route), &settings.limits),
         pace: Pace::default(),
-        half_close: match route.half_close {
+        half_close: match on.route.half_close {
             config::HalfClose::Cancel => HalfClose::Cancel,
             config::HalfClose::Serve => HalfClose::Serve,
         },

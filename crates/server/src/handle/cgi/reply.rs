@@ -53,7 +53,6 @@ pub(super) async fn of_program(
     };
     if let Some(target) = &head.local {
         reading.release();
-        let mut fields = Fields::new();
         return match script_control::redirect_inside(&mut fields, target) {
             true => Ok(Response::new(200, fields, Body::Empty)),
             false => Err(Failure::Unreadable),
