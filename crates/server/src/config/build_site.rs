@@ -169,7 +169,8 @@ impl Around<'_> {
             site: self.site,
             route: Some(section),
         };
-        let (handler, files, cgi) = self.handler(section, pattern.as_ref(), answering, programs, faults);
+        let (handler, files, cgi) =
+            self.handler(section, pattern.as_ref(), answering, programs, faults);
         let (sendfile, sendfile_spots) = self.sendfile(answering, faults);
         let rewrite = section.optional_text("rewrite");
         if let (Some(text), Some(pattern)) = (rewrite, &pattern)
@@ -253,11 +254,7 @@ impl Around<'_> {
         }
         let none = Section::new(&RESPOND, section.header);
         let respond = section.section("respond").unwrap_or(&none);
-        (
-            Handler::Respond(build_respond(respond, faults)),
-            None,
-            None,
-        )
+        (Handler::Respond(build_respond(respond, faults)), None, None)
     }
 
     /// Folders of files that programs may have sent: any file by its exact name, otherwise as the

@@ -123,7 +123,11 @@ pub(crate) fn build_cgi(
         dir: section.spot("dir"),
         script: section.spot("script"),
         command: section.spot("command"),
-        interpreters: section.map("interpreters").iter().map(|pair| pair.spot).collect(),
+        interpreters: section
+            .map("interpreters")
+            .iter()
+            .map(|pair| pair.spot)
+            .collect(),
     };
     let program = programs.add(section, faults, |program| allow(&runs, program));
     let cgi = Cgi {
@@ -143,7 +147,9 @@ fn allow(runs: &CgiRuns, program: &mut Program) {
     let path = path.map_or(PATH, |(_, path)| path.as_str());
     let mut names: Vec<&str> = Vec::new();
     match runs {
-        CgiRuns::Folder { dir, interpreters, .. } => {
+        CgiRuns::Folder {
+            dir, interpreters, ..
+        } => {
             program.roots.push(dir.clone());
             names.extend(first_words(interpreters));
         }
@@ -159,12 +165,17 @@ fn allow(runs: &CgiRuns, program: &mut Program) {
             }
         }
     }
-    let files: Vec<PathBuf> = names.iter().flat_map(|name| candidates(name, path)).collect();
+    let files: Vec<PathBuf> = names
+        .iter()
+        .flat_map(|name| candidates(name, path))
+        .collect();
     program.executables.extend(files);
 }
 
 fn first_words(interpreters: &[(String, Vec<String>)]) -> impl Iterator<Item = &str> {
-    interpreters.iter().filter_map(|(_, words)| words.first().map(String::as_str))
+    interpreters
+        .iter()
+        .filter_map(|(_, words)| words.first().map(String::as_str))
 }
 
 fn limits(section: &Section, faults: &mut Faults<'_>) -> RunLimits {
@@ -180,7 +191,10 @@ fn limits(section: &Section, faults: &mut Faults<'_>) -> RunLimits {
     };
     if limits.first_byte > limits.total && section.given("first_byte").is_some() {
         faults
-            .warn(section.spot("first_byte"), "`first_byte` is longer than `total`")
+            .warn(
+                section.spot("first_byte"),
+                "`first_byte` is longer than `total`",
+            )
             .see(section.spot("total"), "this ends the program before")
             .hint("make it shorter, or `total` longer");
     }
@@ -195,7 +209,9 @@ fn runs(section: &Section, site_root: Option<&PathBuf>, faults: &mut Faults<'_>)
         [] => {
             let hint = "add `dir = \"FOLDER\"` for a folder of programs, `script = \"FILE\"` for one \
                         program, or `command = [\"NAME\"]`";
-            faults.error(section.header, "`cgi` does not say what runs").hint(hint);
+            faults
+                .error(section.header, "`cgi` does not say what runs")
+                .hint(hint);
         }
         [first, second, ..] => {
             let message = format!("`cgi` has both `{first}` and `{second}`");
@@ -216,7 +232,10 @@ fn runs(section: &Section, site_root: Option<&PathBuf>, faults: &mut Faults<'_>)
         return command(section, dir.unwrap_or_else(|| PathBuf::from("/")), faults);
     }
     if let Some(file) = section.optional_path("script") {
-        return CgiRuns::Script { file: file.clone(), interpreters };
+        return CgiRuns::Script {
+            file: file.clone(),
+            interpreters,
+        };
     }
     for (name, spot) in section.texts("index") {
         let wrong = match relative_name_wrong(name) {
@@ -224,10 +243,16 @@ fn runs(section: &Section, site_root: Option<&PathBuf>, faults: &mut Faults<'_>)
             wrong => wrong,
         };
         if let Some(hint) = wrong {
-            faults.error(spot, format!("{name:?} is no name of an index program")).hint(hint);
+            faults
+                .error(spot, format!("{name:?} is no name of an index program"))
+                .hint(hint);
         }
     }
-    let index = section.texts("index").iter().map(|(name, _)| (*name).to_owned()).collect();
+    let index = section
+        .texts("index")
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
     CgiRuns::Folder {
         dir: dir.unwrap_or_default(),
         index,
@@ -246,11 +271,16 @@ fn unused(section: &Section, is_command: bool, faults: &mut Faults<'_>) {
             &["index", "output", "parameters"],
             "remove it: `script` names one CGI program",
         ),
-        (false, false) => (&["output", "parameters"], "remove it: it belongs to a `command`"),
+        (false, false) => (
+            &["output", "parameters"],
+            "remove it: it belongs to a `command`",
+        ),
     };
     for key in keys {
         if let Some(given) = section.given(key) {
-            faults.warn(given.key, format!("`{key}` does nothing here")).hint(hint);
+            faults
+                .warn(given.key, format!("`{key}` does nothing here"))
+                .hint(hint);
         }
     }
 }
@@ -266,7 +296,9 @@ fn interpreters(section: &Section, faults: &mut Faults<'_>) -> Vec<(String, Vec<
         let mut words: Vec<String> = pair.text.split_whitespace().map(str::to_owned).collect();
         let Some(first) = words.first_mut() else {
             let hint = "write a program, and what else stands before the file: `\"python3 -I\"`";
-            faults.error(pair.spot, "the interpreter is empty").hint(hint);
+            faults
+                .error(pair.spot, "the interpreter is empty")
+                .hint(hint);
             continue;
         };
         if first.contains('/') {
@@ -300,7 +332,9 @@ fn command(section: &Section, dir: PathBuf, faults: &mut Faults<'_>) -> CgiRuns 
             }
             Argument::Query(_) if arguments.is_empty() => {
                 let hint = "write the program's name; a query chooses arguments only";
-                faults.error(spot, "a query cannot choose the program").hint(hint);
+                faults
+                    .error(spot, "a query cannot choose the program")
+                    .hint(hint);
             }
             Argument::Text(text) if arguments.is_empty() && text.contains('/') => {
                 let path = faults.sources().resolve(spot.source, text);
@@ -314,7 +348,9 @@ fn command(section: &Section, dir: PathBuf, faults: &mut Faults<'_>) -> CgiRuns 
     let is_named = matches!(arguments.first(), Some(Argument::Text(name)) if !name.is_empty());
     if !is_named && section.given("command").is_some() && arguments.is_empty() {
         let hint = "write the program and its arguments: `command = [\"df\", \"-h\"]`";
-        faults.error(section.spot("command"), "`command` is empty").hint(hint);
+        faults
+            .error(section.spot("command"), "`command` is empty")
+            .hint(hint);
     }
     for pair in section.map("parameters") {
         let is_used = |one: &Argument| matches!(one, Argument::Query(name) if *name == pair.name);

@@ -442,14 +442,11 @@ fn fallback(files: &Files, spots: &FilesSpots, looked: &mut Looked<'_>, faults: 
 }
 
 /// The folder, the script, the command and the interpreters are there.
-fn programs_on_disk(
-    cgi: &Cgi,
-    spots: &CgiSpots,
-    looked: &mut Looked<'_>,
-    faults: &mut Faults<'_>,
-) {
+fn programs_on_disk(cgi: &Cgi, spots: &CgiSpots, looked: &mut Looked<'_>, faults: &mut Faults<'_>) {
     let interpreters: &[_] = match &cgi.runs {
-        CgiRuns::Folder { dir, interpreters, .. } => {
+        CgiRuns::Folder {
+            dir, interpreters, ..
+        } => {
             folder_on_disk(dir, spots.dir, looked, faults);
             interpreters
         }
@@ -496,7 +493,10 @@ fn folder_on_disk(dir: &Path, spot: Spot, looked: &mut Looked<'_>, faults: &mut 
             format!("{} is a file, not a folder", dir.display()),
             "write `script` for one program",
         ),
-        Found::Nothing => (format!("there is no folder {}", dir.display()), BEGIN_OF_PATHS),
+        Found::Nothing => (
+            format!("there is no folder {}", dir.display()),
+            BEGIN_OF_PATHS,
+        ),
     };
     faults.error(spot, message).hint(hint);
 }

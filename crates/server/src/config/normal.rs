@@ -241,7 +241,11 @@ impl Files {
 impl Cgi {
     fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.runs {
-            CgiRuns::Folder { dir, index, interpreters } => {
+            CgiRuns::Folder {
+                dir,
+                index,
+                interpreters,
+            } => {
                 writeln!(f, "cgi.dir = {}", quoted(dir.display()))?;
                 writeln!(f, "cgi.index = {index:?}")?;
                 fmt_interpreters(interpreters, f)?;
@@ -250,7 +254,12 @@ impl Cgi {
                 writeln!(f, "cgi.script = {}", quoted(file.display()))?;
                 fmt_interpreters(interpreters, f)?;
             }
-            CgiRuns::Command { dir, arguments, output, parameters } => {
+            CgiRuns::Command {
+                dir,
+                arguments,
+                output,
+                parameters,
+            } => {
                 let words: Vec<_> = arguments.iter().map(Argument::to_string).collect();
                 writeln!(f, "cgi.command = {words:?}")?;
                 writeln!(f, "cgi.dir = {}", quoted(dir.display()))?;
@@ -260,7 +269,11 @@ impl Cgi {
                 }
             }
         }
-        writeln!(f, "cgi.document_root = {}", quoted(self.document_root.display()))?;
+        writeln!(
+            f,
+            "cgi.document_root = {}",
+            quoted(self.document_root.display())
+        )?;
         writeln!(f, "cgi.pass_authorization = {}", self.pass_authorization)?;
         writeln!(f, "cgi.dev = {}", self.dev)?;
         let limits = &self.limits;

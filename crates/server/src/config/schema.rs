@@ -7,7 +7,8 @@
 use std::time::Duration;
 
 use super::key::Kind::{
-    Arguments, Cpus, Flag, Integer, Map, OrText, OrWord, Path, Size, Tables, Text, Texts, Time, Word, Words,
+    Arguments, Cpus, Flag, Integer, Map, OrText, OrWord, Path, Size, Tables, Text, Texts, Time,
+    Word, Words,
 };
 use super::key::Preset::{Inherited, Nothing, Required};
 use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
@@ -276,13 +277,23 @@ pub static RLIMITS: Table = Table {
         Key::new("data", SIZE_ANY, Nothing("none"))
             .says("Data segment of one process (RLIMIT_DATA).")
             .example("\"256MiB\""),
-        Key::new("fsize", Size { min: 0, max: 1 << 50 }, Nothing("none"))
-            .says("Largest file it may write (RLIMIT_FSIZE).")
-            .example("\"100MiB\"")
-            .aka(&["file_size"]),
+        Key::new(
+            "fsize",
+            Size {
+                min: 0,
+                max: 1 << 50,
+            },
+            Nothing("none"),
+        )
+        .says("Largest file it may write (RLIMIT_FSIZE).")
+        .example("\"100MiB\"")
+        .aka(&["file_size"]),
         Key::new(
             "nofile",
-            Integer { min: 8, max: 1 << 30 },
+            Integer {
+                min: 8,
+                max: 1 << 30,
+            },
             Nothing("a soft limit of 1024, and hob's own hard limit"),
         )
         .says("Open files of one process (RLIMIT_NOFILE).")
@@ -290,7 +301,10 @@ pub static RLIMITS: Table = Table {
         .aka(&["open_files"]),
         Key::new(
             "nproc",
-            Integer { min: 1, max: 1 << 22 },
+            Integer {
+                min: 1,
+                max: 1 << 22,
+            },
             Nothing("4096 when hob is started as root, else none"),
         )
         .says(
@@ -299,9 +313,16 @@ pub static RLIMITS: Table = Table {
         )
         .example("200")
         .aka(&["processes"]),
-        Key::new("stack", Size { min: 64 * KIB, max: TIB }, Nothing("none"))
-            .says("Stack of the first thread (RLIMIT_STACK).")
-            .example("\"8MiB\""),
+        Key::new(
+            "stack",
+            Size {
+                min: 64 * KIB,
+                max: TIB,
+            },
+            Nothing("none"),
+        )
+        .says("Stack of the first thread (RLIMIT_STACK).")
+        .example("\"8MiB\""),
     ],
 };
 
@@ -360,14 +381,28 @@ pub static CGROUP: Table = Table {
             .says("Memory; at the limit processes of the program are killed.")
             .example("\"1GiB\"")
             .aka(&["memory_max"]),
-        Key::new("pids", Integer { min: 1, max: 1 << 22 }, Nothing("none"))
-            .says("Processes and threads; beyond, the program can start no more.")
-            .example("100")
-            .aka(&["pids_max", "tasks"]),
-        Key::new("cpu_weight", Integer { min: 1, max: 10_000 }, Nothing("100"))
-            .says("Share of the CPUs when they are busy; others have 100.")
-            .example("50")
-            .aka(&["cpu_shares", "weight"]),
+        Key::new(
+            "pids",
+            Integer {
+                min: 1,
+                max: 1 << 22,
+            },
+            Nothing("none"),
+        )
+        .says("Processes and threads; beyond, the program can start no more.")
+        .example("100")
+        .aka(&["pids_max", "tasks"]),
+        Key::new(
+            "cpu_weight",
+            Integer {
+                min: 1,
+                max: 10_000,
+            },
+            Nothing("100"),
+        )
+        .says("Share of the CPUs when they are busy; others have 100.")
+        .example("50")
+        .aka(&["cpu_shares", "weight"]),
     ],
 };
 
@@ -942,14 +977,18 @@ pub static CGI: Table = Table {
            nothing else is said here.",
     base: Some(&PROGRAM),
     keys: &[
-        Key::new("dir", Path, Nothing("none; give `dir`, `script` or `command`"))
-            .says(
-                "Folder of programs: what follows the route's prefix names one, and what follows \
+        Key::new(
+            "dir",
+            Path,
+            Nothing("none; give `dir`, `script` or `command`"),
+        )
+        .says(
+            "Folder of programs: what follows the route's prefix names one, and what follows \
                  that is its `PATH_INFO`. Nothing in it is ever sent as a file. For a `command`, \
                  the folder it works in.",
-            )
-            .example("\"cgi-bin\"")
-            .aka(&["root", "folder", "directory", "path"]),
+        )
+        .example("\"cgi-bin\"")
+        .aka(&["root", "folder", "directory", "path"]),
         Key::new("script", Path, Nothing("none"))
             .says("One CGI program for every path of the route; what follows is its `PATH_INFO`.")
             .example("\"/usr/lib/cgit/cgit.cgi\"")
@@ -999,14 +1038,28 @@ pub static CGI: Table = Table {
             )
             .example("true")
             .aka(&["debug", "development"]),
-        Key::new("concurrent", Integer { min: 1, max: 100_000 }, Preset::Integer(64))
-            .says("Processes of this route at once; more requests wait in its queue.")
-            .example("8")
-            .aka(&["max_processes", "workers", "limit"]),
-        Key::new("queue", Integer { min: 0, max: 1_000_000 }, Preset::Integer(1024))
-            .says("Requests that wait for a process; more are answered with 503.")
-            .example("100")
-            .aka(&["backlog", "max_queue"]),
+        Key::new(
+            "concurrent",
+            Integer {
+                min: 1,
+                max: 100_000,
+            },
+            Preset::Integer(64),
+        )
+        .says("Processes of this route at once; more requests wait in its queue.")
+        .example("8")
+        .aka(&["max_processes", "workers", "limit"]),
+        Key::new(
+            "queue",
+            Integer {
+                min: 0,
+                max: 1_000_000,
+            },
+            Preset::Integer(1024),
+        )
+        .says("Requests that wait for a process; more are answered with 503.")
+        .example("100")
+        .aka(&["backlog", "max_queue"]),
         Key::new("queue_time", TIME_SOME, secs(30))
             .says("How long a request waits for a process; then 503.")
             .example("\"10s\""),

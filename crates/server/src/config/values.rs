@@ -206,7 +206,9 @@ impl Walk<'_, '_> {
         if !raw.replace("$${", "").contains(BEGIN) {
             return self.text(raw, spot).map(Argument::Text);
         }
-        let name = raw.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix('}'));
+        let name = raw
+            .strip_prefix(BEGIN)
+            .and_then(|rest| rest.strip_suffix('}'));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         match name {
             Some(name) if !name.is_empty() && name.chars().all(is_plain) => {

@@ -178,9 +178,7 @@ impl Site {
             let folders = route.sendfile.iter();
             let sendfile = folders.filter(|_| handler.runs_programs()).map(|folder| {
                 // Rules are followed when a program's own fields are known.
-                around
-                    .files(folder, &HeaderRules::default())
-                    .map_err(&at)
+                around.files(folder, &HeaderRules::default()).map_err(&at)
             });
             let sendfile = sendfile.collect::<Result<_, _>>()?;
             routes.push(Route {
@@ -265,7 +263,10 @@ impl Around<'_> {
     ) -> Result<Arc<Cgi>, String> {
         let index = settings.program;
         let (Some(program), Ok(number)) = (self.programs.get(index), u16::try_from(index)) else {
-            return Err(format!("there are too many programs: {}", self.programs.len()));
+            return Err(format!(
+                "there are too many programs: {}",
+                self.programs.len()
+            ));
         };
         let reference = ProgramRef {
             generation: self.generation,
@@ -275,7 +276,11 @@ impl Around<'_> {
             CgiRuns::Folder { dir, .. } => Some(self.root(dir)?),
             CgiRuns::Script { .. } | CgiRuns::Command { .. } => None,
         };
-        let on = build::On { route, pattern, root };
+        let on = build::On {
+            route,
+            pattern,
+            root,
+        };
         build::build(settings, on, (program, reference), self.shared).map(Arc::new)
     }
 

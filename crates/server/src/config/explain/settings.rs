@@ -70,22 +70,37 @@ fn of_cgi(cgi: &Cgi) -> Vec<(&'static str, Setting)> {
         Setting::Texts(interpreters.iter().map(one).collect())
     };
     let mut all = match &cgi.runs {
-        CgiRuns::Folder { dir, index, interpreters } => vec![
+        CgiRuns::Folder {
+            dir,
+            index,
+            interpreters,
+        } => vec![
             ("dir", path(dir)),
             ("index", Setting::Texts(index.clone())),
             ("interpreters", by_ending(interpreters)),
         ],
         CgiRuns::Script { file, interpreters } => {
-            vec![("script", path(file)), ("interpreters", by_ending(interpreters))]
+            vec![
+                ("script", path(file)),
+                ("interpreters", by_ending(interpreters)),
+            ]
         }
-        CgiRuns::Command { dir, arguments, output, parameters } => {
+        CgiRuns::Command {
+            dir,
+            arguments,
+            output,
+            parameters,
+        } => {
             let words = arguments.iter().map(ToString::to_string).collect();
             let of_query = |(name, pattern): &(String, String)| format!("{name} {pattern}");
             vec![
                 ("command", Setting::Texts(words)),
                 ("dir", path(dir)),
                 ("output", text(output)),
-                ("parameters", Setting::Texts(parameters.iter().map(of_query).collect())),
+                (
+                    "parameters",
+                    Setting::Texts(parameters.iter().map(of_query).collect()),
+                ),
             ]
         }
     };

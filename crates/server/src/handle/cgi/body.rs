@@ -31,6 +31,9 @@ pub(super) enum Body {
     Coming(VecDeque<Bytes>, u64),
 }
 
+/// The writing end of a program's standard input, and what of the body is here for it.
+pub(super) type Feeding = (OwnedFd, VecDeque<Bytes>);
+
 /// Why a body could not be collected.
 pub(super) enum Trouble {
     /// The client's fault.
@@ -90,7 +93,7 @@ impl Body {
     }
 
     /// What becomes the program's standard input, and who fills it if it is not full already.
-    pub(super) fn into_stdin(self) -> io::Result<(OwnedFd, Option<(OwnedFd, VecDeque<Bytes>)>)> {
+    pub(super) fn into_stdin(self) -> io::Result<(OwnedFd, Option<Feeding>)> {
         if let Body::Spooled(file, _) = self {
             rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
             return Ok((file, None));
@@ -145,11 +148,7 @@ fn joined(mut pieces: VecDeque<Bytes>) -> Bytes {
     pieces.iter().flatten().copied().collect()
 }
 
-async fn spool_to_file(
-    request: &Request,
-    pool: &Pool,
-    mut held: Vec<u8>,
-) -> Result<Body, Trouble> {
+async fn spool_to_file(request: &Request, pool: &Pool, mut held: Vec<u8>) -> Result<Body, Trouble> {
     let mut len = 0;
     let file = in_pool(pool, nameless_file).await?;
     let file = Arc::new(file);
@@ -196,7 +195,10 @@ fn nameless_file() -> io::Result<OwnedFd> {
         }
     }
     // Neither can be written to, or their file systems always want a name.
-    Ok(rustix::fs::memfd_create("request-body", MemfdFlags::CLOEXEC)?)
+    Ok(rustix::fs::memfd_create(
+        "request-body",
+        MemfdFlags::CLOEXEC,
+    )?)
 }
 
 fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
@@ -224,7 +226,9 @@ mod tests {
 
     #[test]
     fn held_body_is_in_the_pipe_and_its_end_too() {
-        let (stdin, feeding) = Body::Held(Bytes::from_static(b"body")).into_stdin().unwrap();
+        let (stdin, feeding) = Body::Held(Bytes::from_static(b"body"))
+            .into_stdin()
+            .unwrap();
         assert!(feeding.is_none());
         assert_eq!(contents(stdin), b"body");
         let (stdin, feeding) = Body::None.into_stdin().unwrap();

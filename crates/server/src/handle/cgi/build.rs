@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use hob_http::HalfClose;
 
-use crate::config::{
-    self, Argument, CgiRuns, PATH, Program, candidates, parameter_pattern,
-};
+use crate::config::{self, Argument, CgiRuns, PATH, Program, candidates, parameter_pattern};
 use crate::handle::cgi::command::Command;
 use crate::handle::cgi::find::{Folder, Interpreter, interpreter_of};
 use crate::handle::cgi::stderr::Pace;
@@ -43,7 +41,11 @@ pub fn build(
     let path = program.env.iter().find(|(name, _)| name == "PATH");
     let path = path.map_or(PATH, |(_, path)| path.as_str());
     let runs = match &settings.runs {
-        CgiRuns::Folder { dir, index, interpreters } => {
+        CgiRuns::Folder {
+            dir,
+            index,
+            interpreters,
+        } => {
             let Some(root) = on.root else {
                 return Err(format!("the folder {} is not open", dir.display()));
             };
@@ -64,7 +66,12 @@ pub fn build(
                 splits_path: !on.pattern.is_one_path(),
             })
         }
-        CgiRuns::Command { dir, arguments, output, parameters } => {
+        CgiRuns::Command {
+            dir,
+            arguments,
+            output,
+            parameters,
+        } => {
             let Some(Argument::Text(name)) = arguments.first() else {
                 return Err("the command has no name".to_owned());
             };
@@ -136,7 +143,10 @@ fn resolved(
             if let Some(first) = words.first_mut() {
                 *first = bytes(&resolve(&String::from_utf8_lossy(first), path)?);
             }
-            Ok(Interpreter { ending: ending.clone(), words })
+            Ok(Interpreter {
+                ending: ending.clone(),
+                words,
+            })
         })
         .collect()
 }

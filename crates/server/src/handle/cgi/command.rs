@@ -49,7 +49,9 @@ impl Command {
             .iter()
             .map(|argument| match argument {
                 Argument::Text(text) => Ok(text.clone().into_bytes()),
-                Argument::Query(name) => self.value(name, query).map_err(|misfit| (misfit, &**name)),
+                Argument::Query(name) => {
+                    self.value(name, query).map_err(|misfit| (misfit, &**name))
+                }
             })
             .collect()
     }
@@ -99,7 +101,11 @@ mod tests {
             ("d%61y=%6don", "mon"),
         ] {
             let expected = ["echo", value, "${x}"].map(|word| word.as_bytes().to_vec());
-            assert_eq!(command().arguments(query.as_bytes()), Ok(expected.to_vec()), "{query}");
+            assert_eq!(
+                command().arguments(query.as_bytes()),
+                Ok(expected.to_vec()),
+                "{query}"
+            );
         }
     }
 
@@ -116,7 +122,8 @@ mod tests {
             ("day=-abcd", Misfit::Wrong),
             ("day=%ffabcd", Misfit::Wrong),
         ] {
-            let got = command().arguments(query.as_bytes());
+            let command = command();
+            let got = command.arguments(query.as_bytes());
             assert_eq!(got, Err((misfit, "day")), "{query}");
         }
     }

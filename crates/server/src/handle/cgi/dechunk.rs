@@ -104,7 +104,10 @@ mod tests {
 
     #[test]
     fn whole_body_loses_its_framing() {
-        assert_eq!(dechunk(b"3\r\nabc\r\nA;x\r\n0123456789\r\n0\r\n\r\nmore").unwrap(), b"abc0123456789");
+        assert_eq!(
+            dechunk(b"3\r\nabc\r\nA;x\r\n0123456789\r\n0\r\n\r\nmore").unwrap(),
+            b"abc0123456789"
+        );
         assert_eq!(dechunk(b"0\r\n\r\n").unwrap(), b"");
         for wrong in [&b"3\r\nab"[..], b"3\r\nabcd\r\n", b"x\r\n", b"abc", b""] {
             assert!(dechunk(wrong).is_none(), "{}", wrong.escape_ascii());

@@ -9,7 +9,8 @@ use crate::handle::cgi::Cgi;
 use crate::handle::cgi::head::BadHead;
 use crate::handle::cgi::run::Run;
 use crate::handle::{html, plain};
-use crate::process::{Exit, Step};
+use crate::process::Exit;
+use crate::process::message::Step;
 
 /// Why there is no answer, or no whole one.
 #[derive(Debug)]
@@ -77,7 +78,9 @@ impl Failure {
     /// Of an end that makes its output worthless.
     pub(super) fn of_end(exit: Exit, is_code_checked: bool) -> Option<Failure> {
         match exit {
-            Exit::Ended { signal: None, code, .. } => {
+            Exit::Ended {
+                signal: None, code, ..
+            } => {
                 let failed = is_code_checked && code != Some(0);
                 failed.then(|| Failure::of_exit(exit))
             }
@@ -143,7 +146,9 @@ impl Failure {
             Failure::Code(_) => "the command failed",
             Failure::NotStarted { .. } => "the program could not be started",
             Failure::Busy => "limits: too many programs wait to be started",
-            Failure::SpawnerGone => "the process that starts programs died, and the program with it",
+            Failure::SpawnerGone => {
+                "the process that starts programs died, and the program with it"
+            }
             Failure::Unreadable => "the program's output could not be read",
             Failure::NoPipes(_) => "there are no pipes for the program",
             Failure::Refused(reason) => reason,
@@ -181,8 +186,13 @@ impl Failure {
 /// How a process ended, for people; nothing for a usual end.
 fn ending(exit: Exit) -> String {
     match exit {
-        Exit::Ended { signal: Some(signal), .. } => format!("signal {signal}"),
-        Exit::Ended { code: Some(code), .. } if code != 0 => format!("exit code {code}"),
+        Exit::Ended {
+            signal: Some(signal),
+            ..
+        } => format!("signal {signal}"),
+        Exit::Ended {
+            code: Some(code), ..
+        } if code != 0 => format!("exit code {code}"),
         _ => String::new(),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - `answer` from a request to a running program and its answer
 //! - `find` which program a path means
-//! - `arguments`, `command`, `start` what it is started with
+//! - `arguments`, `command`, `job` what it is started with, `start` starting it
 //! - `body` the request's body on its way to it
 //! - `gate` how many run at once, and who waits
 //! - `run` what is known of a running program, and the task that looks after it
@@ -20,6 +20,7 @@ mod fail;
 pub mod find;
 pub mod gate;
 pub mod head;
+pub(crate) mod job;
 mod limits;
 mod output;
 mod reply;
@@ -82,6 +83,8 @@ impl Cgi {
     /// Whether the config sets this variable.
     fn sets(&self, name: &[u8]) -> bool {
         let names = &self.set_names;
-        names.binary_search_by(|known| known.as_bytes().cmp(name)).is_ok()
+        names
+            .binary_search_by(|known| known.as_bytes().cmp(name))
+            .is_ok()
     }
 }

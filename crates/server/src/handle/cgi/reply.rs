@@ -32,10 +32,7 @@ pub(super) async fn of_program(
     }
     let is_head_asked = request.head().method() == b"HEAD";
     // Where no body is sent, what comes of it need not be waited for.
-    let wanted_bytes = match head.body_bytes {
-        Some(len) => len,
-        None => u64::MAX,
-    };
+    let wanted_bytes = head.body_bytes.unwrap_or(u64::MAX);
     read_ahead(reading, body_at, wanted_bytes).await?;
     let mut first = reading.bytes.split_off(body_at);
     if is_bodiless(head.status) && !is_head_asked && !first.trim_ascii().is_empty() {
@@ -128,7 +125,11 @@ pub(super) async fn of_command(
     if request.head().method() == b"HEAD" {
         let len = reading.is_over().then_some(first.len() as u64);
         reading.release();
-        return Ok(Response::new(200, fields, Body::Stream(Box::new(Unsent(len)))));
+        return Ok(Response::new(
+            200,
+            fields,
+            Body::Stream(Box::new(Unsent(len))),
+        ));
     }
     let run = Rc::clone(&reading.run);
     let body = match reading.into_source() {

@@ -228,9 +228,7 @@ impl Overseer {
     fn read_stderr(&mut self, cx: &mut Context<'_>) {
         let mut printed = std::mem::take(&mut self.run.state.borrow_mut().printed);
         let run = &self.run;
-        let polled = self
-            .stderr
-            .poll(cx, &mut printed, |line| run.log(line));
+        let polled = self.stderr.poll(cx, &mut printed, |line| run.log(line));
         let mut state = self.run.state.borrow_mut();
         state.printed = printed;
         if polled.is_ready() && !state.is_stderr_over {

@@ -1,133 +1,118 @@
-//! Starting a program for a request: arguments, environment, pipes.
+//! Starting a program, and waiting for its answer.
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
 
-use hob_http::Request;
+use hob_http::Response;
 use rustix::pipe::PipeFlags;
 
-use crate::handle::cgi::find::Interpreter;
-use crate::handle::cgi::{Cgi, arguments};
-use crate::handle::variables::{self, Asked, Script};
-use crate::process::{HasNul, Strings};
+use crate::handle::cgi::answer::Ask;
+use crate::handle::cgi::body::{self, Body};
+use crate::handle::cgi::fail::{self, Failure};
+use crate::handle::cgi::gate::Permit;
+use crate::handle::cgi::job::{Job, Kind};
+use crate::handle::cgi::limits::STDERR_WAIT;
+use crate::handle::cgi::output::Output;
+use crate::handle::cgi::reply;
+use crate::handle::cgi::run::{Run, Why};
+use crate::handle::variables::push_unique_id;
+use crate::process::Start;
 
-/// A program that is to run for a request.
-pub(super) struct Job {
-    /// What is executed: the program, or its interpreter.
-    pub(super) path: Vec<u8>,
-    /// The program's file.
-    pub(super) file: Vec<u8>,
-    /// Where it works.
-    pub(super) dir: Vec<u8>,
-    pub(super) arguments: Strings,
-    pub(super) kind: Kind,
-}
-
-/// What runs.
-pub(super) enum Kind {
-    /// A CGI program, and the parts of the path.
-    Program {
-        /// What names it.
-        name: Vec<u8>,
-        /// What follows.
-        path_info: Vec<u8>,
-    },
-    /// A command, and the media type of what it prints.
-    Command(String),
-}
-
-impl Job {
-    /// A CGI program. `interpreter` runs it when it cannot run by itself.
-    pub(super) fn program(
-        request: &Request,
-        file: Vec<u8>,
-        interpreter: Option<&Interpreter>,
-        name: Vec<u8>,
-        path_info: Vec<u8>,
-    ) -> Result<Job, HasNul> {
-        let mut words = Strings::new();
-        let path = match interpreter {
-            None => file.clone(),
-            Some(interpreter) => {
-                for word in &interpreter.words {
-                    words.push(word)?;
-                }
-                interpreter.words[0].clone()
-            }
-        };
-        words.push(&file)?;
-        let head = request.head();
-        if matches!(head.method(), b"GET" | b"HEAD") {
-            for word in arguments::of_query(head.query().unwrap_or_default()) {
-                words.push(&word)?;
-            }
+/// Runs a program and gives its answer, or that to its failure.
+pub(super) async fn run(ask: &Ask, job: Job, permit: Permit, body: Body) -> Response {
+    let mut running = None;
+    match answer(ask, &job, permit, body, &mut running).await {
+        Ok(response) => response,
+        Err(failure) => {
+            let printed = match &running {
+                Some(run) if failure.is_by_output() => last_words(run).await,
+                Some(run) => run.printed(),
+                None => Vec::new(),
+            };
+            fail::respond(&ask.cgi, &ask.request, &job.file, &failure, &printed)
         }
-        Ok(Job {
-            path,
-            dir: folder_of(&file).to_vec(),
-            file,
-            arguments: words,
-            kind: Kind::Program { name, path_info },
-        })
-    }
-
-    /// The environment, for a request with a body of so many bytes.
-    pub(super) fn environment(
-        &self,
-        cgi: &Cgi,
-        request: &Request,
-        body_bytes: u64,
-    ) -> Result<Strings, HasNul> {
-        let mut environment = cgi.environment.clone();
-        let Kind::Program { name, path_info } = &self.kind else {
-            return Ok(environment);
-        };
-        let asked = Asked {
-            request,
-            body_bytes,
-            script: Script {
-                name,
-                path_info,
-                file: &self.file,
-                document_root: &cgi.document_root,
-            },
-            passes_authorization: cgi.settings.pass_authorization,
-        };
-        let mut outcome = Ok(());
-        variables::each(&asked, |name, value| {
-            // What the config sets stays: a program finds the first of two.
-            if outcome.is_ok() && !cgi.sets(name) {
-                outcome = environment.push_pair(name, value);
-            }
-        });
-        outcome.map(|()| environment)
     }
 }
 
-/// The ends of pipes that stay with the server, and those that go.
-pub(super) struct Pipes {
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
-    pub(super) program_stdout: OwnedFd,
-    pub(super) program_stderr: OwnedFd,
+/// Starts the program and makes an answer of what it prints.
+async fn answer(
+    ask: &Ask,
+    job: &Job,
+    permit: Permit,
+    body: Body,
+    running: &mut Option<Rc<Run>>,
+) -> Result<Response, Failure> {
+    let request = &ask.request;
+    let environment = job
+        .environment(&ask.cgi, request, body.len())
+        .map_err(|_| Failure::Unpassable)?;
+    let reactor = request.reactor();
+    let (stdin, feeding) = body.into_stdin().map_err(Failure::NoPipes)?;
+    let (stdout, program_stdout) = pipe()?;
+    let (stderr, program_stderr) = pipe()?;
+    let stdout = reactor.watch(stdout).map_err(Failure::NoPipes)?;
+    let stderr = reactor.watch(stderr).map_err(Failure::NoPipes)?;
+    if let Some((fd, pieces)) = feeding {
+        let fd = reactor.watch(fd).map_err(Failure::NoPipes)?;
+        reactor.spawn(body::feed(request.clone(), fd, pieces));
+    }
+    let started = Instant::now();
+    let child = ask.launcher.start(Start {
+        program: ask.cgi.program,
+        path: job.path.clone(),
+        dir: job.dir.clone(),
+        arguments: job.arguments.clone(),
+        environment,
+        stdin,
+        stdout: program_stdout,
+        stderr: program_stderr,
+        outlives: false,
+    });
+    let mut id = Vec::new();
+    push_unique_id(request, &mut id);
+    let run = Run::new(
+        Arc::clone(&ask.cgi),
+        reactor.clone(),
+        Arc::clone(&ask.counters),
+        String::from_utf8_lossy(&id).into(),
+        job.file.as_slice().into(),
+    );
+    run.oversee(child, stderr, permit);
+    *running = Some(Rc::clone(&run));
+    let mut output = Some(Output::new(&run, stdout));
+    let answered = match &job.kind {
+        Kind::Program { .. } => reply::of_program(request, &mut output, started).await,
+        Kind::Command(media_type) => {
+            reply::of_command(request, &mut output, media_type, started).await
+        }
+    };
+    if answered.is_err() {
+        run.end(Why::Unusable);
+    }
+    answered
 }
 
-impl Pipes {
-    pub(super) fn new() -> io::Result<Pipes> {
-        let (stdout, program_stdout) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, program_stderr) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        Ok(Pipes {
-            stdout,
-            stderr,
-            program_stdout,
-            program_stderr,
-        })
-    }
+/// A pipe's reading and writing end.
+fn pipe() -> Result<(OwnedFd, OwnedFd), Failure> {
+    let made = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
+    made.map_err(|error| Failure::NoPipes(io::Error::from(error)))
 }
 
-fn folder_of(file: &[u8]) -> &[u8] {
-    match memchr::memrchr(b'/', file) {
-        None | Some(0) => b"/",
-        Some(slash) => &file[..slash],
-    }
+/// What the program printed on standard error, waited for a moment: it explains the failure.
+async fn last_words(run: &Run) -> Vec<u8> {
+    let timer = run.reactor.timer();
+    timer.set(STDERR_WAIT);
+    std::future::poll_fn(|cx| {
+        let _ = run.exit(cx);
+        match run.is_stderr_over() {
+            true => Poll::Ready(()),
+            false => timer.poll_elapsed(cx),
+        }
+    })
+    .await;
+    run.printed()
 }
