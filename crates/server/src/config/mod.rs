@@ -21,6 +21,7 @@ mod load;
 mod log_format;
 mod nearest;
 mod normal;
+mod normal_programs;
 mod parse;
 mod program;
 mod reach;

@@ -6,9 +6,8 @@ use std::fmt::{self, Display, Write as _};
 
 use super::units::{duration_text, size_text};
 use super::{
-    AfterSteps, Argument, CacheMode, Cgi, CgiRuns, Coding, Config, Files, HalfClose, Handler,
-    HeaderRule, HeaderRules, ListenAddress, Listener, LogChoice, LogSettings, LogTarget, Route,
-    Site, Symlinks,
+    AfterSteps, CacheMode, Coding, Config, Files, HalfClose, Handler, HeaderRule, HeaderRules,
+    ListenAddress, Listener, LogChoice, LogSettings, LogTarget, Route, Site, Symlinks,
 };
 
 impl Config {
@@ -45,7 +44,12 @@ impl Display for Config {
         self.listeners
             .iter()
             .try_for_each(|listener| listener.fmt_keys(f))?;
-        self.sites.iter().try_for_each(|site| site.fmt_keys(f))
+        self.sites.iter().try_for_each(|site| site.fmt_keys(f))?;
+        for (index, program) in self.programs.iter().enumerate() {
+            writeln!(f, "\n[[program]] # {index}")?;
+            program.fmt_keys(f)?;
+        }
+        Ok(())
     }
 }
 
@@ -238,75 +242,6 @@ impl Files {
     }
 }
 
-impl Cgi {
-    fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.runs {
-            CgiRuns::Folder {
-                dir,
-                index,
-                interpreters,
-            } => {
-                writeln!(f, "cgi.dir = {}", quoted(dir.display()))?;
-                writeln!(f, "cgi.index = {index:?}")?;
-                fmt_interpreters(interpreters, f)?;
-            }
-            CgiRuns::Script { file, interpreters } => {
-                writeln!(f, "cgi.script = {}", quoted(file.display()))?;
-                fmt_interpreters(interpreters, f)?;
-            }
-            CgiRuns::Command {
-                dir,
-                arguments,
-                output,
-                parameters,
-            } => {
-                let words: Vec<_> = arguments.iter().map(Argument::to_string).collect();
-                writeln!(f, "cgi.command = {words:?}")?;
-                writeln!(f, "cgi.dir = {}", quoted(dir.display()))?;
-                writeln!(f, "cgi.output = {}", quoted(output))?;
-                for (name, pattern) in parameters {
-                    writeln!(f, "cgi.parameters.{} = {}", quoted(name), quoted(pattern))?;
-                }
-            }
-        }
-        writeln!(
-            f,
-            "cgi.document_root = {}",
-            quoted(self.document_root.display())
-        )?;
-        writeln!(f, "cgi.pass_authorization = {}", self.pass_authorization)?;
-        writeln!(f, "cgi.dev = {}", self.dev)?;
-        let limits = &self.limits;
-        writeln!(f, "cgi.concurrent = {}", limits.concurrent)?;
-        writeln!(f, "cgi.queue = {}", limits.queue)?;
-        writeln!(f, "cgi.queue_time = {}", duration_text(limits.queue_time))?;
-        writeln!(f, "cgi.first_byte = {}", duration_text(limits.first_byte))?;
-        writeln!(f, "cgi.total = {}", duration_text(limits.total))?;
-        writeln!(f, "cgi.head = {}", size_text(limits.head as u64))?;
-        writeln!(f, "cgi.linger = {}", duration_text(limits.linger))?;
-        writeln!(f, "cgi.grace = {}", duration_text(limits.grace))
-    }
-}
-
-fn fmt_interpreters(
-    interpreters: &[(String, Vec<String>)],
-    f: &mut fmt::Formatter<'_>,
-) -> fmt::Result {
-    for (ending, words) in interpreters {
-        writeln!(f, "cgi.interpreters.{} = {words:?}", quoted(ending))?;
-    }
-    Ok(())
-}
-
-impl Display for Argument {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Argument::Text(text) => f.write_str(text),
-            Argument::Query(name) => write!(f, "${{query.{name}}}"),
-        }
-    }
-}
-
 impl Symlinks {
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -356,13 +291,13 @@ impl Display for LogChoice {
     }
 }
 
-fn quoted(value: impl Display) -> String {
+pub(super) fn quoted(value: impl Display) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = write!(text, "{:?}", value.to_string());
     text
 }
 
-fn or_none(text: Option<String>) -> String {
+pub(super) fn or_none(text: Option<String>) -> String {
     text.unwrap_or_else(|| "none".to_owned())
 }
