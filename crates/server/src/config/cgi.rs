@@ -141,10 +141,17 @@ pub(crate) fn build_cgi(
     (cgi, spots)
 }
 
+impl Program {
+    /// Folders in which programs are looked for.
+    pub fn path(&self) -> &str {
+        let own = self.env.iter().find(|(name, _)| name == "PATH");
+        own.map_or(PATH, |(_, path)| path)
+    }
+}
+
 /// What may be started, and where it may work.
 fn allow(runs: &CgiRuns, program: &mut Program) {
-    let path = program.env.iter().find(|(name, _)| name == "PATH");
-    let path = path.map_or(PATH, |(_, path)| path.as_str());
+    let path = program.path().to_owned();
     let mut names: Vec<&str> = Vec::new();
     match runs {
         CgiRuns::Folder {
@@ -167,7 +174,7 @@ fn allow(runs: &CgiRuns, program: &mut Program) {
     }
     let files: Vec<PathBuf> = names
         .iter()
-        .flat_map(|name| candidates(name, path))
+        .flat_map(|name| candidates(name, &path))
         .collect();
     program.executables.extend(files);
 }

@@ -8,7 +8,8 @@ use super::cgi::{CgiSpots, candidates};
 use super::fault::{Faults, Spot};
 use super::reach::Reach;
 use super::{
-    Argument, CacheMode, Cgi, CgiRuns, Config, Files, Handler, ListenAddress, LogTarget, PATH, Site,
+    Argument, CacheMode, Cgi, CgiRuns, Config, Files, Handler, ListenAddress, LogTarget, PATH,
+    Program, Site,
 };
 use crate::route::pattern::Pattern;
 
@@ -135,7 +136,7 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
                 pinned(config, files, spots, faults);
             }
             if let (Handler::Cgi(cgi), Some(spots)) = (&route.handler, &spots.cgi) {
-                programs_on_disk(cgi, spots, &mut looked, faults);
+                programs_on_disk(config, cgi, spots, &mut looked, faults);
             }
             for (files, spot) in route.sendfile.iter().zip(&spots.sendfile) {
                 root_on_disk(&files.root, *spot, &mut looked, faults);
@@ -442,7 +443,14 @@ fn fallback(files: &Files, spots: &FilesSpots, looked: &mut Looked<'_>, faults: 
 }
 
 /// The folder, the script, the command and the interpreters are there.
-fn programs_on_disk(cgi: &Cgi, spots: &CgiSpots, looked: &mut Looked<'_>, faults: &mut Faults<'_>) {
+fn programs_on_disk(
+    config: &Config,
+    cgi: &Cgi,
+    spots: &CgiSpots,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    let path = config.programs.get(cgi.program).map_or(PATH, Program::path);
     let interpreters: &[_] = match &cgi.runs {
         CgiRuns::Folder {
             dir, interpreters, ..
@@ -469,14 +477,14 @@ fn programs_on_disk(cgi: &Cgi, spots: &CgiSpots, looked: &mut Looked<'_>, faults
         CgiRuns::Command { dir, arguments, .. } => {
             folder_on_disk(dir, spots.dir, looked, faults);
             if let Some(Argument::Text(name)) = arguments.first() {
-                program_on_disk(name, spots.command, looked, faults);
+                program_on_disk(name, path, spots.command, looked, faults);
             }
             &[]
         }
     };
     for ((_, words), spot) in interpreters.iter().zip(&spots.interpreters) {
         if let Some(name) = words.first() {
-            program_on_disk(name, *spot, looked, faults);
+            program_on_disk(name, path, *spot, looked, faults);
         }
     }
 }
@@ -501,8 +509,14 @@ fn folder_on_disk(dir: &Path, spot: Spot, looked: &mut Looked<'_>, faults: &mut 
     faults.error(spot, message).hint(hint);
 }
 
-fn program_on_disk(name: &str, spot: Spot, looked: &mut Looked<'_>, faults: &mut Faults<'_>) {
-    let may_be = candidates(name, PATH);
+fn program_on_disk(
+    name: &str,
+    path: &str,
+    spot: Spot,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    let may_be = candidates(name, path);
     let is_there = |path: &PathBuf| !matches!(looked.look(path), Found::Nothing | Found::Folder);
     if name.is_empty() || may_be.iter().any(is_there) {
         return;
@@ -510,7 +524,7 @@ fn program_on_disk(name: &str, spot: Spot, looked: &mut Looked<'_>, faults: &mut
     let message = format!("there is no program {name}");
     let hint = match name.contains('/') {
         true => BEGIN_OF_PATHS.to_owned(),
-        false => format!("install it, or write its whole path; it was looked for in {PATH}"),
+        false => format!("install it, or write its whole path; it was looked for in {path}"),
     };
     faults.error(spot, message).hint(hint);
 }

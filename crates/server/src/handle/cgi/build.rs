@@ -38,8 +38,7 @@ pub fn build(
     shared: &Shared,
 ) -> Result<Cgi, String> {
     let (environment, set_names) = environment(program)?;
-    let path = program.env.iter().find(|(name, _)| name == "PATH");
-    let path = path.map_or(PATH, |(_, path)| path.as_str());
+    let path = program.path();
     let runs = match &settings.runs {
         CgiRuns::Folder {
             dir,

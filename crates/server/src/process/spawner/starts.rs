@@ -81,9 +81,7 @@ fn sort(
     in_memory: bool,
 ) -> Result<([OwnedFd; 3], Option<OwnedFd>), Refused> {
     match (descriptors, in_memory) {
-        ([Some(input), Some(output), Some(errors), memory], _)
-            if memory.is_some() == in_memory =>
-        {
+        ([Some(input), Some(output), Some(errors), memory], _) if memory.is_some() == in_memory => {
             Ok(([input, output, errors], memory))
         }
         _ => Err(wrong(Step::Descriptors)),
@@ -116,6 +114,7 @@ fn read_memory(memory: &OwnedFd, len: usize) -> rustix::io::Result<Vec<u8>> {
     }
     let file = std::fs::File::from(rustix::io::fcntl_dupfd_cloexec(memory, 0)?);
     let mut strings = vec![0; len];
-    file.read_exact_at(&mut strings, 0).map_err(|_| Errno::INVAL)?;
+    file.read_exact_at(&mut strings, 0)
+        .map_err(|_| Errno::INVAL)?;
     Ok(strings)
 }
