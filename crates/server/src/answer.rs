@@ -11,11 +11,12 @@
 //!
 //! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use hob_http::thread::{Handle, Thread};
-use hob_http::{Answer, Answered, Body, Request, Response};
+use hob_http::{Answer, Answered, Body, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
 use hob_trace::{CacheOutcome, Fault, HandlerKind, Texts};
@@ -24,6 +25,7 @@ use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
 use crate::handle::files::find::{self, Ask};
 use crate::handle::{Handler, plain, redirect, respond};
+use crate::process::Launcher;
 use crate::route::pattern::Captures;
 use crate::route::sites::{ErrorPage, Route, Site, Sites};
 use crate::route::target;
@@ -43,6 +45,8 @@ pub struct Answers {
     generation: Cell<u64>,
     local: RefCell<Local>,
     now_ms: Cell<u64>,
+    /// The link to the spawner, once the thread runs.
+    launcher: OnceCell<Launcher>,
     /// Room for normal paths and cache keys, used again for each request.
     path: RefCell<Vec<u8>>,
     key: RefCell<Vec<u8>>,
@@ -65,8 +69,23 @@ impl Answers {
             ring: RefCell::new(ring),
             local: RefCell::default(),
             now_ms: Cell::new(0),
+            launcher: OnceCell::new(),
             path: RefCell::default(),
             key: RefCell::default(),
+        }
+    }
+
+    /// This thread's link to the spawner; none before the thread runs.
+    pub fn launcher(&self) -> Option<&Launcher> {
+        self.launcher.get()
+    }
+
+    /// Starts programs over this link from now on.
+    pub fn attach(&self, link: OwnedFd) {
+        if let Some(launcher) = self.launcher.get()
+            && let Err(error) = launcher.attach(link)
+        {
+            tracing::error!(%error, "a link to the spawner cannot be watched");
         }
     }
 
@@ -296,6 +315,12 @@ impl Answer for Answers {
             };
             self.ring.borrow_mut().push(&record, &texts);
         }
+    }
+
+    fn start(&self, reactor: &Reactor) {
+        let launcher = Launcher::new(reactor, Arc::clone(&self.counters));
+        // Called once; a second launcher would have no link.
+        let _ = self.launcher.set(launcher);
     }
 
     fn begin_turn(&self, now_ms: u64) {

@@ -118,6 +118,10 @@ counters! {
     limit_linger: "Connections ended: still sending after the time or bytes of a lingering close.";
     limit_connections: "Connections refused: as many open as the server allows (503).";
     limit_connections_per_client: "Connections refused: as many open as one address may have.";
+    programs_ended: "Programs that ran and ended.";
+    programs_not_started: "Programs that could not be started.";
+    programs_lost: "Programs that ended because the spawner did.";
+    limit_starts: "Starts refused: too many wait for the spawner, or one did too long (503).";
     limit_disk_queue: "Requests refused: the file pool's queue was full (503).";
     bad_request: "Requests refused: not well-formed (400).";
     client_left: "Requests whose client left before the answer was complete.";

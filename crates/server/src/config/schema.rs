@@ -276,13 +276,23 @@ pub static RLIMITS: Table = Table {
         Key::new("data", SIZE_ANY, Nothing("none"))
             .says("Data segment of one process (RLIMIT_DATA).")
             .example("\"256MiB\""),
-        Key::new("fsize", Size { min: 0, max: 1 << 50 }, Nothing("none"))
-            .says("Largest file it may write (RLIMIT_FSIZE).")
-            .example("\"100MiB\"")
-            .aka(&["file_size"]),
+        Key::new(
+            "fsize",
+            Size {
+                min: 0,
+                max: 1 << 50,
+            },
+            Nothing("none"),
+        )
+        .says("Largest file it may write (RLIMIT_FSIZE).")
+        .example("\"100MiB\"")
+        .aka(&["file_size"]),
         Key::new(
             "nofile",
-            Integer { min: 8, max: 1 << 30 },
+            Integer {
+                min: 8,
+                max: 1 << 30,
+            },
             Nothing("a soft limit of 1024, and hob's own hard limit"),
         )
         .says("Open files of one process (RLIMIT_NOFILE).")
@@ -290,7 +300,10 @@ pub static RLIMITS: Table = Table {
         .aka(&["open_files"]),
         Key::new(
             "nproc",
-            Integer { min: 1, max: 1 << 22 },
+            Integer {
+                min: 1,
+                max: 1 << 22,
+            },
             Nothing("4096 when hob is started as root, else none"),
         )
         .says(
@@ -299,9 +312,16 @@ pub static RLIMITS: Table = Table {
         )
         .example("200")
         .aka(&["processes"]),
-        Key::new("stack", Size { min: 64 * KIB, max: TIB }, Nothing("none"))
-            .says("Stack of the first thread (RLIMIT_STACK).")
-            .example("\"8MiB\""),
+        Key::new(
+            "stack",
+            Size {
+                min: 64 * KIB,
+                max: TIB,
+            },
+            Nothing("none"),
+        )
+        .says("Stack of the first thread (RLIMIT_STACK).")
+        .example("\"8MiB\""),
     ],
 };
 
@@ -360,14 +380,28 @@ pub static CGROUP: Table = Table {
             .says("Memory; at the limit processes of the program are killed.")
             .example("\"1GiB\"")
             .aka(&["memory_max"]),
-        Key::new("pids", Integer { min: 1, max: 1 << 22 }, Nothing("none"))
-            .says("Processes and threads; beyond, the program can start no more.")
-            .example("100")
-            .aka(&["pids_max", "tasks"]),
-        Key::new("cpu_weight", Integer { min: 1, max: 10_000 }, Nothing("100"))
-            .says("Share of the CPUs when they are busy; others have 100.")
-            .example("50")
-            .aka(&["cpu_shares", "weight"]),
+        Key::new(
+            "pids",
+            Integer {
+                min: 1,
+                max: 1 << 22,
+            },
+            Nothing("none"),
+        )
+        .says("Processes and threads; beyond, the program can start no more.")
+        .example("100")
+        .aka(&["pids_max", "tasks"]),
+        Key::new(
+            "cpu_weight",
+            Integer {
+                min: 1,
+                max: 10_000,
+            },
+            Nothing("100"),
+        )
+        .says("Share of the CPUs when they are busy; others have 100.")
+        .example("50")
+        .aka(&["cpu_shares", "weight"]),
     ],
 };
 

@@ -206,7 +206,8 @@ impl Slot {
             let arguments = self.pointers.as_ptr().add(2);
             (arguments, arguments.add(layout.argument_count + 1))
         };
-        let shares_memory = !self.is_spare && !recipe.must_fork && recipe.namespaces == 0 && groups.is_empty();
+        let shares_memory =
+            !self.is_spare && !recipe.must_fork && recipe.namespaces == 0 && groups.is_empty();
         let in_own_pids = recipe.namespaces & libc::CLONE_NEWPID as u64 != 0;
         self.groups = groups;
         let plan = self.plan.insert(Box::new(Plan {
@@ -219,7 +220,11 @@ impl Slot {
             groups: self.groups.as_ptr(),
             group_count: self.groups.len(),
             mark,
-            parent: if in_own_pids { 0 } else { rustix::process::getpid().as_raw_pid() },
+            parent: if in_own_pids {
+                0
+            } else {
+                rustix::process::getpid().as_raw_pid()
+            },
             outlives,
             report: report.0,
         }));
@@ -264,7 +269,11 @@ impl Slot {
                 self.word.as_ptr().cast::<libc::pid_t>(),
             )
         };
-        if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
+        if pid < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(pid)
+        }
     }
 }
 
@@ -343,10 +352,13 @@ extern "C" fn run(plan: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `start` passes a plan that outlives this child's use of it and that nobody changes.
     let plan = unsafe { &*plan.cast::<Plan>() };
     // SAFETY: as above for everything the plan points to; this is a child.
-    let Err((step, errno)) = (unsafe { take_steps(plan) });
+    let Err((step, errno)) = unsafe { take_steps(plan) };
     // SAFETY: reports outlive every child that may write to them.
     let report = unsafe { &*plan.report };
-    report.store((step as u64) << 32 | u64::from(errno as u32), Ordering::Release);
+    report.store(
+        (step as u64) << 32 | u64::from(errno as u32),
+        Ordering::Release,
+    );
     loop {
         // SAFETY: ends this process and nothing else.
         let _ = unsafe { call(libc::SYS_exit_group, [127, 0, 0, 0, 0, 0]) };
@@ -379,7 +391,11 @@ unsafe fn take_steps(plan: &Plan) -> Result<std::convert::Infallible, Failed> {
         if !plan.outlives {
             let signal = libc::SIGKILL as usize;
             let set = libc::PR_SET_PDEATHSIG as usize;
-            step(Step::DeathSignal, libc::SYS_prctl, [set, signal, 0, 0, 0, 0])?;
+            step(
+                Step::DeathSignal,
+                libc::SYS_prctl,
+                [set, signal, 0, 0, 0, 0],
+            )?;
             // It may have died before it was tied.
             let parent = step(Step::DeathSignal, libc::SYS_getppid, [0; 6])?;
             if parent != plan.parent as usize {
@@ -395,7 +411,11 @@ unsafe fn take_steps(plan: &Plan) -> Result<std::convert::Infallible, Failed> {
             let restrict = libc::SYS_landlock_restrict_self;
             step(Step::Sandbox, restrict, [rules, 0, 0, 0, 0, 0])?;
         }
-        step(Step::ChangeFolder, libc::SYS_chdir, [plan.folder as usize, 0, 0, 0, 0, 0])?;
+        step(
+            Step::ChangeFolder,
+            libc::SYS_chdir,
+            [plan.folder as usize, 0, 0, 0, 0, 0],
+        )?;
         let [input, output, errors] = plan.descriptors;
         for (from, to) in [(input, 0), (output, 1), (errors, 2)] {
             // All are above 2, because the spawner keeps 0 to 2 open: none overwrites another.
@@ -418,7 +438,11 @@ unsafe fn take_steps(plan: &Plan) -> Result<std::convert::Infallible, Failed> {
             plan.arguments as usize,
             plan.variables as usize,
         ];
-        step(Step::Exec, libc::SYS_execve, [program, arguments, variables, 0, 0, 0])?;
+        step(
+            Step::Exec,
+            libc::SYS_execve,
+            [program, arguments, variables, 0, 0, 0],
+        )?;
         Err((Step::Exec, libc::EIO))
     }
 }
@@ -449,7 +473,11 @@ unsafe fn settle_namespaces(recipe: &Recipe) -> Result<(), Failed> {
         }
         let private = (libc::MS_REC | libc::MS_PRIVATE) as usize;
         let root = c"/".as_ptr() as usize;
-        step(Step::Namespaces, libc::SYS_mount, [0, root, 0, private, 0, 0])?;
+        step(
+            Step::Namespaces,
+            libc::SYS_mount,
+            [0, root, 0, private, 0, 0],
+        )?;
         let safe = (libc::MS_NOSUID | libc::MS_NODEV) as usize;
         let (tmpfs, mode) = (c"tmpfs".as_ptr() as usize, c"mode=1777".as_ptr() as usize);
         let tmp = [tmpfs, c"/tmp".as_ptr() as usize, tmpfs, safe, mode, 0];
@@ -458,7 +486,11 @@ unsafe fn settle_namespaces(recipe: &Recipe) -> Result<(), Failed> {
             let safe = safe | libc::MS_NOEXEC as usize;
             let proc = c"proc".as_ptr() as usize;
             let place = c"/proc".as_ptr() as usize;
-            step(Step::Namespaces, libc::SYS_mount, [proc, place, proc, safe, 0, 0])?;
+            step(
+                Step::Namespaces,
+                libc::SYS_mount,
+                [proc, place, proc, safe, 0, 0],
+            )?;
         }
     }
     Ok(())
@@ -482,7 +514,7 @@ unsafe fn set_limits(recipe: &Recipe, mark: u64) -> Result<(), Failed> {
     let mark = [mark; 2];
     // SAFETY: each limit is two numbers, as the kernel reads them.
     unsafe {
-        let mut set = |resource: u32, limit: &[u64; 2]| {
+        let set = |resource: u32, limit: &[u64; 2]| {
             let arguments = [0, resource as usize, limit.as_ptr() as usize, 0, 0, 0];
             step(Step::Limits, libc::SYS_prlimit64, arguments)
         };
@@ -614,7 +646,11 @@ mod machine {
     }
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    target_arch = "riscv64"
+)))]
 compile_error!("process/child.rs needs the system call instruction of this processor");
 
 #[cfg(test)]

@@ -33,7 +33,8 @@ pub(super) fn reap() -> Option<Ended> {
     let pid = loop {
         // SAFETY: two live places are written.
         let pid = unsafe { libc::wait4(-1, &mut status, libc::WNOHANG, usage.as_mut_ptr()) };
-        let is_interrupted = pid < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR);
+        let is_interrupted =
+            pid < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR);
         if !is_interrupted {
             break pid;
         }
@@ -44,7 +45,8 @@ pub(super) fn reap() -> Option<Ended> {
     // SAFETY: numbers only; all of it was zero, and wait4 filled it in.
     let usage = unsafe { usage.assume_init() };
     let us = |time: libc::timeval| {
-        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(time.tv_usec).unwrap_or(0)
+        u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000
+            + u64::try_from(time.tv_usec).unwrap_or(0)
     };
     let count = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
     Some(Ended {
@@ -67,9 +69,23 @@ pub(super) fn reap() -> Option<Ended> {
 /// Has no signal handled or ignored any more and all of them blocked, and returns a descriptor
 /// that is readable when a child ended. Children inherit the dispositions.
 pub(super) fn take_signals() -> io::Result<OwnedFd> {
+    // Handler, flags, restorer, mask: the default is all zeros on every processor. libc's wrapper
+    // would leave out two signals, and one of them ignored would stay so for every program.
+    let default = [0usize; 8];
     for signal in 1..=64 {
-        // SAFETY: back to the default; refused for the two that have no other, and for libc's own.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        let [signal, mask_bytes] = [signal, size_of::<u64>()];
+        // SAFETY: reads a live array that is longer than the kernel's structure; refused for the
+        // two signals that have nothing but the default.
+        unsafe {
+            let old = ptr::null_mut::<u8>();
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                &raw const default,
+                old,
+                mask_bytes,
+            );
+        }
     }
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut children = MaybeUninit::<libc::sigset_t>::uninit();
@@ -81,7 +97,11 @@ pub(super) fn take_signals() -> io::Result<OwnedFd> {
         if libc::sigprocmask(libc::SIG_BLOCK, all.as_ptr(), ptr::null_mut()) != 0 {
             return Err(io::Error::last_os_error());
         }
-        libc::signalfd(-1, children.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+        libc::signalfd(
+            -1,
+            children.as_ptr(),
+            libc::SFD_CLOEXEC | libc::SFD_NONBLOCK,
+        )
     };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
@@ -137,7 +157,12 @@ pub(super) fn landlock_rules(handled: u64) -> io::Result<OwnedFd> {
     let create = libc::SYS_landlock_create_ruleset;
     // SAFETY: the attribute's first version is one number, live, with its size beside it.
     let descriptor = unsafe {
-        libc::syscall(create, &raw const handled, size_of::<u64>(), 0 as libc::c_uint)
+        libc::syscall(
+            create,
+            &raw const handled,
+            size_of::<u64>(),
+            0 as libc::c_uint,
+        )
     };
     let descriptor = i32::try_from(descriptor).unwrap_or(-1);
     if descriptor < 0 {
@@ -168,5 +193,9 @@ pub(super) fn landlock_grant(
             0 as libc::c_uint,
         )
     };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }

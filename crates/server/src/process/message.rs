@@ -247,7 +247,11 @@ impl<'a> ToSpawner<'a> {
                 if reader.small & !(FLAG_OUTLIVES | FLAG_MEMORY) != 0 || reader.number != 0 {
                     return Err(Malformed);
                 }
-                let expected = if head.in_memory { 0 } else { head.string_bytes as usize };
+                let expected = if head.in_memory {
+                    0
+                } else {
+                    head.string_bytes as usize
+                };
                 if reader.rest.len() != expected || !head.is_within_limits() {
                     return Err(Malformed);
                 }
@@ -432,11 +436,19 @@ impl<'a> Reader<'a> {
     }
 
     fn end(self) -> Result<Reader<'a>, Malformed> {
-        if self.rest.is_empty() { Ok(self) } else { Err(Malformed) }
+        if self.rest.is_empty() {
+            Ok(self)
+        } else {
+            Err(Malformed)
+        }
     }
 
     fn without_number(&self) -> Result<(), Malformed> {
-        if self.number == 0 { Ok(()) } else { Err(Malformed) }
+        if self.number == 0 {
+            Ok(())
+        } else {
+            Err(Malformed)
+        }
     }
 
     fn nothing_but_kind<T>(&self, message: T) -> Result<T, Malformed> {
@@ -478,8 +490,14 @@ mod tests {
             ToSpawner::Thread,
             ToSpawner::Start(start(), STRINGS),
             ToSpawner::Start(memory, b""),
-            ToSpawner::Kill { id: 1, how: End::Term },
-            ToSpawner::Kill { id: u64::MAX, how: End::Kill },
+            ToSpawner::Kill {
+                id: 1,
+                how: End::Term,
+            },
+            ToSpawner::Kill {
+                id: u64::MAX,
+                how: End::Kill,
+            },
         ];
         let packets = messages.map(|message| {
             let mut packet = vec![1, 2, 3];
@@ -500,11 +518,21 @@ mod tests {
             voluntary_switches: 6,
             forced_switches: u64::MAX,
         };
-        let exited = |code, signal, core| ToServer::Exited { id: 9, code, signal, core, usage };
+        let exited = |code, signal, core| ToServer::Exited {
+            id: 9,
+            code,
+            signal,
+            core,
+            usage,
+        };
         let messages = [
             exited(Some(0), None, false),
             exited(None, Some(11), true),
-            ToServer::Failed { id: 8, step: Step::Exec, errno: 2 },
+            ToServer::Failed {
+                id: 8,
+                step: Step::Exec,
+                errno: 2,
+            },
         ];
         let packets = messages.map(|message| {
             let mut packet = vec![];
@@ -552,13 +580,36 @@ mod tests {
             ToSpawner::Start(start, strings).encode(&mut packet);
             assert_eq!(ToSpawner::decode(&packet), Err(Malformed), "{start:?}");
         };
-        refused(StartHead { argument_count: 0, ..start() }, STRINGS);
-        refused(StartHead { string_bytes: 18, ..start() }, STRINGS);
+        refused(
+            StartHead {
+                argument_count: 0,
+                ..start()
+            },
+            STRINGS,
+        );
+        refused(
+            StartHead {
+                string_bytes: 18,
+                ..start()
+            },
+            STRINGS,
+        );
         let counts = (STRINGS_COUNT_MAX as u32, 1);
-        let many = StartHead { argument_count: counts.0, variable_count: counts.1, ..start() };
+        let many = StartHead {
+            argument_count: counts.0,
+            variable_count: counts.1,
+            ..start()
+        };
         refused(many, STRINGS);
         let string_bytes = STRINGS_BYTES_MAX as u32 + 1;
-        refused(StartHead { in_memory: true, string_bytes, ..start() }, b"");
+        refused(
+            StartHead {
+                in_memory: true,
+                string_bytes,
+                ..start()
+            },
+            b"",
+        );
     }
 
     #[test]

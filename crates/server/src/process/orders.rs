@@ -112,10 +112,21 @@ mod tests {
 
     #[test]
     fn orders_and_answers_arrive_as_written() {
-        assert!(matches!(Order::decode(Order::Policy(null()).encode()), Ok(Order::Policy(_))));
-        assert!(matches!(Order::decode(Order::Server(null()).encode()), Ok(Order::Server(_))));
-        assert!(matches!(Order::decode(Order::Retire.encode()), Ok(Order::Retire)));
-        let trouble = Said::Trouble { text: "no cgroup".to_owned() };
+        assert!(matches!(
+            Order::decode(Order::Policy(null()).encode()),
+            Ok(Order::Policy(_))
+        ));
+        assert!(matches!(
+            Order::decode(Order::Server(null()).encode()),
+            Ok(Order::Server(_))
+        ));
+        assert!(matches!(
+            Order::decode(Order::Retire.encode()),
+            Ok(Order::Retire)
+        ));
+        let trouble = Said::Trouble {
+            text: "no cgroup".to_owned(),
+        };
         for said in [Said::Ready, trouble] {
             assert_eq!(Said::decode(&said.encode()), Ok(said));
         }
@@ -124,13 +135,25 @@ mod tests {
     #[test]
     fn order_with_too_few_or_wrong_descriptors_is_malformed() {
         for kind in 0..=4 {
-            let with_body = Parcel { kind, body: vec![0], descriptors: vec![] };
+            let with_body = Parcel {
+                kind,
+                body: vec![0],
+                descriptors: vec![],
+            };
             Order::decode(with_body).unwrap_err();
             let slot = Slot { kind: 99, index: 0 };
-            let wrong = Parcel { kind, body: vec![], descriptors: vec![(slot, null())] };
+            let wrong = Parcel {
+                kind,
+                body: vec![],
+                descriptors: vec![(slot, null())],
+            };
             Order::decode(wrong).unwrap_err();
         }
-        let none = Parcel { kind: 1, body: vec![], descriptors: vec![] };
+        let none = Parcel {
+            kind: 1,
+            body: vec![],
+            descriptors: vec![],
+        };
         Order::decode(none).unwrap_err();
     }
 }

@@ -114,15 +114,24 @@ mod tests {
     fn packet_arrives_with_its_descriptors_and_a_longer_one_ends_the_link() {
         let (ours, theirs) = parcel_pair().unwrap();
         let mut buffer = [0; 8];
-        assert!(matches!(receive(theirs.as_fd(), &mut buffer), Received::Nothing));
+        assert!(matches!(
+            receive(theirs.as_fd(), &mut buffer),
+            Received::Nothing
+        ));
         let carried = [null(), null(), null(), null()];
         assert_eq!(send(ours.as_fd(), b"12345678", &carried), Sent::Yes);
         let Received::Packet(8, descriptors) = receive(theirs.as_fd(), &mut buffer) else {
             panic!("a packet");
         };
-        assert_eq!((&buffer, descriptors.iter().flatten().count()), (b"12345678", 4));
+        assert_eq!(
+            (&buffer, descriptors.iter().flatten().count()),
+            (b"12345678", 4)
+        );
         assert_eq!(send(ours.as_fd(), b"123456789", &[]), Sent::Yes);
-        assert!(matches!(receive(theirs.as_fd(), &mut buffer), Received::Gone));
+        assert!(matches!(
+            receive(theirs.as_fd(), &mut buffer),
+            Received::Gone
+        ));
         drop(theirs);
         assert_eq!(send(ours.as_fd(), b"1", &[]), Sent::Gone);
         assert!(matches!(receive(ours.as_fd(), &mut buffer), Received::Gone));

@@ -72,7 +72,9 @@ impl Strings {
     /// The strings, without their NULs.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let block = self.block.strip_suffix(&[0]);
-        block.into_iter().flat_map(|block| block.split(|byte| *byte == 0))
+        block
+            .into_iter()
+            .flat_map(|block| block.split(|byte| *byte == 0))
     }
 }
 
@@ -88,7 +90,10 @@ mod tests {
         strings.push_pair(b"N", b"v=w").unwrap();
         assert_eq!(strings.block(), b"a\0\0N=v=w\0");
         assert_eq!(strings.count(), 3);
-        assert_eq!(strings.iter().collect::<Vec<_>>(), [&b"a"[..], b"", b"N=v=w"]);
+        assert_eq!(
+            strings.iter().collect::<Vec<_>>(),
+            [&b"a"[..], b"", b"N=v=w"]
+        );
         assert_eq!(Strings::new().iter().count(), 0);
     }
 

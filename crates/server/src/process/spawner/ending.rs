@@ -76,8 +76,11 @@ impl Endings {
         if self.look_at.is_none_or(|at| at > now) {
             return;
         }
-        let programs: Vec<(i32, u64)> =
-            self.killed.iter().map(|ending| (ending.pid, ending.mark)).collect();
+        let programs: Vec<(i32, u64)> = self
+            .killed
+            .iter()
+            .map(|ending| (ending.pid, ending.mark))
+            .collect();
         if tree::signal_programs(&programs, Signal::KILL) == 0 {
             self.killed.clear();
         }

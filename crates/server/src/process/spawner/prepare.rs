@@ -36,7 +36,9 @@ impl Prepared {
         let namespaces = rules.sandbox.namespaces.as_slice();
         let has = |namespace| namespaces.contains(&namespace);
         let is_user_needed = !namespaces.is_empty() && identity.is_none();
-        let mut flags = namespaces.iter().fold(0, |flags, namespace| flags | flag(*namespace));
+        let mut flags = namespaces
+            .iter()
+            .fold(0, |flags, namespace| flags | flag(*namespace));
         if is_user_needed {
             flags |= libc::CLONE_NEWUSER as u64;
         }
@@ -141,7 +143,12 @@ fn limits(limits: &Rlimits, is_other_account: bool) -> Vec<(u32, [u64; 2])> {
     add(libc::RLIMIT_CPU, limits.cpu.map(|time| time.as_secs()));
     add(libc::RLIMIT_DATA, limits.data);
     add(libc::RLIMIT_FSIZE, limits.file_size);
-    add(libc::RLIMIT_NPROC, limits.processes.or(is_other_account.then_some(PROCESSES_USUAL)));
+    add(
+        libc::RLIMIT_NPROC,
+        limits
+            .processes
+            .or(is_other_account.then_some(PROCESSES_USUAL)),
+    );
     add(libc::RLIMIT_STACK, limits.stack);
     let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     let open_files = match limits.open_files {
@@ -194,7 +201,9 @@ fn sandbox(sandbox: &Sandbox, trouble: &mut dyn FnMut(String)) -> Option<OwnedFd
     let version = match kernel::landlock_version() {
         Ok(version) => version,
         Err(error) => {
-            trouble(format!("`sandbox` restricts no files: this kernel has no Landlock ({error})"));
+            trouble(format!(
+                "`sandbox` restricts no files: this kernel has no Landlock ({error})"
+            ));
             return None;
         }
     };
@@ -209,7 +218,9 @@ fn sandbox(sandbox: &Sandbox, trouble: &mut dyn FnMut(String)) -> Option<OwnedFd
     let rules = match kernel::landlock_rules(handled) {
         Ok(rules) => rules,
         Err(error) => {
-            trouble(format!("`sandbox` restricts no files: no rules made: {error}"));
+            trouble(format!(
+                "`sandbox` restricts no files: no rules made: {error}"
+            ));
             return None;
         }
     };
@@ -221,7 +232,10 @@ fn sandbox(sandbox: &Sandbox, trouble: &mut dyn FnMut(String)) -> Option<OwnedFd
     for (paths, rights) in lists {
         for path in paths {
             if let Err(error) = grant(&rules, path, rights) {
-                trouble(format!("`sandbox`: {} stays out of reach: {error}", path.display()));
+                trouble(format!(
+                    "`sandbox`: {} stays out of reach: {error}",
+                    path.display()
+                ));
             }
         }
     }
@@ -254,12 +268,26 @@ mod tests {
     #[test]
     fn only_what_the_policy_names_may_run() {
         let prepared = prepared();
-        for path in ["/srv/cgi/a", "/srv/cgi/a/b.pl", "/opt/x/y", "/usr/bin/python3"] {
+        for path in [
+            "/srv/cgi/a",
+            "/srv/cgi/a/b.pl",
+            "/opt/x/y",
+            "/usr/bin/python3",
+        ] {
             assert!(prepared.may_run(path.as_bytes()), "{path}");
         }
         for path in [
-            "", "srv/cgi/a", "/srv/cgi", "/srv/cgi/", "/srv/cgix", "/srv/cgi/../x", "/bin/sh",
-            "/usr/bin/python3/", "/usr/bin/../bin/python3", "/opt/x", "/",
+            "",
+            "srv/cgi/a",
+            "/srv/cgi",
+            "/srv/cgi/",
+            "/srv/cgix",
+            "/srv/cgi/../x",
+            "/bin/sh",
+            "/usr/bin/python3/",
+            "/usr/bin/../bin/python3",
+            "/opt/x",
+            "/",
         ] {
             assert!(!prepared.may_run(path.as_bytes()), "{path}");
         }
@@ -274,7 +302,10 @@ mod tests {
         for folder in ["", "/", "/srv", "/srv/cgi/..", "/srv/cgix", "cgi"] {
             assert!(!prepared.may_work_in(folder.as_bytes()), "{folder}");
         }
-        let everything = Prepared { roots: vec!["/".into()], ..prepared };
+        let everything = Prepared {
+            roots: vec!["/".into()],
+            ..prepared
+        };
         assert!(everything.may_run(b"/bin/sh") && everything.may_work_in(b"/"));
     }
 
@@ -283,7 +314,13 @@ mod tests {
         assert_eq!(cpu_bits(&[0, 3, 64]), [0b1001, 1]);
         assert_eq!(cpu_bits(&[]), Vec::<u64>::new());
         let usual = limits(&Rlimits::default(), true);
-        let find = |resource| usual.iter().find(|(known, _)| *known == resource).unwrap().1;
+        let find = |resource| {
+            usual
+                .iter()
+                .find(|(known, _)| *known == resource)
+                .unwrap()
+                .1
+        };
         assert_eq!(find(libc::RLIMIT_NOFILE)[0], OPEN_FILES_USUAL);
         assert_eq!(find(libc::RLIMIT_CORE), [0, 0]);
         assert_eq!(find(libc::RLIMIT_NPROC), [PROCESSES_USUAL; 2]);

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use rustix::fs::{FileType, SealFlags, Uid, fchown, fcntl_get_seals, fstat, fstatfs};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use super::prepare::Prepared;
 use super::running::{Name, Running};
@@ -36,6 +37,9 @@ pub(super) fn start(
     if let Some(memory) = memory {
         let strings = read_memory(&memory, layout.len);
         slot.set_memory(strings.map_err(|errno| (Step::Message, errno.raw_os_error()))?);
+    }
+    if prepared.owner.is_none() && geteuid().is_root() {
+        return Err((Step::User, libc::EPERM));
     }
     let (path, folder) = slot.path_and_folder(layout).ok_or(wrong(Step::Message))?;
     if !prepared.may_run(path) {
@@ -81,9 +85,7 @@ fn sort(
     in_memory: bool,
 ) -> Result<([OwnedFd; 3], Option<OwnedFd>), Refused> {
     match (descriptors, in_memory) {
-        ([Some(input), Some(output), Some(errors), memory], _)
-            if memory.is_some() == in_memory =>
-        {
+        ([Some(input), Some(output), Some(errors), memory], _) if memory.is_some() == in_memory => {
             Ok(([input, output, errors], memory))
         }
         _ => Err(wrong(Step::Descriptors)),
@@ -116,6 +118,7 @@ fn read_memory(memory: &OwnedFd, len: usize) -> rustix::io::Result<Vec<u8>> {
     }
     let file = std::fs::File::from(rustix::io::fcntl_dupfd_cloexec(memory, 0)?);
     let mut strings = vec![0; len];
-    file.read_exact_at(&mut strings, 0).map_err(|_| Errno::INVAL)?;
+    file.read_exact_at(&mut strings, 0)
+        .map_err(|_| Errno::INVAL)?;
     Ok(strings)
 }

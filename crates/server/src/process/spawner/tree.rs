@@ -9,7 +9,9 @@
 use std::collections::HashMap;
 use std::os::fd::AsFd;
 
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
+};
 
 /// A process, as far as ending it asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +90,9 @@ fn processes() -> Vec<Seen> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let pids = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(look).collect()
 }
 
@@ -118,7 +122,9 @@ fn mark_of(pid: i32) -> Option<u64> {
 }
 
 fn parse_mark(limits: &str) -> Option<u64> {
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max realtime timeout"))?;
     // Soft, hard, unit: the hard one cannot be raised.
     line.split_ascii_whitespace().nth(1)?.parse().ok()
 }
@@ -128,12 +134,21 @@ mod tests {
     use super::*;
 
     fn seen(pid: i32, parent: i32) -> Seen {
-        Seen { pid, parent, session: 1, is_zombie: false }
+        Seen {
+            pid,
+            parent,
+            session: 1,
+            is_zombie: false,
+        }
     }
 
     fn pids(all: &[Seen], programs: &[(i32, u64)], marks: &[(i32, u64)]) -> Vec<i32> {
-        let mark_of =
-            |pid| marks.iter().find(|(known, _)| *known == pid).map(|(_, mark)| *mark);
+        let mark_of = |pid| {
+            marks
+                .iter()
+                .find(|(known, _)| *known == pid)
+                .map(|(_, mark)| *mark)
+        };
         let found = members(all, 10, programs, &mark_of);
         let mut pids: Vec<i32> = found.into_iter().map(|seen| seen.pid).collect();
         pids.sort_unstable();
@@ -143,16 +158,25 @@ mod tests {
     #[test]
     fn members_are_what_is_below_a_program_and_what_bears_its_mark() {
         let all = [
-            seen(1, 0), seen(10, 1), seen(20, 10), seen(21, 20), seen(22, 21), // the program
-            seen(30, 10), seen(31, 30), // an orphan of it, and its child that changed its mark
-            seen(40, 10), seen(41, 40), // another program
-            seen(50, 1), // somebody else's who bears the mark by chance
+            seen(1, 0),
+            seen(10, 1),
+            seen(20, 10),
+            seen(21, 20),
+            seen(22, 21), // the program
+            seen(30, 10),
+            seen(31, 30), // an orphan of it, and its child that changed its mark
+            seen(40, 10),
+            seen(41, 40), // another program
+            seen(50, 1),  // somebody else's who bears the mark by chance
         ];
         let marks = [(30, 7), (31, 0), (40, 8), (41, 8), (50, 7)];
         assert_eq!(pids(&all, &[(20, 7)], &marks), [20, 21, 22, 30, 31]);
         assert_eq!(pids(&all, &[(40, 8)], &marks), [40, 41]);
-        assert_eq!(pids(&all, &[(20, 7), (40, 8)], &marks), [20, 21, 22, 30, 31, 40, 41]);
-        assert_eq!(pids(&all, &[(99, 9)], &marks), []);
+        assert_eq!(
+            pids(&all, &[(20, 7), (40, 8)], &marks),
+            [20, 21, 22, 30, 31, 40, 41]
+        );
+        assert!(pids(&all, &[(99, 9)], &marks).is_empty());
     }
 
     #[test]
@@ -165,14 +189,22 @@ mod tests {
     #[test]
     fn stat_is_read_behind_any_name_and_the_mark_from_its_line() {
         let stat = b"12 (a) b (c) S 5 12 9 0 -1";
-        let expected = Seen { pid: 12, parent: 5, session: 9, is_zombie: false };
+        let expected = Seen {
+            pid: 12,
+            parent: 5,
+            session: 9,
+            is_zombie: false,
+        };
         assert_eq!(parse_stat(12, stat), Some(expected));
         assert_eq!(parse_stat(12, b"12 (a) Z 5 12"), None);
         assert_eq!(parse_stat(12, b""), None);
         let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
                       Max realtime timeout      4611686018427387905  4611686018427387905  us\n";
         assert_eq!(parse_mark(limits), Some(4_611_686_018_427_387_905));
-        assert_eq!(parse_mark("Max realtime timeout      unlimited  unlimited  us\n"), None);
+        assert_eq!(
+            parse_mark("Max realtime timeout      unlimited  unlimited  us\n"),
+            None
+        );
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::net::{SocketType, sockopt};
 use rustix::process::{
     DumpableBehavior, Pid, geteuid, set_child_subreaper, set_dumpable_behavior, setsid,
@@ -22,11 +22,11 @@ use super::{LINKS_MAX, POLICIES_MAX, SLOTS_MAX, starts};
 use crate::life::parcel::{Inbox, NotReceived, Outbox};
 use crate::life::{Failure, exec};
 use crate::process::child::Slot;
+use crate::process::kernel;
 use crate::process::message::{End, StartHead, Step, ToServer, ToSpawner};
 use crate::process::orders::{self, Order, Said};
 use crate::process::packet::{self, Received};
 use crate::process::policy::Policy;
-use crate::process::kernel;
 
 /// Packets taken from one link in one turn, so that each gets its turn.
 const PACKETS_PER_TURN_MAX: usize = 32;
@@ -85,7 +85,10 @@ impl Spawner {
         keep_capabilities()?;
         let signals = kernel::take_signals()?;
         let watch = epoll::create(CreateFlags::CLOEXEC)?;
-        let (of_keeper, of_signals) = (EventData::new_u64(OF_KEEPER), EventData::new_u64(OF_SIGNALS));
+        let (of_keeper, of_signals) = (
+            EventData::new_u64(OF_KEEPER),
+            EventData::new_u64(OF_SIGNALS),
+        );
         epoll::add(&watch, &keeper, of_keeper, EventFlags::IN)?;
         epoll::add(&watch, &signals, of_signals, EventFlags::IN)?;
         let mut spawner = Spawner {
@@ -113,7 +116,10 @@ impl Spawner {
         loop {
             let timeout = self.endings.due().map(|due| {
                 let left = due.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
-                Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 })
+                Timespec::try_from(left).unwrap_or(Timespec {
+                    tv_sec: 1,
+                    tv_nsec: 0,
+                })
             });
             events.clear();
             let buffer = rustix::buffer::spare_capacity(&mut events);
@@ -187,7 +193,8 @@ impl Spawner {
             .map(|rules| Rc::new(Prepared::of(rules, &mut |text| trouble.push(text))))
             .collect();
         // A generation that was refused by the server comes again with another content.
-        self.policies.retain(|(generation, _)| *generation != policy.generation);
+        self.policies
+            .retain(|(generation, _)| *generation != policy.generation);
         self.policies.push_back((policy.generation, prepared));
         if self.policies.len() > POLICIES_MAX {
             self.policies.pop_front();
@@ -271,7 +278,10 @@ impl Spawner {
                 Some(true)
             }
             ToSpawner::Start(head, _) => {
-                let name = Name { link: number, id: head.id };
+                let name = Name {
+                    link: number,
+                    id: head.id,
+                };
                 if self.running.has(name) {
                     return None;
                 }
