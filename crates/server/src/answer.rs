@@ -17,11 +17,12 @@ mod dress;
 mod programs;
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use hob_http::thread::{Handle, Thread};
-use hob_http::{Answer, Answered, Request, Response};
+use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
 use hob_trace::{CacheOutcome, Fault, HandlerKind, Texts};
@@ -92,6 +93,15 @@ impl Answers {
             }),
             admin: Arc::clone(admin),
             ring: RefCell::new(ring),
+        }
+    }
+
+    /// Starts programs over this link from now on.
+    pub fn attach(&self, link: OwnedFd) {
+        if let Some(launcher) = self.desk.launcher.get()
+            && let Err(error) = launcher.attach(link)
+        {
+            tracing::error!(%error, "a link to the spawner cannot be watched");
         }
     }
 
@@ -336,6 +346,12 @@ impl Answer for Answers {
             };
             self.ring.borrow_mut().push(&record, &texts);
         }
+    }
+
+    fn start(&self, reactor: &Reactor) {
+        let launcher = Launcher::new(reactor, Arc::clone(&self.desk.counters));
+        // Called once; a second launcher would have no link.
+        let _ = self.desk.launcher.set(launcher);
     }
 
     fn begin_turn(&self, now_ms: u64) {

@@ -118,6 +118,10 @@ counters! {
     limit_linger: "Connections ended: still sending after the time or bytes of a lingering close.";
     limit_connections: "Connections refused: as many open as the server allows (503).";
     limit_connections_per_client: "Connections refused: as many open as one address may have.";
+    programs_ended: "Programs that ran and ended.";
+    programs_not_started: "Programs that could not be started.";
+    programs_lost: "Programs that ended because the spawner did.";
+    limit_starts: "Starts refused: too many wait for the spawner, or one did too long (503).";
     limit_disk_queue: "Requests refused: the file pool's queue was full (503).";
     limit_redirects: "Requests ended: more internal redirects than the limit (500).";
     limit_buffer: "Answers larger than what is collected for a program that asks for it.";

@@ -3,7 +3,7 @@
 //! `keeper` is the first process; `server_side` is what the server process calls; they speak over
 //! `channel`, which sends `parcel`s. Unsafe code stands in `privileges` and `exec` only.
 
-mod channel;
+pub(crate) mod channel;
 pub(crate) mod exec;
 pub mod keeper;
 pub(crate) mod memory;

@@ -352,7 +352,7 @@ extern "C" fn run(plan: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `start` passes a plan that outlives this child's use of it and that nobody changes.
     let plan = unsafe { &*plan.cast::<Plan>() };
     // SAFETY: as above for everything the plan points to; this is a child.
-    let Err((step, errno)) = (unsafe { take_steps(plan) });
+    let Err((step, errno)) = unsafe { take_steps(plan) };
     // SAFETY: reports outlive every child that may write to them.
     let report = unsafe { &*plan.report };
     report.store(
@@ -514,7 +514,7 @@ unsafe fn set_limits(recipe: &Recipe, mark: u64) -> Result<(), Failed> {
     let mark = [mark; 2];
     // SAFETY: each limit is two numbers, as the kernel reads them.
     unsafe {
-        let mut set = |resource: u32, limit: &[u64; 2]| {
+        let set = |resource: u32, limit: &[u64; 2]| {
             let arguments = [0, resource as usize, limit.as_ptr() as usize, 0, 0, 0];
             step(Step::Limits, libc::SYS_prlimit64, arguments)
         };

@@ -69,9 +69,23 @@ pub(super) fn reap() -> Option<Ended> {
 /// Has no signal handled or ignored any more and all of them blocked, and returns a descriptor
 /// that is readable when a child ended. Children inherit the dispositions.
 pub(super) fn take_signals() -> io::Result<OwnedFd> {
+    // Handler, flags, restorer, mask: the default is all zeros on every processor. libc's wrapper
+    // would leave out two signals, and one of them ignored would stay so for every program.
+    let default = [0usize; 8];
     for signal in 1..=64 {
-        // SAFETY: back to the default; refused for the two that have no other, and for libc's own.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        let [signal, mask_bytes] = [signal, size_of::<u64>()];
+        // SAFETY: reads a live array that is longer than the kernel's structure; refused for the
+        // two signals that have nothing but the default.
+        unsafe {
+            let old = ptr::null_mut::<u8>();
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                &raw const default,
+                old,
+                mask_bytes,
+            );
+        }
     }
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut children = MaybeUninit::<libc::sigset_t>::uninit();

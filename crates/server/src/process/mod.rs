@@ -17,7 +17,7 @@
 
 mod child;
 mod kernel;
-//mod launcher;
+mod launcher;
 pub mod message;
 pub(crate) mod orders;
 mod packet;
@@ -25,5 +25,7 @@ pub(crate) mod policy;
 pub mod spawner;
 mod strings;
 
-//pub use launcher::{Child, End, Exit, Launcher, ProgramRef, Start, Usage};
+pub(crate) use launcher::end_for_thread;
+pub use launcher::{Child, End, Exit, Launcher, ProgramRef, SPAWNER_WAIT_MAX, STARTS_WAITING_MAX};
+pub use launcher::{Start, Usage};
 pub use strings::{HasNul, Strings};

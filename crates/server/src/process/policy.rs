@@ -130,7 +130,7 @@ fn warn_about(program: Option<&Identity>, server: Option<&Identity>, warnings: &
 }
 
 impl Rules {
-    fn of(program: &Program, identity: Option<Identity>) -> Rules {
+    pub(crate) fn of(program: &Program, identity: Option<Identity>) -> Rules {
         Rules {
             identity,
             umask: program.umask,

@@ -22,6 +22,9 @@ mod turn;
 pub(crate) use tree::end_session;
 pub use turn::run;
 
+#[cfg(test)]
+mod tests;
+
 /// Most links of server threads at once; more are closed when they come.
 const LINKS_MAX: usize = 4096;
 /// Most programs that run at once; a start beyond is refused.

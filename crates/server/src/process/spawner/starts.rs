@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use rustix::fs::{FileType, SealFlags, Uid, fchown, fcntl_get_seals, fstat, fstatfs};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use super::prepare::Prepared;
 use super::running::{Name, Running};
@@ -36,6 +37,9 @@ pub(super) fn start(
     if let Some(memory) = memory {
         let strings = read_memory(&memory, layout.len);
         slot.set_memory(strings.map_err(|errno| (Step::Message, errno.raw_os_error()))?);
+    }
+    if prepared.owner.is_none() && geteuid().is_root() {
+        return Err((Step::User, libc::EPERM));
     }
     let (path, folder) = slot.path_and_folder(layout).ok_or(wrong(Step::Message))?;
     if !prepared.may_run(path) {
