@@ -259,8 +259,8 @@ fn say(said: &Said, response: &mut Response) {
         || media_type.is_some_and(|name| name.starts_with(b"multipart/byteranges"));
     let is_kept = |name: &[u8]| {
         let is = |known: &&[u8]| known.eq_ignore_ascii_case(name);
-        let is_type = is(&&b"Content-Type"[..]);
-        !(is_type && has_own_type) && !ABOUT_BYTES.iter().any(is)
+        let gives_way = has_own_type && is(&&b"Content-Type"[..]);
+        !gives_way && !ABOUT_BYTES.iter().any(is)
     };
     let is_added = |name: &[u8]| {
         name.eq_ignore_ascii_case(b"Set-Cookie") || name.eq_ignore_ascii_case(b"Vary")
