@@ -101,7 +101,11 @@ impl Way {
         let Some(instead) = &control.instead else {
             return Next::Done(self.finish_own(site, route, &control, response).await);
         };
-        let status = response.status();
+        let status = match instead {
+            Instead::SendFile(_) => response.status(),
+            // The other path's answer has its own.
+            Instead::Redirect(_) => 200,
+        };
         let fields = std::mem::take(response.fields_mut());
         // Its output is not wanted: the program is told before anything else begins.
         drop(response);
