@@ -21,7 +21,9 @@ pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
         HeaderRule::Remove(name) => format!("{name} (removed)"),
     });
     all.push(("headers", Setting::Texts(headers.collect())));
-    all.push(("internal", Setting::Flag(route.internal)));
+    if route.internal {
+        all.push(("internal", Setting::Flag(true)));
+    }
     let half_close = match route.half_close {
         HalfClose::Cancel => "cancel",
         HalfClose::Serve => "serve",
