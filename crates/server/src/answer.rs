@@ -178,15 +178,15 @@ impl Answers {
             Handler::Files(files) => {
                 let below = if files.settings.keep_prefix { 1 } else { below };
                 let ask = Ask {
-                    files: Arc::clone(files),
-                    request: request.clone(),
-                    shared: Arc::clone(&self.shared),
-                    counters: Arc::clone(&self.counters),
+                    files,
+                    request,
+                    shared: &self.shared,
+                    counters: &self.counters,
                     now_ms: self.now_ms.get(),
                 };
                 let path = path.get(below..).unwrap_or_default();
                 find::answer(
-                    ask,
+                    &ask,
                     path,
                     &mut self.local.borrow_mut(),
                     &mut self.key.borrow_mut(),

@@ -124,6 +124,7 @@ counters! {
     limit_starts: "Starts refused: too many wait for the spawner, or one did too long (503).";
     limit_disk_queue: "Requests refused: the file pool's queue was full (503).";
     bad_request: "Requests refused: not well-formed (400).";
+    unsupported: "Requests refused: no length, or a coding, expectation or version that is not spoken here (411, 417, 501, 505).";
     client_left: "Requests whose client left before the answer was complete.";
     reloads: "Reloads that put a new config in force.";
 }
