@@ -1,11 +1,8 @@
-//! The `Date` line, made once a second (RFC 9110 section 6.6.1).
+//! Dates as HTTP writes them, and the `Date` line, made once a second (RFC 9110 section 6.6.1).
 
 use std::time::Duration;
 
-const DAYS: [&[u8; 3]; 7] = [b"Thu", b"Fri", b"Sat", b"Sun", b"Mon", b"Tue", b"Wed"];
-const MONTHS: [&[u8; 3]; 12] = [
-    b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec",
-];
+use hob_trace::calendar::{Moment, day_name, two_digits};
 
 /// `Date: <IMF-fixdate>CRLF CRLF`: the last line of a head and the empty line after it.
 #[derive(Clone)]
@@ -19,7 +16,7 @@ impl DateLine {
     /// The line for this time since the Unix epoch.
     pub fn new(unix: Duration) -> DateLine {
         let mut bytes = *b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n";
-        bytes[6..35].copy_from_slice(&imf_fixdate(unix.as_secs()));
+        bytes[6..35].copy_from_slice(&imf_fixdate(unix.as_secs().cast_signed()));
         DateLine { bytes }
     }
 
@@ -34,44 +31,25 @@ impl DateLine {
     }
 }
 
-/// A time since the Unix epoch as IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Length of a date, in bytes.
+pub const DATE_BYTES: usize = 29;
+
+/// A Unix time in seconds as IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`; years beyond 0 to 9999
+/// are cut off.
 //= rfc9110#5.6.7
-pub fn imf_fixdate(unix_secs: u64) -> [u8; 29] {
-    let (days, secs) = (unix_secs / 86_400, unix_secs % 86_400);
-    let (year, month, day) = civil(days);
+pub fn imf_fixdate(unix_s: i64) -> [u8; DATE_BYTES] {
+    let unix_s = unix_s.clamp(Moment::UNIX_S_MIN, Moment::UNIX_S_MAX);
+    let moment = Moment::from_unix_s(unix_s);
     let mut text = *b"Thu, 01 Jan 1970 00:00:00 GMT";
-    text[..3].copy_from_slice(DAYS[(days % 7) as usize]);
-    two(&mut text[5..7], day);
-    text[8..11].copy_from_slice(MONTHS[month as usize - 1]);
-    two(&mut text[12..14], year / 100 % 100);
-    two(&mut text[14..16], year % 100);
-    two(&mut text[17..19], secs / 3600);
-    two(&mut text[20..22], secs / 60 % 60);
-    two(&mut text[23..25], secs % 60);
+    text[..3].copy_from_slice(&day_name(unix_s).as_bytes()[..3]);
+    text[5..7].copy_from_slice(&two_digits(moment.day));
+    text[8..11].copy_from_slice(moment.month_name());
+    text[12..14].copy_from_slice(&two_digits(moment.year / 100));
+    text[14..16].copy_from_slice(&two_digits(moment.year % 100));
+    text[17..19].copy_from_slice(&two_digits(moment.hour));
+    text[20..22].copy_from_slice(&two_digits(moment.minute));
+    text[23..25].copy_from_slice(&two_digits(moment.second));
     text
-}
-
-fn two(out: &mut [u8], value: u64) {
-    out[0] = b'0' + (value / 10) as u8;
-    out[1] = b'0' + (value % 10) as u8;
-}
-
-/// Year, month and day of a day since 1970-01-01 in the proleptic Gregorian calendar.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468; // from 0000-03-01, where leap days come last in a year
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
-    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
@@ -80,13 +58,16 @@ mod tests {
 
     #[test]
     fn dates_are_the_calendar_s() {
-        let cases: [(u64, &str); 6] = [
+        let cases: [(i64, &str); 9] = [
+            (i64::MIN, "Sat, 01 Jan 0000 00:00:00 GMT"),
+            (-1, "Wed, 31 Dec 1969 23:59:59 GMT"),
             (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
             (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
             (1_709_251_199, "Thu, 29 Feb 2024 23:59:59 GMT"),
             (1_795_305_600, "Sun, 22 Nov 2026 00:00:00 GMT"),
             (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
+            (i64::MAX, "Fri, 31 Dec 9999 23:59:59 GMT"),
         ];
         for (unix, text) in cases {
             assert_eq!(std::str::from_utf8(&imf_fixdate(unix)).unwrap(), text);

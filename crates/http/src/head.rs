@@ -73,6 +73,48 @@ impl RequestHead {
         self.repeated = 0;
     }
 
+    /// The head of a request for another target with the same fields, but for those that speak of
+    /// a body, and those `is_dropped` names.
+    pub(crate) fn detour(
+        &self,
+        method: &[u8],
+        target: &[u8],
+        is_dropped: impl Fn(Known) -> bool,
+    ) -> RequestHead {
+        let mut head = RequestHead::empty();
+        head.bytes.clone_from(&self.bytes);
+        head.host = self.host;
+        head.protocol = self.protocol;
+        for &(name, value) in &self.fields {
+            let text = name.of(&self.bytes);
+            let is_dropped = Known::of(text).is_some_and(&is_dropped);
+            if !is_dropped && !speaks_of_body(text) {
+                head.push_field(name, value);
+            }
+        }
+        head.method = head.append(method);
+        head.target = head.append(target);
+        head.path = head.target;
+        if let Some(mark) = memchr::memchr(b'?', target) {
+            let (path, query) = (&target[..mark], &target[mark + 1..]);
+            head.path.len = path.len() as u32;
+            head.query = Some(Span {
+                start: head.path.start + head.path.len + 1,
+                len: query.len() as u32,
+            });
+        }
+        head
+    }
+
+    fn append(&mut self, text: &[u8]) -> Span {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(text);
+        Span {
+            start,
+            len: text.len() as u32,
+        }
+    }
+
     pub(crate) fn push_field(&mut self, name: Span, value: Span) {
         self.push_known(Known::of(name.of(&self.bytes)), name, value);
     }
@@ -347,13 +389,17 @@ impl Fields {
 
     /// Removes every field of this name, without case.
     pub fn remove(&mut self, name: &[u8]) {
-        if self.value(name).is_none() {
-            return;
+        if self.value(name).is_some() {
+            self.retain(|n, _| !n.eq_ignore_ascii_case(name));
         }
+    }
+
+    /// Keeps the fields for which `is_kept` holds, in their order.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(&[u8], &[u8]) -> bool) {
         let mut kept = Fields::new();
-        for (n, v) in self.iter() {
-            if !n.eq_ignore_ascii_case(name) {
-                kept.add(n, v);
+        for (name, value) in self.iter() {
+            if is_kept(name, value) {
+                kept.add(name, value);
             }
         }
         *self = kept;
@@ -390,6 +436,15 @@ impl fmt::Debug for Fields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.lines.escape_ascii().to_string())
     }
+}
+
+/// True for fields that mean nothing without a body.
+fn speaks_of_body(name: &[u8]) -> bool {
+    let begins = name.get(..8);
+    begins.is_some_and(|begin| begin.eq_ignore_ascii_case(b"content-"))
+        || [&b"transfer-encoding"[..], b"expect", b"trailer"]
+            .iter()
+            .any(|other| other.eq_ignore_ascii_case(name))
 }
 
 /// True for a token (RFC 9110 section 5.6.2).

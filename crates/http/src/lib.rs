@@ -31,5 +31,5 @@ pub use body::{Body, BodyError, BodyStream, Chunk, FileBody, FileSource, PipeEnd
 pub use bytes::Bytes;
 pub use head::{Fields, Known, RequestHead};
 pub use reactor::{Reactor, Timer, Watched};
-pub use request::{Facts, HalfClose, Request};
+pub use request::{Facts, HalfClose, Preconditions, Request};
 pub use response::{Answer, Answered, Prepared, Response, ResponseHead};

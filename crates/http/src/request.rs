@@ -3,7 +3,7 @@
 //! A [`Request`] is a counted handle that stays on its thread. When the last handle goes, its
 //! memory is used for the next request of the thread.
 
-use std::cell::{Cell, Ref, RefCell, RefMut};
+use std::cell::{Cell, OnceCell, Ref, RefCell, RefMut};
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,10 +12,11 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use hob_trace::Record;
+use hob_trace::ring::DETAIL_BYTES_MAX;
 
 use crate::body::BodyError;
 use crate::h1::parse::{Length, Refusal, Scan, Scanner, read_head};
-use crate::head::{Fields, RequestHead};
+use crate::head::{Fields, Known, RequestHead};
 use crate::limits::Limits;
 use crate::reactor::Reactor;
 
@@ -24,6 +25,8 @@ use crate::reactor::Reactor;
 pub struct Facts {
     /// The client; `None` over a Unix socket.
     pub peer: Option<SocketAddr>,
+    /// The address the connection came to; `None` over a Unix socket.
+    pub local: Option<SocketAddr>,
     /// User of the process at the other end of a Unix socket.
     pub peer_uid: Option<u32>,
     /// Index of the listener that took the connection.
@@ -54,6 +57,15 @@ pub enum HalfClose {
     Cancel,
 }
 
+/// What becomes of conditions and ranges when a request is answered for another target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preconditions {
+    /// They hold for what is at the new target.
+    Kept,
+    /// They were not meant for it.
+    Dropped,
+}
+
 /// A request. Cloning counts; everything stays on the thread that read it.
 #[derive(Clone)]
 pub struct Request {
@@ -63,8 +75,11 @@ pub struct Request {
 /// The memory behind a [`Request`].
 pub(crate) struct Exchange {
     pub(crate) head: RequestHead,
+    /// The request as it goes on after a handler has sent it elsewhere.
+    detour: OnceCell<Box<Detour>>,
     pub(crate) facts: Rc<Facts>,
     pub(crate) record: RefCell<Record>,
+    detail: RefCell<Vec<u8>>,
     pub(crate) body: RefCell<Incoming>,
     pub(crate) line: RefCell<Line>,
     pub(crate) body_limit: Cell<u64>,
@@ -72,6 +87,12 @@ pub(crate) struct Exchange {
     pub(crate) left: Cell<bool>,
     pub(crate) reactor: Reactor,
     pub(crate) key: Cell<u64>,
+}
+
+/// One of the heads that take the place of a request's own, and the one that takes its place.
+struct Detour {
+    head: RequestHead,
+    next: OnceCell<Box<Detour>>,
 }
 
 /// The request's body on its way to the handler.
@@ -178,6 +199,7 @@ impl Request {
         }
         let facts = Facts {
             peer: None,
+            local: None,
             peer_uid: None,
             listener: 0,
             number: 0,
@@ -194,9 +216,44 @@ impl Request {
         })
     }
 
-    /// The head.
+    /// The head: the client's, or that of the last [`Request::detour`].
+    #[inline]
     pub fn head(&self) -> &RequestHead {
+        match self.exchange.detour.get() {
+            None => &self.exchange.head,
+            Some(detour) => &detour.last().head,
+        }
+    }
+
+    /// The head as the client sent it, whatever became of the request since.
+    #[inline]
+    pub fn sent_head(&self) -> &RequestHead {
         &self.exchange.head
+    }
+
+    /// From here on the request is one for another target, without a body: a GET, or a HEAD when it
+    /// is one. Record, connection and the other fields stay.
+    pub fn detour(&self, target: &[u8], preconditions: Preconditions) {
+        let before = self.head();
+        let method: &[u8] = match before.method() {
+            b"HEAD" => b"HEAD",
+            _ => b"GET",
+        };
+        let is_dropped = |known| preconditions == Preconditions::Dropped && is_condition(known);
+        let detour = Box::new(Detour {
+            head: before.detour(method, target, is_dropped),
+            next: OnceCell::new(),
+        });
+        let last = match self.exchange.detour.get() {
+            None => &self.exchange.detour,
+            Some(detour) => &detour.last().next,
+        };
+        let is_first = last.set(detour).is_ok();
+        debug_assert!(is_first, "the last one has none after it");
+    }
+
+    fn is_on_detour(&self) -> bool {
+        self.exchange.detour.get().is_some()
     }
 
     /// The connection it came over.
@@ -219,9 +276,23 @@ impl Request {
         self.exchange.record.borrow_mut()
     }
 
+    /// What is to be said beside the record's reason; empty when nothing is.
+    pub fn detail(&self) -> Ref<'_, [u8]> {
+        Ref::map(self.exchange.detail.borrow(), Vec::as_slice)
+    }
+
+    /// Says more than the record's reason does, in one text for the log. What was said before is
+    /// forgotten.
+    pub fn set_detail(&self, text: &[u8]) {
+        let mut detail = self.exchange.detail.borrow_mut();
+        detail.clear();
+        detail.extend_from_slice(&text[..text.len().min(DETAIL_BYTES_MAX)]);
+    }
+
     /// Sets the largest body accepted, in bytes; it holds for what has not been read yet. Returns
     /// false when the announced size is already over it.
     pub fn limit_body(&self, bytes: u64) -> bool {
+        debug_assert!(!self.is_on_detour(), "there is no body to limit");
         self.exchange.body_limit.set(bytes);
         self.exchange
             .body
@@ -237,12 +308,18 @@ impl Request {
 
     /// The announced size of the body in bytes; `None` when it comes in chunks.
     pub fn body_len(&self) -> Option<u64> {
+        if self.is_on_detour() {
+            return Some(0);
+        }
         self.exchange.body.borrow().announced
     }
 
     /// The next piece of the body; `None` at its end. Asking is what sends `100 Continue` to a
     /// client that waits for it, and what lets more bytes in: at most 64 KiB are held unread.
     pub fn poll_body(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        if self.is_on_detour() {
+            return Poll::Ready(None);
+        }
         let mut body = self.exchange.body.borrow_mut();
         if let Some(chunk) = body.chunks.pop_front() {
             body.held_bytes -= chunk.len();
@@ -305,16 +382,40 @@ impl Request {
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.exchange.head.fmt(f)
+        self.head().fmt(f)
     }
+}
+
+impl Detour {
+    fn last(&self) -> &Detour {
+        let mut last = self;
+        while let Some(next) = last.next.get() {
+            last = next;
+        }
+        last
+    }
+}
+
+fn is_condition(known: Known) -> bool {
+    matches!(
+        known,
+        Known::IfMatch
+            | Known::IfModifiedSince
+            | Known::IfNoneMatch
+            | Known::IfRange
+            | Known::IfUnmodifiedSince
+            | Known::Range
+    )
 }
 
 impl Exchange {
     pub(crate) fn new(facts: Rc<Facts>, reactor: Reactor) -> Exchange {
         Exchange {
             head: RequestHead::empty(),
+            detour: OnceCell::new(),
             facts,
             record: RefCell::new(Record::empty()),
+            detail: RefCell::default(),
             body: RefCell::default(),
             line: RefCell::default(),
             body_limit: Cell::new(u64::MAX),
@@ -328,10 +429,12 @@ impl Exchange {
     /// Makes it fit for the next request; the memory stays.
     pub(crate) fn renew(&mut self, facts: &Rc<Facts>) {
         self.head.clear();
+        self.detour.take();
         if !Rc::ptr_eq(&self.facts, facts) {
             self.facts = Rc::clone(facts);
         }
         *self.record.get_mut() = Record::empty();
+        self.detail.get_mut().clear();
         let body = self.body.get_mut();
         if body.is_wanted || body.announced != Some(0) || !body.chunks.is_empty() {
             *body = Incoming::default();
@@ -383,5 +486,49 @@ impl Incoming {
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn detour_is_a_get_for_another_target_without_a_body() {
+        let head = b"POST /a?b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nRange: bytes=0-1\r\n\
+                     Content-Type: x/y\r\nCookie: c=1\r\ncookie: d=2\r\n\r\n";
+        let request = Request::offline(head, &Limits::default()).unwrap();
+        request.detour(b"/one", Preconditions::Kept);
+        assert_eq!(request.head().value(Known::Range), Some(&b"bytes=0-1"[..]));
+        request.detour(b"/two?q=%20", Preconditions::Dropped);
+        let now = request.head();
+        assert_eq!(now.method(), b"GET");
+        assert_eq!(
+            (now.target(), now.path()),
+            (&b"/two?q=%20"[..], &b"/two"[..])
+        );
+        assert_eq!(now.query(), Some(&b"q=%20"[..]));
+        assert_eq!(now.host(), b"h");
+        let fields: Vec<_> = now.fields().map(|(name, _)| name).collect();
+        assert_eq!(fields, [&b"Host"[..], b"Cookie", b"cookie"]);
+        assert_eq!(now.joined(Known::Cookie).as_deref(), Some(&b"c=1, d=2"[..]));
+        assert_eq!(now.value(Known::ContentLength), None);
+        assert_eq!(request.body_len(), Some(0));
+        assert_eq!(request.sent_head().target(), b"/a?b");
+        assert_eq!(
+            request.sent_head().value(Known::ContentLength),
+            Some(&b"3"[..])
+        );
+    }
+
+    #[test]
+    fn head_request_stays_one_on_a_detour() {
+        let request =
+            Request::offline(b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", &Limits::default()).unwrap();
+        request.detour(b"/one", Preconditions::Kept);
+        assert_eq!(
+            (request.head().method(), request.head().query()),
+            (&b"HEAD"[..], None)
+        );
     }
 }

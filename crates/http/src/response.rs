@@ -58,6 +58,8 @@ pub struct Response {
     pub body: Body,
     /// Close the connection after this answer.
     pub close: bool,
+    /// The body says no more than the status does: a page of the site's own may take its place.
+    pub is_stand_in: bool,
 }
 
 /// Status code and fields, as a list or prepared.
@@ -144,6 +146,7 @@ impl Response {
             head: ResponseHead::Fields(status, fields),
             body,
             close: false,
+            is_stand_in: false,
         }
     }
 
@@ -153,6 +156,7 @@ impl Response {
             head: ResponseHead::Prepared(head),
             body,
             close: false,
+            is_stand_in: false,
         }
     }
 

@@ -1,12 +1,15 @@
 //! Reason phrases of status codes (RFC 9110 section 15 and the IANA registry).
 
-/// The registered phrase, or "Unknown".
+/// The phrase of a status code; that of its class for codes nobody has registered. 418 is marked
+/// unused in the registry but known to all.
+//= rfc9110#16.2.1
 pub fn phrase(status: u16) -> &'static str {
     match status {
         100 => "Continue",
         101 => "Switching Protocols",
         102 => "Processing",
         103 => "Early Hints",
+        104 => "Upload Resumption Supported",
         200 => "OK",
         201 => "Created",
         202 => "Accepted",
@@ -43,6 +46,7 @@ pub fn phrase(status: u16) -> &'static str {
         415 => "Unsupported Media Type",
         416 => "Range Not Satisfiable",
         417 => "Expectation Failed",
+        418 => "I'm a Teapot",
         421 => "Misdirected Request",
         422 => "Unprocessable Content",
         423 => "Locked",
@@ -64,6 +68,17 @@ pub fn phrase(status: u16) -> &'static str {
         508 => "Loop Detected",
         510 => "Not Extended",
         511 => "Network Authentication Required",
+        other => phrase_of_class(other / 100),
+    }
+}
+
+fn phrase_of_class(hundreds: u16) -> &'static str {
+    match hundreds {
+        1 => "Informational",
+        2 => "Success",
+        3 => "Redirection",
+        4 => "Client Error",
+        5 => "Server Error",
         _ => "Unknown",
     }
 }
@@ -72,4 +87,27 @@ pub fn phrase(status: u16) -> &'static str {
 //= rfc9110#6.4.1
 pub fn is_bodiless(status: u16) -> bool {
     matches!(status, 100..=199 | 204 | 304)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phrases_of_codes_and_of_their_classes() {
+        let cases = [
+            (200, "OK"),
+            (206, "Partial Content"),
+            (404, "Not Found"),
+            (413, "Content Too Large"),
+            (299, "Success"),
+            (499, "Client Error"),
+            (599, "Server Error"),
+            (0, "Unknown"),
+            (999, "Unknown"),
+        ];
+        for (status, expected) in cases {
+            assert_eq!(phrase(status), expected, "{status}");
+        }
+    }
 }

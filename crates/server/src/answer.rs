@@ -7,42 +7,64 @@
 //! 5. the body limit
 //! 6. the rewrite
 //! 7. the handler answers, now or later
-//! 8. the site's own error page
+//! 8. a program's answer: what the program asks the server for, then conditions, ranges and
+//!    compression (`programs`, `step::after`)
+//! 9. the site's own error page, and header rules (`dress`)
 //!
 //! When the answer has left, [`Answers::finished`] counts it and hands the record on.
 
-use std::cell::{Cell, RefCell};
+mod dress;
+mod programs;
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use hob_http::thread::{Handle, Thread};
-use hob_http::{Answer, Answered, Body, Request, Response};
+use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
 use hob_trace::{CacheOutcome, Fault, HandlerKind, Texts};
 
 use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
+use crate::handle::cgi::answer::Places;
+use crate::handle::cgi::{self, Cgi};
+use crate::handle::files::Files;
 use crate::handle::files::find::{self, Ask};
 use crate::handle::{Handler, plain, redirect, respond};
+use crate::process::Launcher;
 use crate::route::pattern::Captures;
-use crate::route::sites::{ErrorPage, Route, Site, Sites};
+use crate::route::sites::{Route, Site, Sites};
 use crate::route::target;
 use crate::route::template::Facts;
 use crate::shared::Shared;
+
+pub(crate) use dress::{dress, own_page};
 
 /// The number of the control socket among listeners.
 pub const CONTROL_LISTENER: u16 = 0xfff0;
 
 /// What one thread answers with.
 pub struct Answers {
-    shared: Arc<Shared>,
+    desk: Rc<Desk>,
     admin: Arc<Admin>,
-    counters: Arc<ThreadCounters>,
     ring: RefCell<Producer>,
+}
+
+/// What a thread's handlers work with; answers that take a while hold it, to ask handlers again.
+struct Desk {
+    shared: Arc<Shared>,
+    counters: Arc<ThreadCounters>,
     sites: RefCell<Arc<Sites>>,
     generation: Cell<u64>,
     local: RefCell<Local>,
     now_ms: Cell<u64>,
+    /// Where programs were found a moment ago.
+    places: Rc<Places>,
+    /// The link to the spawner, once the thread runs.
+    launcher: OnceCell<Launcher>,
     /// Room for normal paths and cache keys, used again for each request.
     path: RefCell<Vec<u8>>,
     key: RefCell<Vec<u8>>,
@@ -57,20 +79,43 @@ impl Answers {
         ring: Producer,
     ) -> Answers {
         Answers {
-            sites: RefCell::new(shared.sites()),
-            generation: Cell::new(shared.generation()),
-            shared: Arc::clone(shared),
+            desk: Rc::new(Desk {
+                sites: RefCell::new(shared.sites()),
+                generation: Cell::new(shared.generation()),
+                shared: Arc::clone(shared),
+                counters,
+                local: RefCell::default(),
+                now_ms: Cell::new(0),
+                places: Rc::default(),
+                launcher: OnceCell::new(),
+                path: RefCell::default(),
+                key: RefCell::default(),
+            }),
             admin: Arc::clone(admin),
-            counters,
             ring: RefCell::new(ring),
-            local: RefCell::default(),
-            now_ms: Cell::new(0),
-            path: RefCell::default(),
-            key: RefCell::default(),
         }
     }
 
-    fn route(&self, sites: &Sites, request: &Request) -> Answered {
+    /// Starts programs over this link from now on.
+    pub fn attach(&self, link: OwnedFd) {
+        if let Some(launcher) = self.desk.launcher.get()
+            && let Err(error) = launcher.attach(link)
+        {
+            tracing::error!(%error, "a link to the spawner cannot be watched");
+        }
+    }
+
+    /// Has every thread begin a turn, in which it lets go of what has left the cache.
+    fn wake_all(&self) {
+        let crew = &self.admin.crew;
+        for index in 0..crew.thread_count() {
+            Handle::new(crew, index).run(|_: &mut Thread<Answers>| {});
+        }
+    }
+}
+
+impl Desk {
+    fn route(self: &Rc<Desk>, sites: &Arc<Sites>, request: &Request) -> Answered {
         let head = request.head();
         let site_index = sites.site_of(head.host());
         let Some(site) = sites.site(site_index) else {
@@ -83,7 +128,7 @@ impl Answers {
         }
         let raw = head.path();
         if raw == b"*" {
-            return Answered::Ready(plain::options(plain::READING));
+            return without_route(site, plain::options(plain::READING));
         }
         if head.method() == b"CONNECT" {
             let mut refusal = plain::wrong_method(b"CONNECT", plain::READING);
@@ -91,21 +136,25 @@ impl Answers {
             // already: they must not be taken for requests.
             //= rfc9931
             refusal.close = true;
-            return self.dress(site, Answered::Ready(refusal), request);
+            return without_route(site, refusal);
         }
         let mut room = self.path.borrow_mut();
         let normal = match target::normalise(raw, &mut room) {
             Ok(normal) => normal,
             Err(bad) => {
                 note_fault(request, Fault::Client, bad.reason());
-                return self.dress(site, Answered::Ready(plain::error(400)), request);
+                return without_route(site, plain::error(400));
             }
         };
         let path = normal.path(raw, &room);
         let Some((index, below)) = site.find(path) else {
-            return self.dress(site, Answered::Ready(plain::error(404)), request);
+            return without_route(site, plain::error(404));
         };
         let route = &site.routes[index as usize];
+        if route.is_internal {
+            note_fault(request, Fault::Client, "the route is internal");
+            return without_route(site, plain::error(404));
+        }
         {
             let mut record = request.record_mut();
             record.route = index;
@@ -119,17 +168,52 @@ impl Answers {
                 Fault::Client,
                 "limits.body: the announced body is too large",
             );
-            return self.dress(site, Answered::Ready(plain::error(413)), request);
+            return Answered::Ready(dress(site, Some(route), plain::error(413)));
         }
-        let answered = if route.rewrite.is_some() {
+        let answered = self.ask(route, request, path, below);
+        if route.is_final {
+            return answered;
+        }
+        self.finish(sites, (site_index, index), request, answered)
+    }
+
+    /// The steps after the handler of a route, which is named by its site's index and its own.
+    fn finish(
+        self: &Rc<Desk>,
+        sites: &Arc<Sites>,
+        (site_index, index): (u32, u32),
+        request: &Request,
+        answered: Answered,
+    ) -> Answered {
+        let Some((site, route)) = sites.route(site_index, index) else {
+            return answered;
+        };
+        match answered {
+            answered if route.handler.runs_programs() => {
+                let way = programs::Way::new(self, sites, request, (site_index, index));
+                Answered::Later(Box::pin(way.finish(answered)))
+            }
+            Answered::Ready(response) => Answered::Ready(dress(site, Some(route), response)),
+            Answered::Later(future) => {
+                let sites = Arc::clone(sites);
+                Answered::Later(Box::pin(async move {
+                    let response = future.await;
+                    match sites.route(site_index, index) {
+                        Some((site, route)) => dress(site, Some(route), response),
+                        None => response,
+                    }
+                }))
+            }
+        }
+    }
+
+    /// What the route's handler gives for a path.
+    fn ask(&self, route: &Route, request: &Request, path: &[u8], below: usize) -> Answered {
+        if route.rewrite.is_some() {
             self.rewrite_and_handle(route, request, path)
         } else {
             self.handle(route, request, path, below)
-        };
-        if route.handler.has_own_body() {
-            return answered;
         }
-        self.dress(site, answered, request)
     }
 
     /// The handler sees the rewritten path, all of it.
@@ -158,21 +242,9 @@ impl Answers {
         match &route.handler {
             Handler::Files(files) => {
                 let below = if files.settings.keep_prefix { 1 } else { below };
-                let ask = Ask {
-                    files,
-                    request,
-                    shared: &self.shared,
-                    counters: &self.counters,
-                    now_ms: self.now_ms.get(),
-                };
-                let path = path.get(below..).unwrap_or_default();
-                find::answer(
-                    &ask,
-                    path,
-                    &mut self.local.borrow_mut(),
-                    &mut self.key.borrow_mut(),
-                )
+                self.file(files, request, path.get(below..).unwrap_or_default())
             }
+            Handler::Cgi(cgi) => self.program(cgi, request, path, below),
             Handler::Redirect(redirect) => {
                 let captures: Option<Captures> = route.pattern.matches(path);
                 Answered::Ready(match captures {
@@ -180,44 +252,44 @@ impl Answers {
                     None => plain::error(500),
                 })
             }
-            Handler::Respond(respond) => Answered::Ready(respond::answer(respond)),
+            Handler::Respond(respond) => Answered::Ready(respond::answer(respond, request)),
         }
     }
 
-    /// Has every thread begin a turn, in which it lets go of what has left the cache.
-    fn wake_all(&self) {
-        let crew = &self.admin.crew;
-        for index in 0..crew.thread_count() {
-            Handle::new(crew, index).run(|_: &mut Thread<Answers>| {});
-        }
+    /// A program started for the request.
+    fn program(&self, cgi: &Arc<Cgi>, request: &Request, path: &[u8], below: usize) -> Answered {
+        let Some(launcher) = self.launcher.get() else {
+            return Answered::Ready(plain::busy());
+        };
+        let ask = cgi::answer::Ask {
+            cgi: Arc::clone(cgi),
+            request: request.clone(),
+            shared: Arc::clone(&self.shared),
+            counters: Arc::clone(&self.counters),
+            launcher: launcher.clone(),
+            places: Rc::clone(&self.places),
+            now_ms: self.now_ms.get(),
+        };
+        cgi::answer::answer(ask, path, below)
     }
 
-    /// Puts the site's own page in the place of a built-in error page.
-    fn dress(&self, site: &Site, answered: Answered, request: &Request) -> Answered {
-        if site.error_pages.is_empty() {
-            return answered;
-        }
-        match answered {
-            Answered::Ready(response) => {
-                let page = site.error_page(response.status());
-                Answered::Ready(match page {
-                    Some(page) => with_page(response, page),
-                    None => response,
-                })
-            }
-            Answered::Later(future) => {
-                let (sites, site) = (Arc::clone(&self.sites.borrow()), request.record().site);
-                Answered::Later(Box::pin(async move {
-                    let response = future.await;
-                    let site = sites.site(u32::from(site));
-                    match site.and_then(|site| site.error_page(response.status())) {
-                        Some(page) => with_page(response, page),
-                        None => response,
-                    }
-                }))
-            }
-        }
+    /// A file below a handler's root.
+    fn file(&self, files: &Arc<Files>, request: &Request, path: &[u8]) -> Answered {
+        let ask = Ask {
+            files,
+            request,
+            shared: &self.shared,
+            counters: &self.counters,
+            now_ms: self.now_ms.get(),
+        };
+        let (mut local, mut key) = (self.local.borrow_mut(), self.key.borrow_mut());
+        find::answer(&ask, path, &mut local, &mut key)
     }
+}
+
+/// An answer that no route gives.
+fn without_route(site: &Site, response: Response) -> Answered {
+    Answered::Ready(dress(site, None, response))
 }
 
 /// The listener's own log, 0 for none.
@@ -232,27 +304,18 @@ fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
     record.reason = Some(reason);
 }
 
-/// The answer with the site's own page as its body.
-pub(crate) fn with_page(mut response: Response, page: &ErrorPage) -> Response {
-    let fields = response.fields_mut();
-    fields.set(b"Content-Type", page.content_type.as_bytes());
-    fields.remove(b"Content-Security-Policy");
-    response.body = Body::Bytes(page.body.clone());
-    response
-}
-
 impl Answer for Answers {
     fn answer(&self, request: &Request) -> Answered {
         if request.facts().listener == CONTROL_LISTENER {
             request.record_mut().handler = HandlerKind::Admin;
             return admin::answer(&self.admin, request);
         }
-        let sites = self.sites.borrow();
-        self.route(&sites, request)
+        let sites = self.desk.sites.borrow();
+        self.desk.route(&sites, request)
     }
 
     fn refuse(&self, request: &Request, status: u16) -> Response {
-        let sites = self.sites.borrow();
+        let sites = self.desk.sites.borrow();
         let log = sites.listener_logs.get(&request.facts().listener).copied();
         request.record_mut().log = log.unwrap_or_default();
         plain::error(status)
@@ -263,7 +326,7 @@ impl Answer for Answers {
         if request.facts().listener == CONTROL_LISTENER {
             return;
         }
-        let counters = &self.counters;
+        let counters = &self.desk.counters;
         counters.requests.add(1);
         counters.count_status(record.status);
         counters.bytes_in.add(record.bytes_in);
@@ -284,7 +347,7 @@ impl Answer for Answers {
             counters.disk_wait_us.add(record.disk_wait_us);
         }
         if record.log != 0 {
-            let head = request.head();
+            let head = request.sent_head();
             let value = |known| head.value(known).unwrap_or_default();
             let texts = Texts {
                 method: head.method(),
@@ -293,20 +356,28 @@ impl Answer for Answers {
                 referer: value(hob_http::Known::Referer),
                 user_agent: value(hob_http::Known::UserAgent),
                 user: b"",
+                detail: &request.detail(),
             };
             self.ring.borrow_mut().push(&record, &texts);
         }
     }
 
+    fn start(&self, reactor: &Reactor) {
+        let launcher = Launcher::new(reactor, Arc::clone(&self.desk.counters));
+        // Called once; a second launcher would have no link.
+        let _ = self.desk.launcher.set(launcher);
+    }
+
     fn begin_turn(&self, now_ms: u64) {
-        self.now_ms.set(now_ms);
-        let generation = self.shared.generation();
-        if generation != self.generation.get() {
-            self.generation.set(generation);
-            *self.sites.borrow_mut() = self.shared.sites();
+        let desk = &self.desk;
+        desk.now_ms.set(now_ms);
+        let generation = desk.shared.generation();
+        if generation != desk.generation.get() {
+            desk.generation.set(generation);
+            *desk.sites.borrow_mut() = desk.shared.sites();
         }
-        self.local.borrow_mut().sweep(&self.shared.store, now_ms);
-        if self.shared.store.must_tell() {
+        desk.local.borrow_mut().sweep(&desk.shared.store, now_ms);
+        if desk.shared.store.must_tell() {
             self.wake_all();
         }
     }

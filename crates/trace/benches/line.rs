@@ -30,6 +30,7 @@ fn main() {
         referer: b"https://www.example.org/articles/2026/11/",
         user_agent: b"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
         user: b"",
+        detail: b"",
     };
     let short = Texts {
         method: b"GET",

@@ -2,12 +2,12 @@
 //!
 //! `record` is the table of what is known about one request. `ring` carries finished requests from
 //! a serving thread to the thread of `access_log`, which writes them in a `format`; `rotate` is for
-//! the process that owns the log files. `metric` is the table of counters. This crate knows nothing
-//! of the other crates.
+//! the process that owns the log files. `metric` is the table of counters, `calendar` the one
+//! calendar. This crate knows nothing of the other crates.
 #![deny(missing_docs)]
 
 pub mod access_log;
-mod calendar;
+pub mod calendar;
 pub mod format;
 pub mod metric;
 pub mod record;

@@ -20,6 +20,8 @@ pub struct Record {
     pub first_byte_us: u64,
     /// Waited in a program's queue.
     pub queue_us: u64,
+    /// From asking for a program's start until the head of its answer was complete.
+    pub program_us: u64,
     /// Waited for a disk (a job of the file pool).
     pub disk_wait_us: u64,
     /// Bytes of the request, head and body.
@@ -58,6 +60,8 @@ pub struct Record {
     pub timed: bool,
     /// What went wrong, in words, for status codes that need them.
     pub reason: Option<&'static str>,
+    /// What was strange and did not go wrong, in words.
+    pub note: Option<&'static str>,
 }
 
 impl Record {
@@ -74,6 +78,7 @@ impl Record {
             total_us: 0,
             first_byte_us: 0,
             queue_us: 0,
+            program_us: 0,
             disk_wait_us: 0,
             bytes_in: 0,
             head_bytes_out: 0,
@@ -93,6 +98,7 @@ impl Record {
             request: 0,
             timed: false,
             reason: None,
+            note: None,
         }
     }
 }
@@ -113,6 +119,8 @@ pub struct Texts<'a> {
     pub user_agent: &'a [u8],
     /// Authenticated user.
     pub user: &'a [u8],
+    /// What is to be said beside the reason: what a program printed, which file it was.
+    pub detail: &'a [u8],
 }
 
 macro_rules! kinds {
@@ -161,6 +169,8 @@ kinds! {
         Redirect = "redirect",
         /// A fixed answer written in the config.
         Respond = "respond",
+        /// A process for each request.
+        Cgi = "cgi",
         /// The control socket's API.
         Admin = "admin",
     }

@@ -9,7 +9,7 @@
 //! memory  0                                                  capacity         + ENTRY_BYTES_MAX
 //!         |...free...[entry][entry][entry][entry]...free.....|[end of last entry].......|
 //!                    ^ tail & mask               ^ head & mask
-//! entry   size u32 | lengths 6 x u16 | Record | method target host referer user_agent user | pad
+//! entry   size u32 | lengths 7 x u16 | Record | method target host referer user_agent user detail | pad
 //! ```
 //!
 //! Positions only grow; `position & (capacity - 1)` is the place in memory. An entry starts below
@@ -42,6 +42,8 @@ pub const REFERER_BYTES_MAX: usize = 1024;
 pub const USER_AGENT_BYTES_MAX: usize = 512;
 /// Bytes of a user that are kept.
 pub const USER_BYTES_MAX: usize = 128;
+/// Bytes of a detail that are kept.
+pub const DETAIL_BYTES_MAX: usize = 1024;
 
 /// The smallest ring, in bytes; room for several of the largest entries.
 pub const RING_BYTES_MIN: usize = 16 * 1024;
@@ -105,6 +107,7 @@ impl Producer {
             cut(texts.referer, REFERER_BYTES_MAX),
             cut(texts.user_agent, USER_AGENT_BYTES_MAX),
             cut(texts.user, USER_BYTES_MAX),
+            cut(texts.detail, DETAIL_BYTES_MAX),
         ];
         let text_bytes: usize = texts.iter().map(|text| text.len()).sum();
         let size = (size_of::<Entry>() + text_bytes).next_multiple_of(WORD_BYTES);
@@ -268,11 +271,12 @@ impl Consumer {
         unsafe {
             let entry = &*memory.add(offset).cast::<Entry>();
             let mut from = memory.add(offset + size_of::<Entry>());
-            let [method, target, host, referer, user_agent, user] = entry.lengths.map(|length| {
-                let text = std::slice::from_raw_parts(from, usize::from(length));
-                from = from.add(usize::from(length));
-                text
-            });
+            let [method, target, host, referer, user_agent, user, detail] =
+                entry.lengths.map(|length| {
+                    let text = std::slice::from_raw_parts(from, usize::from(length));
+                    from = from.add(usize::from(length));
+                    text
+                });
             (
                 entry,
                 Texts {
@@ -282,6 +286,7 @@ impl Consumer {
                     referer,
                     user_agent,
                     user,
+                    detail,
                 },
             )
         }
@@ -343,7 +348,7 @@ impl Wake {
     }
 }
 
-const TEXTS: usize = 6;
+const TEXTS: usize = 7;
 const WORD_BYTES: usize = size_of::<Word>();
 const ENTRY_BYTES_MAX: usize = (size_of::<Entry>()
     + METHOD_BYTES_MAX
@@ -351,7 +356,8 @@ const ENTRY_BYTES_MAX: usize = (size_of::<Entry>()
     + HOST_BYTES_MAX
     + REFERER_BYTES_MAX
     + USER_AGENT_BYTES_MAX
-    + USER_BYTES_MAX)
+    + USER_BYTES_MAX
+    + DETAIL_BYTES_MAX)
     .next_multiple_of(WORD_BYTES);
 
 const _: () = assert!(align_of::<Entry>() <= align_of::<Word>());

@@ -285,7 +285,8 @@ fn age_of_rotated(log: &OsStr, name: &OsStr) -> Option<Age> {
 
 /// The time as it stands in file names.
 fn stamp(now: SystemTime) -> String {
-    let m = Moment::from_unix_s(now.duration_since(UNIX_EPOCH).map_or(0, |at| at.as_secs()));
+    let unix_s = now.duration_since(UNIX_EPOCH).map_or(0, |at| at.as_secs());
+    let m = Moment::from_unix_s(unix_s.cast_signed());
     format!(
         "{:04}{:02}{:02}-{:02}{:02}{:02}",
         m.year, m.month, m.day, m.hour, m.minute, m.second

@@ -45,6 +45,7 @@ fn samples() -> Vec<(Record, Texts<'static>)> {
         referer: b"http://example.org/",
         user_agent: b"Mozilla/5.0 (X11; Linux x86_64)",
         user: b"frank",
+        detail: b"",
     };
     let second = Record {
         started_unix_ms: 1_795_305_600_000,
@@ -58,6 +59,8 @@ fn samples() -> Vec<(Record, Texts<'static>)> {
         route: 1,
         disk_wait_us: 2_000_000,
         queue_us: 9,
+        program_us: 10,
+        note: Some("it said \"too much\""),
         ..plain
     };
     let mapped = Record {
@@ -82,6 +85,7 @@ fn samples() -> Vec<(Record, Texts<'static>)> {
         referer: "\u{1b}[2Jgr\u{fc}n\u{2028}".as_bytes(),
         user_agent: b"\" 200 1 \"\t\x80",
         user: b"x - [now]",
+        detail: b"a.cgi: 1 \"\n2\0",
     };
     let largest = Record {
         started_us: u64::MAX,
@@ -89,6 +93,7 @@ fn samples() -> Vec<(Record, Texts<'static>)> {
         total_us: u64::MAX,
         first_byte_us: u64::MAX,
         queue_us: u64::MAX,
+        program_us: u64::MAX,
         disk_wait_us: u64::MAX,
         bytes_in: u64::MAX,
         head_bytes_out: u64::MAX,
@@ -206,6 +211,7 @@ fn any_bytes_make_one_line_of_text_and_valid_json() {
             referer: a,
             user_agent: b,
             user: a,
+            detail: b,
         };
         for (format, is_json) in formats.iter().zip([false, true]) {
             let mut out = Vec::new();

@@ -197,6 +197,7 @@ impl<A: Answer + 'static> Thread<A> {
     fn conn_of(&mut self, accepted: Accepted) -> Box<Conn> {
         let facts = Rc::new(Facts {
             peer: accepted.peer,
+            local: accepted.peer.and_then(|_| local_address(&accepted.socket)),
             peer_uid: match accepted.peer {
                 Some(_) => None,
                 None => peer_uid(&accepted.socket),
@@ -211,6 +212,12 @@ impl<A: Answer + 'static> Thread<A> {
         conn.key = self.seat();
         conn
     }
+}
+
+/// The address a client connected to; a listener for all addresses does not say.
+fn local_address(socket: &OwnedFd) -> Option<SocketAddr> {
+    let local = SocketAddr::try_from(rustix::net::getsockname(socket).ok()?).ok()?;
+    Some((local.ip().to_canonical(), local.port()).into())
 }
 
 /// Who is at the other end of a Unix socket.

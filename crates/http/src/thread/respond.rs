@@ -34,7 +34,9 @@ impl<A: Answer + 'static> Thread<A> {
         if matches!(response.body, Body::Tunnel(_)) {
             return self.respond_tunnel(conn, request, response);
         }
-        let Response { head, body, close } = response;
+        let Response {
+            head, body, close, ..
+        } = response;
         // A stream may still read the request's body, and so may the program behind a pipe; nobody
         // else will.
         let may_read = matches!(body, Body::Stream(_) | Body::Pipe { .. });

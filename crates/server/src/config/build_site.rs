@@ -1,14 +1,15 @@
 //! Sites, routes and handlers from their sections.
 
-use std::collections::BTreeMap;
-
 use super::address::check_host;
 use super::build::Logs;
+use super::build_after::{Answering, check_answering};
+use super::cgi::{CgiSpots, build_cgi};
 use super::check::{FilesSpots, RouteSpots, SiteSpots};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
+use super::program::Programs;
 use super::schema::{FILES, HANDLERS, REDIRECT_STATUSES, RESPOND};
-use super::text::{check_media_type, header_name_wrong, header_value_wrong, relative_name_wrong};
+use super::text::{check_media_type, header_value_wrong, relative_name_wrong};
 use super::tree::{Pair, Section};
 use super::{
     CacheMode, Coding, Files, HalfClose, Handler, Limits, Redirect, Respond, Route, Site, Symlinks,
@@ -21,6 +22,7 @@ pub(crate) fn build_site(
     section: &Section,
     limits: &Limits,
     logs: &Logs,
+    programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Site, SiteSpots) {
     let default_files = Section::new(&FILES, section.header);
@@ -36,6 +38,7 @@ pub(crate) fn build_site(
         name_spots.push(spot);
     }
     check_files(files, faults);
+    check_answering(section, faults);
     let around = Around {
         site: section,
         files,
@@ -45,7 +48,7 @@ pub(crate) fn build_site(
     let mut routes = Vec::new();
     let mut route_spots = Vec::new();
     for route in section.sections("route") {
-        let (route, spots) = around.route(route, faults);
+        let (route, spots) = around.route(route, programs, faults);
         routes.push(route);
         route_spots.push(spots);
     }
@@ -56,10 +59,15 @@ pub(crate) fn build_site(
         route_spots.push(spots);
     }
     let (error_pages, error_page_spots) = error_pages(section, faults);
+    let answering = Answering {
+        site: section,
+        route: None,
+    };
     let site = Site {
         names,
         routes,
         error_pages,
+        headers: answering.headers(),
         log: logs.choice(section, "log", faults),
         place: faults.sources().place(section.header),
     };
@@ -116,7 +124,11 @@ impl Around<'_> {
     fn root_route(&self, faults: &mut Faults<'_>) -> (Route, RouteSpots) {
         let spot = self.site.spot("root");
         let none = Section::new(&super::schema::ROUTE_FILES, spot);
-        let (files, files_spots) = self.files(&none, faults);
+        let answering = Answering {
+            site: self.site,
+            route: None,
+        };
+        let (files, files_spots) = self.files(&none, answering, faults);
         let route = Route {
             path: "/*".to_owned(),
             handler: Handler::Files(Files {
@@ -125,7 +137,10 @@ impl Around<'_> {
             }),
             rewrite: None,
             body: self.limits.body,
-            headers: Vec::new(),
+            headers: answering.headers(),
+            after: answering.after(),
+            sendfile: Vec::new(),
+            internal: false,
             log: super::LogChoice::Inherit,
             half_close: HalfClose::Cancel,
             place: faults.sources().place(spot),
@@ -136,13 +151,27 @@ impl Around<'_> {
                 header: spot,
                 path: None,
                 files: Some(files_spots),
+                cgi: None,
+                sendfile: Vec::new(),
             },
         )
     }
 
-    fn route(&self, section: &Section, faults: &mut Faults<'_>) -> (Route, RouteSpots) {
+    fn route(
+        &self,
+        section: &Section,
+        programs: &mut Programs<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (Route, RouteSpots) {
         let pattern = read_pattern(section, faults);
-        let (handler, files) = self.handler(section, pattern.as_ref(), faults);
+        check_answering(section, faults);
+        let answering = Answering {
+            site: self.site,
+            route: Some(section),
+        };
+        let (handler, files, cgi) =
+            self.handler(section, pattern.as_ref(), answering, programs, faults);
+        let (sendfile, sendfile_spots) = self.sendfile(answering, faults);
         let rewrite = section.optional_text("rewrite");
         if let (Some(text), Some(pattern)) = (rewrite, &pattern)
             && let Err(error) = Rewrite::parse(text, pattern)
@@ -154,7 +183,10 @@ impl Around<'_> {
             handler,
             rewrite: rewrite.map(str::to_owned),
             body: section.optional_size("body").unwrap_or(self.limits.body),
-            headers: headers(section.map("headers"), faults),
+            headers: answering.headers(),
+            after: answering.after(),
+            sendfile,
+            internal: section.flag("internal"),
             log: self.logs.choice(section, "log", faults),
             half_close: match section.word("half_close") {
                 "serve" => HalfClose::Serve,
@@ -169,6 +201,8 @@ impl Around<'_> {
                 header: section.header,
                 path,
                 files,
+                cgi,
+                sendfile: sendfile_spots,
             },
         )
     }
@@ -178,8 +212,10 @@ impl Around<'_> {
         &self,
         section: &Section,
         pattern: Option<&Pattern>,
+        answering: Answering<'_>,
+        programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (Handler, Option<FilesSpots>) {
+    ) -> (Handler, Option<FilesSpots>, Option<CgiSpots>) {
         let given: Vec<_> = HANDLERS
             .iter()
             .filter_map(|name| section.given(name))
@@ -202,28 +238,76 @@ impl Around<'_> {
         }
         if let Some(files) = section.section("files") {
             check_files(files, faults);
-            let (files, spots) = self.files(files, faults);
-            return (Handler::Files(files), Some(spots));
+            let (files, spots) = self.files(files, answering, faults);
+            return (Handler::Files(files), Some(spots), None);
+        }
+        if let Some(cgi) = section.section("cgi") {
+            let (cgi, spots) = build_cgi(cgi, self.site.optional_path("root"), programs, faults);
+            return (Handler::Cgi(Box::new(cgi)), None, Some(spots));
         }
         if let Some(redirect) = section.section("redirect") {
             return (
                 Handler::Redirect(build_redirect(redirect, pattern, faults)),
                 None,
+                None,
             );
         }
         let none = Section::new(&RESPOND, section.header);
         let respond = section.section("respond").unwrap_or(&none);
-        (Handler::Respond(build_respond(respond, faults)), None)
+        (Handler::Respond(build_respond(respond, faults)), None, None)
+    }
+
+    /// Folders of files that programs may have sent: any file by its exact name, otherwise as the
+    /// site's files are.
+    fn sendfile(
+        &self,
+        answering: Answering<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (Vec<Files>, Vec<Spot>) {
+        let folders = answering.sendfile(faults);
+        let mut all = Vec::new();
+        for (root, spot) in &folders {
+            let mut named = Section::new(&super::schema::ROUTE_FILES, *spot);
+            named.claim("root");
+            let (files, _) = self.files(&named, answering, faults);
+            all.push(Files {
+                root: root.clone(),
+                keep_prefix: false,
+                index: Vec::new(),
+                listing: false,
+                fallback: None,
+                dot_files: true,
+                symlinks: Symlinks::Inside,
+                cache: match files.cache {
+                    CacheMode::Pin => CacheMode::Auto,
+                    other => other,
+                },
+                ..files
+            });
+        }
+        (all, folders.into_iter().map(|(_, spot)| spot).collect())
     }
 
     /// Files with what the route says, else what the site says.
-    fn files(&self, route: &Section, faults: &mut Faults<'_>) -> (Files, FilesSpots) {
+    fn files(
+        &self,
+        route: &Section,
+        answering: Answering<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (Files, FilesSpots) {
         let from = |key: &str| {
             if route.given(key).is_some() {
                 route
             } else {
                 self.files
             }
+        };
+        // What is said of all answers is said of files, too, where their own keys say nothing.
+        let of_answers = |key: &str| {
+            let said_by = [Some(route), answering.route, Some(self.files)];
+            let mut said_by = said_by.into_iter().flatten();
+            let nearest = said_by.find(|section| section.given(key).is_some());
+            nearest.unwrap_or(self.site)
         };
         let own_root = route.optional_path("root");
         let root = own_root.or(self.site.optional_path("root"));
@@ -245,9 +329,9 @@ impl Around<'_> {
                 .optional_text("fallback")
                 .map(str::to_owned),
             precompressed: codings(&from("precompressed").texts("precompressed")),
-            compress: codings(&from("compress").texts("compress")),
-            compress_min: from("compress_min").size("compress_min"),
-            compress_types: owned(&from("compress_types").texts("compress_types")),
+            compress: codings(&of_answers("compress").texts("compress")),
+            compress_min: of_answers("compress_min").size("compress_min"),
+            compress_types: owned(&of_answers("compress_types").texts("compress_types")),
             dot_files: from("dot_files").flag("dot_files"),
             symlinks: match from("symlinks").word("symlinks") {
                 "follow" => Symlinks::Follow,
@@ -276,11 +360,11 @@ impl Around<'_> {
     }
 }
 
-fn owned(texts: &[(&str, Spot)]) -> Vec<String> {
+pub(crate) fn owned(texts: &[(&str, Spot)]) -> Vec<String> {
     texts.iter().map(|(text, _)| (*text).to_owned()).collect()
 }
 
-fn codings(words: &[(&str, Spot)]) -> Vec<Coding> {
+pub(crate) fn codings(words: &[(&str, Spot)]) -> Vec<Coding> {
     let coding = |word: &str| match word {
         "br" => Coding::Brotli,
         "zst" | "zstd" => Coding::Zstd,
@@ -440,30 +524,4 @@ fn template_wrong(error: &TemplateError, text: &str, spot: Spot, faults: &mut Fa
             format!("the route's path does not capture `{{{name}}}`"),
         )
         .hint(hint);
-}
-
-fn headers(pairs: &[Pair], faults: &mut Faults<'_>) -> Vec<(String, String)> {
-    let mut seen: BTreeMap<String, Spot> = BTreeMap::new();
-    let mut headers = Vec::new();
-    for pair in pairs {
-        if let Some((message, hint)) = header_name_wrong(&pair.name) {
-            faults.error(pair.key, message).hint(hint);
-        }
-        if let Some(hint) = header_value_wrong(&pair.text) {
-            let message = format!(
-                "the value of `{}` cannot stand in a header field",
-                pair.name
-            );
-            faults.error(pair.spot, message).hint(hint);
-        }
-        if let Some(first) = seen.insert(pair.name.to_ascii_lowercase(), pair.key) {
-            let message = format!("`{}` is set twice; case does not matter", pair.name);
-            faults
-                .error(pair.key, message)
-                .see(first, "the first")
-                .hint("remove one of them");
-        }
-        headers.push((pair.name.clone(), pair.text.clone()));
-    }
-    headers
 }

@@ -8,7 +8,9 @@
 
 mod address;
 mod build;
+mod build_after;
 mod build_site;
+mod cgi;
 mod check;
 mod expand;
 mod explain;
@@ -19,7 +21,9 @@ mod load;
 mod log_format;
 mod nearest;
 mod normal;
+mod normal_programs;
 mod parse;
+mod program;
 mod reach;
 mod reference;
 pub mod schema;
@@ -34,13 +38,18 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use crate::step::headers::{HeaderRule, HeaderRules};
+pub use cgi::{Cgi, CgiRuns, PATH, RunLimits, candidates, parameter_pattern};
 pub use check::{Disk, Found, RealDisk, TrustedDisk};
 pub use explain::{Asked, Explanation, explain};
 pub use fault::{Errors, Fault, Warnings};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
+pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
 pub use sources::{Environment, Sources};
+pub use tree::Argument;
+pub(crate) use units::parse_duration;
 
 /// Everything a server runs on, made from one set of sources.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +74,8 @@ pub struct Config {
     pub limits: Limits,
     /// The cache of files.
     pub cache: CacheSettings,
+    /// Programs that routes run, by the index that their handlers name.
+    pub programs: Vec<Program>,
     /// Access logs, by the index that listeners, sites and routes name.
     pub logs: Vec<LogSettings>,
     /// Where to listen, in file order.
@@ -192,6 +203,8 @@ pub struct Site {
     pub routes: Vec<Route>,
     /// Pages for error statuses: status and file.
     pub error_pages: Vec<(u16, PathBuf)>,
+    /// Header rules for answers that no route gives.
+    pub headers: HeaderRules,
     /// Access log of this site.
     pub log: LogChoice,
     /// Where the site stands: file and line, for messages.
@@ -209,14 +222,35 @@ pub struct Route {
     pub rewrite: Option<String>,
     /// Largest request body, in bytes (413).
     pub body: u64,
-    /// Headers added to the answer: name and value. An empty value removes the field.
-    pub headers: Vec<(String, String)>,
+    /// Header rules: the site's, then the route's own.
+    pub headers: HeaderRules,
+    /// What is done to a program's answers.
+    pub after: AfterSteps,
+    /// Folders whose files a program may have sent.
+    pub sendfile: Vec<Files>,
+    /// Only reached by internal redirects.
+    pub internal: bool,
     /// Access log of this route.
     pub log: LogChoice,
     /// What a half-closed connection means for a program's answer.
     pub half_close: HalfClose,
     /// Where the route stands: file and line, for messages.
     pub place: Place,
+}
+
+/// What is done to a program's answers after its handler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AfterSteps {
+    /// Codings in which answers are compressed, in order of preference; empty is none.
+    pub compress: Vec<Coding>,
+    /// Smallest answer compressed, in bytes, where its size is known.
+    pub compress_min: u64,
+    /// Media types that are compressed; `text/*` patterns allowed.
+    pub compress_types: Vec<String>,
+    /// The site's error pages take the place of a program's own, too.
+    pub intercept_errors: bool,
+    /// Largest answer that is collected when a program asks for it, in bytes.
+    pub buffer_max: u64,
 }
 
 /// What FIN after a complete request means while its answer is made.
@@ -233,6 +267,8 @@ pub enum HalfClose {
 pub enum Handler {
     /// Static files.
     Files(Files),
+    /// A process for each request.
+    Cgi(Box<Cgi>),
     /// Another place.
     Redirect(Redirect),
     /// A fixed answer.

@@ -6,8 +6,8 @@ use std::fmt::{self, Display, Write as _};
 
 use super::units::{duration_text, size_text};
 use super::{
-    CacheMode, Coding, Config, Files, HalfClose, Handler, ListenAddress, Listener, LogChoice,
-    LogSettings, LogTarget, Route, Site, Symlinks,
+    AfterSteps, CacheMode, Coding, Config, Files, HalfClose, Handler, HeaderRule, HeaderRules,
+    ListenAddress, Listener, LogChoice, LogSettings, LogTarget, Route, Site, Symlinks,
 };
 
 impl Config {
@@ -44,7 +44,12 @@ impl Display for Config {
         self.listeners
             .iter()
             .try_for_each(|listener| listener.fmt_keys(f))?;
-        self.sites.iter().try_for_each(|site| site.fmt_keys(f))
+        self.sites.iter().try_for_each(|site| site.fmt_keys(f))?;
+        for (index, program) in self.programs.iter().enumerate() {
+            writeln!(f, "\n[[program]] # {index}")?;
+            program.fmt_keys(f)?;
+        }
+        Ok(())
     }
 }
 
@@ -132,6 +137,7 @@ impl Site {
         for (status, path) in &self.error_pages {
             writeln!(f, "error_pages.{status} = {}", quoted(path.display()))?;
         }
+        fmt_rules(&self.headers, f)?;
         self.routes.iter().try_for_each(|route| route.fmt_keys(f))
     }
 }
@@ -146,8 +152,15 @@ impl Route {
             or_none(self.rewrite.as_ref().map(quoted))
         )?;
         writeln!(f, "body = {}", size_text(self.body))?;
-        for (name, value) in &self.headers {
-            writeln!(f, "headers.{name} = {}", quoted(value))?;
+        fmt_rules(&self.headers, f)?;
+        if self.internal {
+            writeln!(f, "internal = true")?;
+        }
+        if !matches!(self.handler, Handler::Files(_) | Handler::Redirect(_)) {
+            self.after.fmt_keys(f)?;
+            for files in &self.sendfile {
+                writeln!(f, "sendfile = {}", quoted(files.root.display()))?;
+            }
         }
         writeln!(f, "log = {}", self.log)?;
         let half_close = match self.half_close {
@@ -157,6 +170,7 @@ impl Route {
         writeln!(f, "half_close = \"{half_close}\"")?;
         match &self.handler {
             Handler::Files(files) => files.fmt_keys(f),
+            Handler::Cgi(cgi) => cgi.fmt_keys(f),
             Handler::Redirect(redirect) => {
                 writeln!(f, "redirect.to = {}", quoted(&redirect.to))?;
                 writeln!(f, "redirect.status = {}", redirect.status)
@@ -173,6 +187,28 @@ impl Route {
             Handler::Admin => writeln!(f, "admin"),
         }
     }
+}
+
+impl AfterSteps {
+    fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let codings: Vec<_> = self.compress.iter().map(|coding| coding.word()).collect();
+        writeln!(f, "compress = {codings:?}")?;
+        writeln!(f, "compress_min = {}", size_text(self.compress_min))?;
+        writeln!(f, "compress_types = {:?}", self.compress_types)?;
+        writeln!(f, "intercept_errors = {}", self.intercept_errors)?;
+        writeln!(f, "buffer_max = {}", size_text(self.buffer_max))
+    }
+}
+
+fn fmt_rules(rules: &HeaderRules, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for rule in rules.iter() {
+        match rule {
+            HeaderRule::Set(name, value) => writeln!(f, "headers.{name} = {}", quoted(value))?,
+            HeaderRule::Add(name, value) => writeln!(f, "headers_add = \"{name}: {value}\"")?,
+            HeaderRule::Remove(name) => writeln!(f, "headers_remove = {}", quoted(name))?,
+        }
+    }
+    Ok(())
 }
 
 impl Files {
@@ -256,13 +292,13 @@ impl Display for LogChoice {
     }
 }
 
-fn quoted(value: impl Display) -> String {
+pub(super) fn quoted(value: impl Display) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = write!(text, "{:?}", value.to_string());
     text
 }
 
-fn or_none(text: Option<String>) -> String {
+pub(super) fn or_none(text: Option<String>) -> String {
     text.unwrap_or_else(|| "none".to_owned())
 }

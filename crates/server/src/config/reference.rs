@@ -6,12 +6,12 @@ use hob_trace::Format;
 
 use super::key::{Key, Preset, Table, paths};
 use super::nearest::nearest;
-use super::schema::ROOT;
+use super::schema::{ANSWER, ROOT};
 
 /// The reference page of every key, in Markdown.
 pub fn reference() -> String {
     let mut page = format!("{INTRODUCTION}\n## Top level\n\n{}\n", ROOT.text);
-    add_table(&mut page, &ROOT, "");
+    add_table(&mut page, &ROOT, "", &mut Vec::new());
     page.push_str("\n## Fields of access logs\n\n| field | is |\n| --- | --- |\n");
     for (name, meaning) in Format::fields() {
         add(&mut page, format_args!("| `{{{name}}}` | {meaning} |\n"));
@@ -73,16 +73,33 @@ fn explain(text: &mut String, path: &str, key: &Key) {
 }
 
 fn default_of(path: &str, key: &Key) -> String {
-    let is_inherited = path.starts_with("site.route.files.") && key.name != "root";
-    match (is_inherited, &key.preset) {
-        (true, preset) => format!("what `site.files.{}` says ({preset})", key.name),
-        (false, Preset::Inherited(text)) => (*text).to_owned(),
-        (false, preset) => preset.to_string(),
+    let home = path.strip_suffix(key.name).unwrap_or_default();
+    let says = match home {
+        "site.route.files." if key.name != "root" => "site.files",
+        "site.route." if ANSWER.key(key.name).is_some() => "site",
+        _ => "",
+    };
+    match (says, &key.preset) {
+        ("site", _) if key.name.starts_with("headers") => {
+            format!("none besides those of `site.{}`", key.name)
+        }
+        ("", Preset::Inherited(text)) => (*text).to_owned(),
+        ("", preset) => preset.to_string(),
+        (table, preset) => format!("what `{table}.{}` says ({preset})", key.name),
     }
 }
 
-fn add_table(page: &mut String, table: &'static Table, path: &str) {
-    for key in table.keys.iter().filter(|key| key.kind.table().is_none()) {
+/// `shown` are the tables whose keys stand on the page already.
+fn add_table(page: &mut String, table: &'static Table, path: &str, shown: &mut Vec<*const Table>) {
+    shown.push(table);
+    let base = table.base.filter(|base| {
+        let is_new = !shown.contains(&std::ptr::from_ref(*base));
+        shown.push(*base);
+        is_new
+    });
+    let inherited = base.map_or(&[][..], |base| base.keys);
+    let keys = table.keys.iter().chain(inherited);
+    for key in keys.filter(|key| key.kind.table().is_none()) {
         let path = join(path, key.name);
         add(page, format_args!("\n### `{path}`\n\n{}\n\n", key.text));
         add(page, format_args!("- value: {}\n", key.kind));
@@ -107,7 +124,7 @@ fn add_table(page: &mut String, table: &'static Table, path: &str) {
         if !matches!(key.preset, Preset::Nothing("")) {
             add(page, format_args!("\nDefault: {}\n", key.preset));
         }
-        add_table(page, inner, &path);
+        add_table(page, inner, &path, shown);
     }
 }
 
@@ -146,7 +163,9 @@ mod tests {
     fn every_key_is_on_the_page_once() {
         let page = reference();
         for (path, key) in paths() {
-            let is_base = path.starts_with("site.route.files.") && key.name != "root";
+            let home = path.strip_suffix(key.name).unwrap();
+            let is_base = (home == "site.route.files." && key.name != "root")
+                || (home == "site.route." && ANSWER.key(key.name).is_some());
             let mark = if key.kind.table().is_some() {
                 "## "
             } else {

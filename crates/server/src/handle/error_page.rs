@@ -1,7 +1,9 @@
-//! Status codes: their phrases, and the pages sent for errors where the config names none, and for
-//! redirects.
+//! The pages sent for errors where the config names none, and for redirects, and what a status code
+//! means.
 
 use std::io::Write;
+
+use hob_http::status::phrase;
 
 use super::html::{STYLE, escape};
 
@@ -39,21 +41,6 @@ pub fn redirect_page(status: u16, location: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The phrase of a status code; that of its class for codes nobody has registered.
-pub fn phrase(status: u16) -> &'static str {
-    if let Ok(index) = STATUSES.binary_search_by_key(&status, |known| known.0) {
-        return STATUSES[index].1;
-    }
-    match status {
-        100..200 => "Informational",
-        200..300 => "Success",
-        300..400 => "Redirection",
-        400..500 => "Client Error",
-        500..600 => "Server Error",
-        _ => "Unknown",
-    }
-}
-
 /// What a status code means to the person who sees it, in one sentence.
 pub fn explanation(status: u16) -> &'static str {
     if let Ok(index) = EXPLANATIONS.binary_search_by_key(&status, |known| known.0) {
@@ -65,74 +52,6 @@ pub fn explanation(status: u16) -> &'static str {
         _ => "The server has nothing else to say about this address.",
     }
 }
-
-/// The registry of status codes, sorted; 418 is marked unused there but known to all.
-//= rfc9110#16.2.1
-const STATUSES: &[(u16, &str)] = &[
-    (100, "Continue"),
-    (101, "Switching Protocols"),
-    (102, "Processing"),
-    (103, "Early Hints"),
-    (104, "Upload Resumption Supported"),
-    (200, "OK"),
-    (201, "Created"),
-    (202, "Accepted"),
-    (203, "Non-Authoritative Information"),
-    (204, "No Content"),
-    (205, "Reset Content"),
-    (206, "Partial Content"),
-    (207, "Multi-Status"),
-    (208, "Already Reported"),
-    (226, "IM Used"),
-    (300, "Multiple Choices"),
-    (301, "Moved Permanently"),
-    (302, "Found"),
-    (303, "See Other"),
-    (304, "Not Modified"),
-    (305, "Use Proxy"),
-    (307, "Temporary Redirect"),
-    (308, "Permanent Redirect"),
-    (400, "Bad Request"),
-    (401, "Unauthorized"),
-    (402, "Payment Required"),
-    (403, "Forbidden"),
-    (404, "Not Found"),
-    (405, "Method Not Allowed"),
-    (406, "Not Acceptable"),
-    (407, "Proxy Authentication Required"),
-    (408, "Request Timeout"),
-    (409, "Conflict"),
-    (410, "Gone"),
-    (411, "Length Required"),
-    (412, "Precondition Failed"),
-    (413, "Content Too Large"),
-    (414, "URI Too Long"),
-    (415, "Unsupported Media Type"),
-    (416, "Range Not Satisfiable"),
-    (417, "Expectation Failed"),
-    (418, "I'm a Teapot"),
-    (421, "Misdirected Request"),
-    (422, "Unprocessable Content"),
-    (423, "Locked"),
-    (424, "Failed Dependency"),
-    (425, "Too Early"),
-    (426, "Upgrade Required"),
-    (428, "Precondition Required"),
-    (429, "Too Many Requests"),
-    (431, "Request Header Fields Too Large"),
-    (451, "Unavailable For Legal Reasons"),
-    (500, "Internal Server Error"),
-    (501, "Not Implemented"),
-    (502, "Bad Gateway"),
-    (503, "Service Unavailable"),
-    (504, "Gateway Timeout"),
-    (505, "HTTP Version Not Supported"),
-    (506, "Variant Also Negotiates"),
-    (507, "Insufficient Storage"),
-    (508, "Loop Detected"),
-    (510, "Not Extended"),
-    (511, "Network Authentication Required"),
-];
 
 /// Sorted by status code.
 const EXPLANATIONS: &[(u16, &str)] = &[
@@ -196,28 +115,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_are_sorted() {
-        assert!(STATUSES.is_sorted_by(|one, other| one.0 < other.0));
+    fn the_table_is_sorted() {
         assert!(EXPLANATIONS.is_sorted_by(|one, other| one.0 < other.0));
-        assert_eq!(STATUSES.len(), 63);
-    }
-
-    #[test]
-    fn phrases_of_codes_and_of_their_classes() {
-        let cases = [
-            (200, "OK"),
-            (206, "Partial Content"),
-            (404, "Not Found"),
-            (413, "Content Too Large"),
-            (299, "Success"),
-            (499, "Client Error"),
-            (599, "Server Error"),
-            (0, "Unknown"),
-            (999, "Unknown"),
-        ];
-        for (status, expected) in cases {
-            assert_eq!(phrase(status), expected, "{status}");
-        }
     }
 
     #[test]

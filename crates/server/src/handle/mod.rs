@@ -1,12 +1,15 @@
 //! Who answers: one folder per handler, one enum of them all, and the short answers they share.
 
 pub mod admin;
+pub mod cgi;
 pub mod error_page;
 pub mod files;
 pub mod html;
 pub mod plain;
 pub mod redirect;
 pub mod respond;
+pub mod script_control;
+pub mod variables;
 
 use std::sync::Arc;
 
@@ -16,6 +19,8 @@ use hob_trace::HandlerKind;
 pub enum Handler {
     /// Static files.
     Files(Arc<files::Files>),
+    /// A process for each request.
+    Cgi(Arc<cgi::Cgi>),
     /// Another place.
     Redirect(redirect::Redirect),
     /// A fixed answer.
@@ -27,13 +32,18 @@ impl Handler {
     pub fn kind(&self) -> HandlerKind {
         match self {
             Handler::Files(_) => HandlerKind::Files,
+            Handler::Cgi(_) => HandlerKind::Cgi,
             Handler::Redirect(_) => HandlerKind::Redirect,
             Handler::Respond(_) => HandlerKind::Respond,
         }
     }
 
-    /// True when the config says the answer's body word for word: no error page takes its place.
-    pub fn has_own_body(&self) -> bool {
-        matches!(self, Handler::Respond(respond) if !respond.body.is_empty())
+    /// True when programs make its answers: they are asked for what they want done with them, and
+    /// narrowed to what the request asks for.
+    pub fn runs_programs(&self) -> bool {
+        match self {
+            Handler::Cgi(_) => true,
+            Handler::Files(_) | Handler::Redirect(_) | Handler::Respond(_) => false,
+        }
     }
 }

@@ -1,12 +1,20 @@
-//! Steps before and after a handler: what a request's conditions, ranges and preferences mean.
+//! Steps before and after a handler: what a request's conditions, ranges and preferences mean, and
+//! what is done to an answer before it leaves.
 //!
-//! All of them take header values as bytes (several lines of one field joined by commas) and the
-//! time as an argument; none does I/O. `date` reads and writes HTTP dates, `weights` lists with
-//! quality values.
+//! Most take header values as bytes (several lines of one field joined by commas) and the time as
+//! an argument; none does I/O. `after` does to a program's answer what all of them together ask
+//! for: `conditional`, `range` with `cut`, `negotiate` with `compress` for whole buffers and
+//! `encode` for streams; `collect` reads a body ahead. `headers` are the rules of sites and routes.
+//! `date` reads HTTP dates, `weights` lists with quality values.
 
+pub mod after;
+pub mod collect;
 pub mod compress;
 pub mod conditional;
+pub mod cut;
 pub mod date;
+pub mod encode;
+pub mod headers;
 pub mod negotiate;
 pub mod range;
 pub mod weights;

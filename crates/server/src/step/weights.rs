@@ -83,7 +83,7 @@ fn element(text: &[u8]) -> Option<Weighted<'_>> {
 
 /// Cuts at a delimiter, but not inside of a quoted string.
 //= rfc9110#5.6.4
-fn unquoted(text: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn unquoted(text: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
     let mut is_quoted = false;
     let mut is_escaped = false;
     text.split(move |&byte| {

@@ -233,7 +233,7 @@ fn owner_is_asked_to_rotate_a_large_file() {
         .log
         .register(large, Target::File(bench.file("log")))
         .unwrap();
-    let mut producer = bench.ring(0);
+    let mut producer = bench.ring(1 << 20);
     (0..100).for_each(|n| assert!(push(&mut producer, log.number(), n)));
     assert_eq!(bench.asked.recv_timeout(LONG), Ok(log));
     assert!(bench.log.flush(LONG));

@@ -77,6 +77,7 @@ const JSON: &[(&str, Field)] = &[
     ("total_us", Field::TotalUs),
     ("first_byte_us", Field::FirstByteUs),
     ("queue_us", Field::QueueUs),
+    ("program_us", Field::ProgramUs),
     ("disk_wait_us", Field::DiskWaitUs),
     ("site", Field::Site),
     ("route", Field::Route),
@@ -85,6 +86,8 @@ const JSON: &[(&str, Field)] = &[
     ("fault", Field::Fault),
     ("outcome", Field::Outcome),
     ("reason", Field::Reason),
+    ("detail", Field::Detail),
+    ("note", Field::Note),
     ("connection", Field::Connection),
     ("request", Field::Request),
 ];
@@ -313,6 +316,7 @@ fields! {
     TotalMs = "total_ms", Number, "The same in milliseconds, three digits after the point.";
     FirstByteUs = "first_byte_us", Number, "Microseconds until the answer's head was handed to the kernel.";
     QueueUs = "queue_us", Number, "Microseconds in a program's queue.";
+    ProgramUs = "program_us", Number, "Microseconds from asking for a program's start to the head of its answer.";
     DiskWaitUs = "disk_wait_us", Number, "Microseconds waited for a disk.";
     Site = "site", Text, "The site's first name.";
     Route = "route", Text, "The route's path pattern.";
@@ -323,6 +327,8 @@ fields! {
     Connection = "connection", Number, "The connection's number in this server process.";
     Request = "request", Number, "The request's number on its connection, from 0.";
     Reason = "reason", Text, "What went wrong, in words.";
+    Detail = "detail", Text, "What belongs to the reason: what a program printed, which file it was.";
+    Note = "note", Text, "What was strange and did not go wrong, in words.";
 }
 
 impl Format {

@@ -118,7 +118,7 @@ impl Last {
     fn write_second(&mut self, second: u64) {
         self.second = second;
         self.start_of = 0;
-        let m = Moment::from_unix_s(second);
+        let m = Moment::from_unix_s(second.cast_signed());
         let year = [two_digits(m.year / 100), two_digits(m.year % 100)];
         let [day, hour, minute, second] = [m.day, m.hour, m.minute, m.second].map(two_digits);
         self.clf = *b"[../.../....:..:..:.. +0000]";
@@ -276,6 +276,7 @@ impl Line<'_> {
             Field::TotalMs => put_ms(record.total_us, pen),
             Field::FirstByteUs => pen.put_number(record.first_byte_us),
             Field::QueueUs => pen.put_number(record.queue_us),
+            Field::ProgramUs => pen.put_number(record.program_us),
             Field::DiskWaitUs => pen.put_number(record.disk_wait_us),
             Field::Site => self.put_word(self.names.site(record), pen),
             Field::Route => self.put_word(self.names.route(record), pen),
@@ -286,6 +287,8 @@ impl Line<'_> {
             Field::Connection => pen.put_number(record.connection),
             Field::Request => pen.put_number(u64::from(record.request)),
             Field::Reason => self.put_text(record.reason.unwrap_or("").as_bytes(), pen),
+            Field::Detail => self.put_text(self.texts.detail, pen),
+            Field::Note => self.put_text(record.note.unwrap_or("").as_bytes(), pen),
         }
     }
 

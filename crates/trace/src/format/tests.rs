@@ -80,6 +80,7 @@ fn lines_do_not_depend_on_the_lines_before_them() {
         referer: b"",
         user_agent: b"",
         user,
+        detail: b"",
     };
     let record = |second: u64, client: [u8; 4]| Record {
         started_unix_ms: second * 1000,

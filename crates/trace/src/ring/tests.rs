@@ -52,6 +52,7 @@ fn entry_comes_out_as_it_went_in() {
         referer: b"",
         user_agent: b"agent \xff\0",
         user: b"u",
+        detail: b"d e",
     };
     let sent = Record {
         total_us: 5,
@@ -81,6 +82,7 @@ fn texts_longer_than_their_limits_are_cut() {
         referer: &long,
         user_agent: &long,
         user: &long,
+        detail: &long,
     };
     assert!(producer.push(&record(0), &texts));
     consumer.drain(|_, got| {
@@ -91,8 +93,12 @@ fn texts_longer_than_their_limits_are_cut() {
             got.referer,
             got.user_agent,
             got.user,
+            got.detail,
         ];
-        assert_eq!(texts.map(<[u8]>::len), [32, 2048, 256, 1024, 512, 128]);
+        assert_eq!(
+            texts.map(<[u8]>::len),
+            [32, 2048, 256, 1024, 512, 128, 1024]
+        );
         assert!(
             texts
                 .iter()
@@ -112,6 +118,7 @@ fn largest_entry_fits_an_empty_ring_at_every_offset() {
         referer: &long,
         user_agent: &long,
         user: &long,
+        detail: &long,
     };
     // Steps of 8 bytes differing from the capacity's divisors, so that laps start at ever other
     // offsets.

@@ -6,19 +6,22 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use hob_http::{Answered, Request, Response};
+use hob_http::{Answered, Body, Fields, Request, Response};
 
 use super::asked::{Address, Asked};
 use super::disk;
 use super::settings;
 use super::told::{
-    Answer, Explanation, Handler, Listener, Log, LogTarget, Path, Rewrite, Route, Site,
+    Answer, Explanation, Handler, Listener, Log, LogTarget, Path, Program, Rewrite, Route, Site,
 };
-use crate::answer::with_page;
+use crate::answer::{dress, own_page};
 use crate::cache::local::Local;
 use crate::config::{Config, ListenAddress, LogChoice, LogSettings, Place};
+use crate::handle::cgi::job::Kind;
+use crate::handle::cgi::{self, Cgi, Runs};
 use crate::handle::files::Files;
 use crate::handle::files::find::{self, Ask};
+use crate::handle::files::open::May;
 use crate::handle::{self, plain, redirect, respond};
 use crate::route::host::{ChosenBy, normalise_host, without_port};
 use crate::route::pattern::{Captures, Mismatch};
@@ -38,7 +41,7 @@ pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
     let head = asked.head(&address)?;
     let shared = Arc::new(Shared::new(&config.cache));
     let log_ids: Vec<u16> = (1..).zip(&config.logs).map(|(id, _)| id).collect();
-    let sites = Sites::build(config, &log_ids, &shared)?;
+    let sites = Sites::build(config, 0, &log_ids, &shared)?;
     let mut told = Explanation {
         method: asked.method.clone(),
         url: asked.url.clone(),
@@ -62,20 +65,19 @@ pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
         request: &request,
     };
     let response = way.follow(&mut told);
-    let own_page = told.site.as_ref().and_then(|site| {
-        let site = sites.site(site.index as u32)?;
-        let route = told.routes.last().filter(|route| route.mismatch.is_none());
-        let route = route.and_then(|route| site.routes.get(route.index));
-        match route {
-            Some(route) if route.handler.has_own_body() => None,
-            _ => site.error_page(response.status()),
+    told.answer = match told
+        .site
+        .as_ref()
+        .and_then(|site| sites.site(site.index as u32))
+    {
+        Some(site) => {
+            let route = told.routes.last().filter(|route| route.mismatch.is_none());
+            let route = route.and_then(|route| site.routes.get(route.index));
+            Answer {
+                is_own_error_page: own_page(site, &response).is_some(),
+                ..answer(&dress(site, route, response))
+            }
         }
-    });
-    told.answer = match own_page {
-        Some(page) => Answer {
-            is_own_error_page: true,
-            ..answer(&with_page(response, page))
-        },
         None => answer(&response),
     };
     told.answer.reason = request.record().reason.map(str::to_owned);
@@ -160,6 +162,10 @@ impl Way<'_> {
             settings: settings::settings(written),
         });
         told.log = log(written.log, settings.log, self.config);
+        if route.is_internal {
+            self.request.record_mut().reason = Some("the route is internal");
+            return plain::error(404);
+        }
         told.body_bytes_max = Some(route.body_bytes_max);
         if !self.request.limit_body(route.body_bytes_max) {
             self.request.record_mut().reason = Some("the announced body is too large");
@@ -204,6 +210,7 @@ impl Way<'_> {
     ) -> Response {
         match &route.handler {
             handle::Handler::Files(files) => self.files(files, path, below, told),
+            handle::Handler::Cgi(cgi) => self.cgi(cgi, path, below, told),
             handle::Handler::Redirect(redirect) => {
                 let captures: Option<Captures> = route.pattern.matches(path);
                 match captures {
@@ -211,7 +218,7 @@ impl Way<'_> {
                     None => plain::error(500),
                 }
             }
-            handle::Handler::Respond(respond) => respond::answer(respond),
+            handle::Handler::Respond(respond) => respond::answer(respond, self.request),
         }
     }
 
@@ -240,6 +247,32 @@ impl Way<'_> {
             &mut Local::default(),
             &mut Vec::new(),
         ))
+    }
+
+    /// What would run is told, and not started.
+    fn cgi(&self, cgi: &Arc<Cgi>, path: &[u8], below: usize, told: &mut Explanation) -> Response {
+        if let Some(refusal) = cgi::answer::refuse_method(cgi, self.request) {
+            return refusal;
+        }
+        let found = match &cgi.runs {
+            Runs::Folder(folder) => folder.find(&path[below..], 0, 0, May::Wait),
+            Runs::Script(_) | Runs::Command(_) => None,
+        };
+        match cgi.job(self.request, found, path, below) {
+            Err(response) => *response,
+            Ok(job) => {
+                told.program = Some(Program {
+                    file: shown(&job.file),
+                    arguments: job.arguments.iter().map(shown).collect(),
+                    dir: shown(&job.dir),
+                    parts: match &job.kind {
+                        Kind::Program { name, path_info } => Some((shown(name), shown(path_info))),
+                        Kind::Command(_) => None,
+                    },
+                });
+                Response::new(0, Fields::new(), Body::Empty)
+            }
+        }
     }
 
     fn why_site(&self, by: ChosenBy, index: usize) -> String {

@@ -1,21 +1,29 @@
 //! A route's settings by the names the config has for them.
 
 use super::told::Setting;
-use crate::config::{Coding, Files, HalfClose, Handler, Redirect, Respond, Route};
+use crate::config::units::duration_text;
+use crate::config::{
+    Cgi, CgiRuns, Coding, Files, HalfClose, Handler, HeaderRule, Redirect, Respond, Route,
+};
 
 /// The settings of a route's handler, then those of the route itself.
 pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
     let mut all = match &route.handler {
         Handler::Files(files) => of_files(files),
+        Handler::Cgi(cgi) => of_cgi(cgi),
         Handler::Redirect(redirect) => of_redirect(redirect),
         Handler::Respond(respond) => of_respond(respond),
         Handler::Admin => Vec::new(),
     };
-    let headers = route.headers.iter();
-    let headers = headers
-        .map(|(name, value)| format!("{name}: {value}"))
-        .collect();
-    all.push(("headers", Setting::Texts(headers)));
+    let headers = route.headers.iter().map(|rule| match rule {
+        HeaderRule::Set(name, value) => format!("{name}: {value}"),
+        HeaderRule::Add(name, value) => format!("{name}: {value} (added)"),
+        HeaderRule::Remove(name) => format!("{name} (removed)"),
+    });
+    all.push(("headers", Setting::Texts(headers.collect())));
+    if route.internal {
+        all.push(("internal", Setting::Flag(true)));
+    }
     let half_close = match route.half_close {
         HalfClose::Cancel => "cancel",
         HalfClose::Serve => "serve",
@@ -55,6 +63,65 @@ fn of_files(files: &Files) -> Vec<(&'static str, Setting)> {
         ("cache_control", text(&files.cache_control)),
         ("cache", text(files.cache.word())),
     ]
+}
+
+fn of_cgi(cgi: &Cgi) -> Vec<(&'static str, Setting)> {
+    let path = |path: &std::path::Path| text(&path.display().to_string());
+    let by_ending = |interpreters: &[(String, Vec<String>)]| {
+        let one = |(ending, words): &(String, Vec<String>)| format!("{ending} {}", words.join(" "));
+        Setting::Texts(interpreters.iter().map(one).collect())
+    };
+    let mut all = match &cgi.runs {
+        CgiRuns::Folder {
+            dir,
+            index,
+            interpreters,
+        } => vec![
+            ("dir", path(dir)),
+            ("index", Setting::Texts(index.clone())),
+            ("interpreters", by_ending(interpreters)),
+        ],
+        CgiRuns::Script { file, interpreters } => {
+            vec![
+                ("script", path(file)),
+                ("interpreters", by_ending(interpreters)),
+            ]
+        }
+        CgiRuns::Command {
+            dir,
+            arguments,
+            output,
+            parameters,
+        } => {
+            let words = arguments.iter().map(ToString::to_string).collect();
+            let of_query = |(name, pattern): &(String, String)| format!("{name} {pattern}");
+            vec![
+                ("command", Setting::Texts(words)),
+                ("dir", path(dir)),
+                ("output", text(output)),
+                (
+                    "parameters",
+                    Setting::Texts(parameters.iter().map(of_query).collect()),
+                ),
+            ]
+        }
+    };
+    let limits = &cgi.limits;
+    let time = |time| text(&duration_text(time));
+    all.extend([
+        ("document_root", path(&cgi.document_root)),
+        ("pass_authorization", Setting::Flag(cgi.pass_authorization)),
+        ("dev", Setting::Flag(cgi.dev)),
+        ("concurrent", Setting::Number(limits.concurrent as u64)),
+        ("queue", Setting::Number(limits.queue as u64)),
+        ("queue_time", time(limits.queue_time)),
+        ("first_byte", time(limits.first_byte)),
+        ("total", time(limits.total)),
+        ("head", Setting::Number(limits.head as u64)),
+        ("linger", time(limits.linger)),
+        ("grace", time(limits.grace)),
+    ]);
+    all
 }
 
 fn of_redirect(redirect: &Redirect) -> Vec<(&'static str, Setting)> {

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use hob_http::date::imf_fixdate;
 use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::cache::entry::{Entry, Key, OpenFile, Parts, Representation, Stamp};
 use crate::config::{self, CacheMode, Coding};
 use crate::handle::files::Files;
 use crate::handle::files::open::{Found, May, RootDir, Trouble};
-use crate::step::date::format_http_date;
 
 /// What a path below a files route is.
 pub enum Loaded {
@@ -196,7 +196,7 @@ impl Loading<'_> {
             stamps,
             media_type: media.to_string(),
             modified_secs,
-            modified_text: format_http_date(modified_secs as i64),
+            modified_text: imf_fixdate(modified_secs as i64),
             is_settled,
             may_compress,
             stored,

@@ -26,6 +26,7 @@ use crate::cache::pool::Pool;
 use crate::config;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
+use crate::step::headers::HeaderRules;
 
 /// A files handler, ready to answer.
 pub struct Files {
@@ -40,6 +41,6 @@ pub struct Files {
     pub root: Arc<Root>,
     /// The file pool, for this root.
     pub pool: Pool,
-    /// Fields of the route for every answer: name and value, an empty value removes.
-    pub headers: Vec<(String, String)>,
+    /// Header rules of the route, for heads that are prepared.
+    pub headers: HeaderRules,
 }

@@ -176,20 +176,13 @@ impl RootDir {
         if may == May::TouchMemoryOnly && !self.is_local {
             return Err(Trouble::WouldWait);
         }
-        let name = if path.is_empty() { b"." } else { path };
         let mut resolve = resolve_flags(symlinks);
         if may == May::TouchMemoryOnly {
             resolve |= ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
         }
         // Non-blocking, so that a named pipe does not hold the thread.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let opened = rustix::fs::openat2(
-            &self.fd,
-            Path::new(OsStr::from_bytes(name)),
-            flags,
-            Mode::empty(),
-            resolve,
-        );
+        let opened = self.open_with(path, flags, resolve);
         let fd = opened.map_err(|error| trouble_of(error, may))?;
         let stat = rustix::fs::fstat(&fd).map_err(|error| Trouble::Failed(error.into()))?;
         match FileType::from_raw_mode(stat.st_mode) {
@@ -197,6 +190,21 @@ impl RootDir {
             FileType::Directory => Ok(Found::Folder),
             _ => Err(Trouble::Forbidden),
         }
+    }
+
+    /// The state of what stands at `path`, whether or not it may be read; empty is the root itself.
+    pub fn state(&self, path: &[u8], symlinks: Symlinks, may: May) -> Result<Stat, Trouble> {
+        let mut resolve = resolve_flags(symlinks);
+        if may == May::TouchMemoryOnly {
+            if !self.is_local {
+                return Err(Trouble::WouldWait);
+            }
+            resolve |= ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
+        }
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let opened = self.open_with(path, flags, resolve);
+        let fd = opened.map_err(|error| trouble_of(error, may))?;
+        rustix::fs::fstat(&fd).map_err(|error| Trouble::Failed(error.into()))
     }
 
     /// Opens a folder to read its names. May wait for a disk.
@@ -212,16 +220,18 @@ impl RootDir {
     }
 
     fn open(&self, path: &[u8], flags: OFlags, symlinks: Symlinks) -> io::Result<OwnedFd> {
+        Ok(self.open_with(path, flags, resolve_flags(symlinks))?)
+    }
+
+    fn open_with(
+        &self,
+        path: &[u8],
+        flags: OFlags,
+        resolve: ResolveFlags,
+    ) -> rustix::io::Result<OwnedFd> {
         let name = if path.is_empty() { b"." } else { path };
         let path = Path::new(OsStr::from_bytes(name));
-        let resolve = resolve_flags(symlinks);
-        Ok(rustix::fs::openat2(
-            &self.fd,
-            path,
-            flags,
-            Mode::empty(),
-            resolve,
-        )?)
+        rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), resolve)
     }
 }
 

@@ -135,8 +135,11 @@ fn whole(
     pool: &Pool,
 ) -> Response {
     let index = one.coding.map_or(0, |coding| 1 + coding as usize);
-    let prepared = view.heads[index]
-        .get_or_init(|| Rc::new(Prepared::new(200, fields(files, &view.entry, one), one.len)));
+    let prepared = view.heads[index].get_or_init(|| {
+        let mut fields = fields(files, &view.entry, one);
+        files.headers.apply(&mut fields);
+        Rc::new(Prepared::new(200, fields, one.len))
+    });
     Response::prepared(Rc::clone(prepared), body(one, 0, one.len, request, pool))
 }
 
@@ -290,7 +293,6 @@ fn add_common(files: &Files, entry: &Entry, fields: &mut Fields) {
     if !files.settings.cache_control.is_empty() {
         fields.add(b"Cache-Control", files.settings.cache_control.as_bytes());
     }
-    plain::dress(fields, &files.headers);
 }
 
 /// A representation made on the fly from the whole content.

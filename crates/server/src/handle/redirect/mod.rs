@@ -12,8 +12,6 @@ pub struct Redirect {
     pub to: Location,
     /// 301, 302, 303, 307 or 308.
     pub status: u16,
-    /// Fields of the route.
-    pub headers: Vec<(String, String)>,
 }
 
 /// Answers with the target filled in.
@@ -34,7 +32,5 @@ pub fn answer(
     if redirect.to.expand(&facts, &mut location).is_err() {
         return plain::error(400);
     }
-    let mut response = plain::redirect(redirect.status, &location);
-    plain::dress(response.fields_mut(), &redirect.headers);
-    response
+    plain::redirect(redirect.status, &location)
 }

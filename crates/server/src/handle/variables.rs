@@ -1,0 +1,463 @@
+//! What a program is told of a request: one table of variables for every script handler and for
+//! the documentation (RFC 3875 section 4.1, and what programs have come to expect beside it).
+//!
+//! Names and values leave through a callback, so that each carrier writes them in its own layout.
+//! Request fields follow as `HTTP_...`. No field ever sets a variable that is not its own: `Proxy`
+//! is not passed (programs take `HTTP_PROXY` for a setting of theirs), nor is a name with other
+//! bytes than letters, digits and `-`, because `X_A` and `X-A` would become one variable.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::net::{IpAddr, SocketAddr};
+
+use hob_http::{Known, Request};
+
+use crate::handle::plain::SERVER;
+use crate::route::host::without_port;
+
+/// One variable.
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds, for the reference page.
+    pub text: &'static str,
+    /// Where it comes from.
+    pub origin: Origin,
+    value: fn(&Asked<'_>, &mut Vec<u8>) -> Present,
+}
+
+/// Who says that there is such a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// RFC 3875 section 4.1.
+    Rfc,
+    /// Other servers and the programs written for them.
+    Custom,
+}
+
+/// Whether a variable is set for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Present {
+    Yes,
+    No,
+}
+
+/// A request on its way to a program.
+pub struct Asked<'a> {
+    /// The request.
+    pub request: &'a Request,
+    /// Size of the body, in bytes.
+    pub body_bytes: u64,
+    /// The program's place.
+    pub script: Script<'a>,
+    /// `Authorization` is passed.
+    pub passes_authorization: bool,
+}
+
+/// Where a program stands, in the URL and on the disk.
+#[derive(Clone, Copy, Default)]
+pub struct Script<'a> {
+    /// The part of the normal path that names it.
+    pub name: &'a [u8],
+    /// What follows in the path; empty, or begins with a slash.
+    pub path_info: &'a [u8],
+    /// Its file.
+    pub file: &'a [u8],
+    /// The site's root.
+    pub document_root: &'a [u8],
+}
+
+/// Every variable but the `HTTP_` ones, in the order they are passed.
+pub static TABLE: &[Variable] = &[
+    rfc("GATEWAY_INTERFACE", "`CGI/1.1`.", |_, out| {
+        text(out, b"CGI/1.1")
+    }),
+    rfc("SERVER_SOFTWARE", "`hob`.", |_, out| text(out, SERVER)),
+    rfc(
+        "SERVER_PROTOCOL",
+        "Protocol of the request: `HTTP/1.1`.",
+        |asked, out| text(out, asked.request.head().protocol().word().as_bytes()),
+    ),
+    rfc(
+        "SERVER_NAME",
+        "Host the request is for, without port; the server's address when it names none.",
+        server_name,
+    ),
+    rfc(
+        "SERVER_PORT",
+        "Port the connection came to; that of the host over a Unix socket.",
+        server_port,
+    ),
+    custom(
+        "SERVER_ADDR",
+        "Address the connection came to; not set over a Unix socket.",
+        |asked, out| match asked.request.facts().local {
+            Some(local) => written(out, local.ip()),
+            None => Present::No,
+        },
+    ),
+    custom("REQUEST_SCHEME", "`http` or `https`.", |asked, out| {
+        text(out, if is_tls(asked) { b"https" } else { b"http" })
+    }),
+    custom(
+        "HTTPS",
+        "`on` when the connection is encrypted, else not set.",
+        |asked, out| match is_tls(asked) {
+            true => text(out, b"on"),
+            false => Present::No,
+        },
+    ),
+    rfc(
+        "REQUEST_METHOD",
+        "The method: `GET`, `POST`, ...",
+        |asked, out| text(out, asked.request.head().method()),
+    ),
+    custom(
+        "REQUEST_URI",
+        "Path and query as sent, still encoded; also after a redirect within the server.",
+        request_uri,
+    ),
+    rfc(
+        "SCRIPT_NAME",
+        "The part of the path that names the program, decoded.",
+        |asked, out| text(out, asked.script.name),
+    ),
+    rfc(
+        "PATH_INFO",
+        "What follows the program in the path, decoded; empty when nothing does.",
+        |asked, out| text(out, asked.script.path_info),
+    ),
+    rfc(
+        "PATH_TRANSLATED",
+        "`PATH_INFO` below the site's root; not set when that is empty.",
+        path_translated,
+    ),
+    rfc(
+        "QUERY_STRING",
+        "What follows the `?` of the URL, still encoded; empty when nothing does.",
+        |asked, out| text(out, asked.request.head().query().unwrap_or_default()),
+    ),
+    custom("SCRIPT_FILENAME", "The program's file.", |asked, out| {
+        text(out, asked.script.file)
+    }),
+    custom(
+        "DOCUMENT_ROOT",
+        "The site's `root`; without one, the program's folder.",
+        |asked, out| text(out, asked.script.document_root),
+    ),
+    rfc(
+        "CONTENT_LENGTH",
+        "Bytes of the request's body, also when it came in chunks; not set without one.",
+        |asked, out| match asked.body_bytes {
+            0 if asked.request.body_len() == Some(0) && !announces_length(asked) => Present::No,
+            bytes => written(out, bytes),
+        },
+    ),
+    rfc(
+        "CONTENT_TYPE",
+        "The request's `Content-Type`, if it has one.",
+        |asked, out| match asked.request.head().value(Known::ContentType) {
+            Some(value) => text(out, value),
+            None => Present::No,
+        },
+    ),
+    rfc(
+        "REMOTE_ADDR",
+        "The client's address; `0.0.0.0` over a Unix socket.",
+        |asked, out| written(out, client(asked).0),
+    ),
+    rfc(
+        "REMOTE_HOST",
+        "The same: names are not looked up.",
+        |asked, out| written(out, client(asked).0),
+    ),
+    custom(
+        "REMOTE_PORT",
+        "The client's port; 0 over a Unix socket.",
+        |asked, out| written(out, client(asked).1),
+    ),
+    rfc(
+        "REMOTE_USER",
+        "Never set: the server asks nobody for a name.",
+        |_, _| Present::No,
+    ),
+    rfc(
+        "REMOTE_IDENT",
+        "Never set: nobody speaks that protocol.",
+        |_, _| Present::No,
+    ),
+    rfc(
+        "AUTH_TYPE",
+        "Never set: the server asks nobody for a name.",
+        |_, _| Present::No,
+    ),
+    custom(
+        "UNIQUE_ID",
+        "A name for this request, unique on this machine: it is in the log of the program's \
+         standard error too.",
+        |asked, out| {
+            push_unique_id(asked.request, out);
+            Present::Yes
+        },
+    ),
+    custom(
+        "REDIRECT_STATUS",
+        "`200`: php-cgi asks for it before it runs anything.",
+        |_, out| text(out, b"200"),
+    ),
+    custom(
+        "SSL_PROTOCOL",
+        "Version of TLS; not set in clear text.",
+        |asked, out| match &asked.request.facts().tls {
+            Some(tls) => text(out, tls.version.as_bytes()),
+            None => Present::No,
+        },
+    ),
+    custom(
+        "SSL_CIPHER",
+        "Cipher suite of TLS; not set in clear text.",
+        |asked, out| match &asked.request.facts().tls {
+            Some(tls) => text(out, tls.suite.as_bytes()),
+            None => Present::No,
+        },
+    ),
+    custom(
+        "SSL_TLS_SNI",
+        "Host named in the TLS handshake; not set without one.",
+        |asked, out| {
+            let tls = asked.request.facts().tls.as_ref();
+            match tls.and_then(|tls| tls.server_name.as_ref()) {
+                Some(name) => text(out, name.as_bytes()),
+                None => Present::No,
+            }
+        },
+    ),
+];
+
+/// Gives every variable of a request to `add`: name and value.
+pub fn each(asked: &Asked<'_>, mut add: impl FnMut(&[u8], &[u8])) {
+    let mut value = Vec::with_capacity(256);
+    for variable in TABLE {
+        value.clear();
+        if (variable.value)(asked, &mut value) == Present::Yes {
+            add(variable.name.as_bytes(), &value);
+        }
+    }
+    fields(asked, &mut value, &mut add);
+}
+
+/// The table as a page of the documentation, in Markdown.
+pub fn reference() -> String {
+    let mut page = String::from(INTRODUCTION);
+    for variable in TABLE {
+        let origin = match variable.origin {
+            Origin::Rfc => "RFC 3875",
+            Origin::Custom => "custom",
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {origin} |",
+            variable.name, variable.text
+        );
+    }
+    page.push_str(ON_FIELDS);
+    page
+}
+
+const INTRODUCTION: &str = "\
+# What a program is told
+
+The variables of a request, as every handler that runs programs passes them. CGI programs find them
+in their environment, beside `PATH` and what `env` of their route sets. Variables marked RFC 3875
+are those of CGI itself; the others are what programs expect from other servers.
+
+| variable | holds | from |
+| --- | --- | --- |
+";
+
+const ON_FIELDS: &str = "
+## Request fields
+
+Every other field of the request becomes a variable: `Accept-Language` is `HTTP_ACCEPT_LANGUAGE`.
+A field that comes more than once is one variable, its values joined by `, ` (those of `Cookie` by
+`; `). Not passed are
+
+- `Content-Length` and `Content-Type`, which have variables of their own;
+- `Authorization` and `Proxy-Authorization`, unless the route has `pass_authorization = true`;
+- `Proxy`, because many programs take `HTTP_PROXY` for a setting of theirs;
+- fields whose name has other characters than letters, digits and `-`: `X_User` would become the
+  same variable as `X-User`, which perhaps another server in front vouches for;
+- what describes the connection, not the request: `Connection`, `Keep-Alive`, `Proxy-Connection`,
+  `TE`, `Trailer`, `Transfer-Encoding` and `Upgrade`.
+";
+
+const fn rfc(
+    name: &'static str,
+    text: &'static str,
+    value: fn(&Asked<'_>, &mut Vec<u8>) -> Present,
+) -> Variable {
+    Variable {
+        name,
+        text,
+        origin: Origin::Rfc,
+        value,
+    }
+}
+
+const fn custom(
+    name: &'static str,
+    text: &'static str,
+    value: fn(&Asked<'_>, &mut Vec<u8>) -> Present,
+) -> Variable {
+    Variable {
+        name,
+        text,
+        origin: Origin::Custom,
+        value,
+    }
+}
+
+fn text(out: &mut Vec<u8>, value: &[u8]) -> Present {
+    out.extend_from_slice(value);
+    Present::Yes
+}
+
+fn written(out: &mut Vec<u8>, value: impl std::fmt::Display) -> Present {
+    // Writing to a Vec cannot fail.
+    let _ = write!(out, "{value}");
+    Present::Yes
+}
+
+fn is_tls(asked: &Asked<'_>) -> bool {
+    asked.request.facts().tls.is_some()
+}
+
+/// The client's address and port.
+fn client(asked: &Asked<'_>) -> (IpAddr, u16) {
+    match asked.request.facts().peer {
+        Some(peer) => (peer.ip(), peer.port()),
+        None => (IpAddr::from([0, 0, 0, 0]), 0),
+    }
+}
+
+//= rfc3875#4.1.14
+fn server_name(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
+    let host = without_port(asked.request.head().host());
+    match asked.request.facts().local {
+        _ if !host.is_empty() => text(out, host),
+        Some(SocketAddr::V6(local)) => written(out, format_args!("[{}]", local.ip())),
+        Some(SocketAddr::V4(local)) => written(out, local.ip()),
+        None => text(out, b"localhost"),
+    }
+}
+
+//= rfc3875#4.1.15
+fn server_port(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
+    if let Some(local) = asked.request.facts().local {
+        return written(out, local.port());
+    }
+    let host = asked.request.head().host();
+    let port = host[without_port(host).len()..].strip_prefix(b":");
+    match port.filter(|port| !port.is_empty()) {
+        Some(port) => text(out, port),
+        None if is_tls(asked) => text(out, b"443"),
+        None => text(out, b"80"),
+    }
+}
+
+fn request_uri(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
+    let head = asked.request.sent_head();
+    out.extend_from_slice(head.path());
+    if let Some(query) = head.query() {
+        out.push(b'?');
+        out.extend_from_slice(query);
+    }
+    Present::Yes
+}
+
+//= rfc3875#4.1.6
+fn path_translated(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
+    if asked.script.path_info.is_empty() {
+        return Present::No;
+    }
+    let root = asked.script.document_root;
+    out.extend_from_slice(root.strip_suffix(b"/").unwrap_or(root));
+    text(out, asked.script.path_info)
+}
+
+/// A body of no bytes that was announced so.
+fn announces_length(asked: &Asked<'_>) -> bool {
+    asked.request.head().value(Known::ContentLength).is_some()
+}
+
+/// Appends a name for the request: when it came, its connection and its number there.
+pub fn push_unique_id(request: &Request, out: &mut Vec<u8>) {
+    let record = request.record();
+    // Writing to a Vec cannot fail.
+    let _ = write!(
+        out,
+        "{:x}-{:x}-{:x}",
+        record.started_unix_ms, record.connection, record.request
+    );
+}
+
+/// Fields of the request as variables, each name once, in the order of their names.
+//= rfc3875#4.1.18
+fn fields(asked: &Asked<'_>, value: &mut Vec<u8>, add: &mut impl FnMut(&[u8], &[u8])) {
+    let head = asked.request.head();
+    let passed = |name: &[u8]| is_passed(name, asked.passes_authorization);
+    let mut all: Vec<_> = head.fields().filter(|(name, _)| passed(name)).collect();
+    // The sort is stable: values of one name stay in the order they came in.
+    all.sort_by(|(one, _), (other, _)| lower(one).cmp(lower(other)));
+    let mut variable = Vec::with_capacity(64);
+    for same in all.chunk_by(|(one, _), (other, _)| one.eq_ignore_ascii_case(other)) {
+        let name = same[0].0;
+        variable.clear();
+        variable.extend_from_slice(b"HTTP_");
+        variable.extend(name.iter().map(|&byte| match byte {
+            b'-' => b'_',
+            _ => byte.to_ascii_uppercase(),
+        }));
+        let border: &[u8] = match name.eq_ignore_ascii_case(b"cookie") {
+            true => b"; ",
+            false => b", ",
+        };
+        value.clear();
+        for (index, (_, one)) in same.iter().enumerate() {
+            if index > 0 {
+                value.extend_from_slice(border);
+            }
+            value.extend_from_slice(one);
+        }
+        add(&variable, value);
+    }
+}
+
+fn lower(name: &[u8]) -> impl Iterator<Item = u8> {
+    name.iter().map(u8::to_ascii_lowercase)
+}
+
+fn is_passed(name: &[u8], passes_authorization: bool) -> bool {
+    const UNPASSED: &[&[u8]] = &[
+        b"connection",
+        b"content-length",
+        b"content-type",
+        b"keep-alive",
+        b"proxy",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    ];
+    const SECRET: &[&[u8]] = &[b"authorization", b"proxy-authorization"];
+    let is_one_of = |names: &[&[u8]]| names.iter().any(|one| one.eq_ignore_ascii_case(name));
+    name.iter()
+        .all(|&byte| byte == b'-' || byte.is_ascii_alphanumeric())
+        && !is_one_of(UNPASSED)
+        && (passes_authorization || !is_one_of(SECRET))
+}
+
+#[cfg(test)]
+mod tests;
