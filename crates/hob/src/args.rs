@@ -47,6 +47,9 @@ pub(crate) enum Command {
     /// The process that serves; started by `serve`
     #[command(hide = true)]
     Server,
+    /// The process that starts programs; started by `serve`
+    #[command(hide = true)]
+    Spawner,
     /// Compress what a log was; started by `serve` after a rotation
     #[command(hide = true)]
     CompressLog {

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Serve(options) => serve::run(options, surroundings),
         Command::Server => serve::run_server(),
+        Command::Spawner => serve::run_spawner(),
         Command::CompressLog { path } => compress_log(&path),
         Command::Check(options) => check::run(&options, &surroundings),
         Command::Explain(options) => explain::run(&options),

@@ -49,6 +49,14 @@ pub(crate) fn run_server() -> Result<(), Refusal> {
     })
 }
 
+/// The process that starts programs.
+pub(crate) fn run_spawner() -> Result<(), Refusal> {
+    hob_server::process::spawner::run().map_err(|failure| Refusal {
+        code: failure.exit_code(),
+        text: failure.to_string(),
+    })
+}
+
 fn refusal(failure: Failure) -> Refusal {
     let code = failure.exit_code();
     let text = match failure {

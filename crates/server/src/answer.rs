@@ -16,21 +16,25 @@
 mod dress;
 mod programs;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use hob_http::thread::{Handle, Thread};
-use hob_http::{Answer, Answered, Request, Response};
+use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
 use hob_trace::{CacheOutcome, Fault, HandlerKind, Texts};
 
 use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
+use crate::handle::cgi::answer::Places;
+use crate::handle::cgi::{self, Cgi};
 use crate::handle::files::Files;
 use crate::handle::files::find::{self, Ask};
 use crate::handle::{Handler, plain, redirect, respond};
+use crate::process::Launcher;
 use crate::route::pattern::Captures;
 use crate::route::sites::{Route, Site, Sites};
 use crate::route::target;
@@ -57,6 +61,10 @@ struct Desk {
     generation: Cell<u64>,
     local: RefCell<Local>,
     now_ms: Cell<u64>,
+    /// Where programs were found a moment ago.
+    places: Rc<Places>,
+    /// The link to the spawner, once the thread runs.
+    launcher: OnceCell<Launcher>,
     /// Room for normal paths and cache keys, used again for each request.
     path: RefCell<Vec<u8>>,
     key: RefCell<Vec<u8>>,
@@ -78,11 +86,22 @@ impl Answers {
                 counters,
                 local: RefCell::default(),
                 now_ms: Cell::new(0),
+                places: Rc::default(),
+                launcher: OnceCell::new(),
                 path: RefCell::default(),
                 key: RefCell::default(),
             }),
             admin: Arc::clone(admin),
             ring: RefCell::new(ring),
+        }
+    }
+
+    /// Starts programs over this link from now on.
+    pub fn attach(&self, link: OwnedFd) {
+        if let Some(launcher) = self.desk.launcher.get()
+            && let Err(error) = launcher.attach(link)
+        {
+            tracing::error!(%error, "a link to the spawner cannot be watched");
         }
     }
 
@@ -225,6 +244,7 @@ impl Desk {
                 let below = if files.settings.keep_prefix { 1 } else { below };
                 self.file(files, request, path.get(below..).unwrap_or_default())
             }
+            Handler::Cgi(cgi) => self.program(cgi, request, path, below),
             Handler::Redirect(redirect) => {
                 let captures: Option<Captures> = route.pattern.matches(path);
                 Answered::Ready(match captures {
@@ -234,6 +254,23 @@ impl Desk {
             }
             Handler::Respond(respond) => Answered::Ready(respond::answer(respond, request)),
         }
+    }
+
+    /// A program started for the request.
+    fn program(&self, cgi: &Arc<Cgi>, request: &Request, path: &[u8], below: usize) -> Answered {
+        let Some(launcher) = self.launcher.get() else {
+            return Answered::Ready(plain::busy());
+        };
+        let ask = cgi::answer::Ask {
+            cgi: Arc::clone(cgi),
+            request: request.clone(),
+            shared: Arc::clone(&self.shared),
+            counters: Arc::clone(&self.counters),
+            launcher: launcher.clone(),
+            places: Rc::clone(&self.places),
+            now_ms: self.now_ms.get(),
+        };
+        cgi::answer::answer(ask, path, below)
     }
 
     /// A file below a handler's root.
@@ -323,6 +360,12 @@ impl Answer for Answers {
             };
             self.ring.borrow_mut().push(&record, &texts);
         }
+    }
+
+    fn start(&self, reactor: &Reactor) {
+        let launcher = Launcher::new(reactor, Arc::clone(&self.desk.counters));
+        // Called once; a second launcher would have no link.
+        let _ = self.desk.launcher.set(launcher);
     }
 
     fn begin_turn(&self, now_ms: u64) {

@@ -5,6 +5,7 @@ pub mod cache;
 pub mod config;
 pub mod handle;
 pub mod life;
+pub mod process;
 pub mod route;
 pub mod serve;
 pub mod shared;

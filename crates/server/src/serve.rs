@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ use crate::handle::admin::helm::{Helm, Outcome};
 use crate::handle::admin::{Admin, Report};
 use crate::handle::files::pin;
 use crate::life::{Event, Failure, Generation, ServerLife};
+use crate::process;
 use crate::route::sites::Sites;
 use crate::shared::Shared;
 
@@ -67,6 +68,8 @@ struct Server {
     old_logs: Vec<LogId>,
     listeners: Vec<(u16, Arc<OwnedFd>)>,
     next_listener: u16,
+    /// The server's own end to the spawner; while it is open the spawner has a server.
+    spawner: Option<OwnedFd>,
 }
 
 /// What other threads tell the one that runs the server.
@@ -136,6 +139,7 @@ impl Server {
             old_logs: Vec::new(),
             listeners: Vec::new(),
             next_listener: 0,
+            spawner: None,
         };
         let (listeners, limits) = server.put_in_force(generation)?;
         for index in 0..thread_count {
@@ -153,6 +157,7 @@ impl Server {
     ) -> Result<(Vec<(u16, Arc<OwnedFd>)>, Limits), String> {
         let report = report(&generation);
         let Generation {
+            number,
             config,
             listeners,
             logs,
@@ -161,7 +166,7 @@ impl Server {
         } = generation;
         let new_logs = self.open_logs(&config, logs)?;
         let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
-        let mut sites = match self.build_sites(&config, &numbers) {
+        let mut sites = match self.build_sites(&config, number, &numbers) {
             Ok(sites) => sites,
             Err(text) => {
                 self.retire(new_logs);
@@ -179,17 +184,24 @@ impl Server {
         let before = std::mem::replace(&mut self.logs, new_logs);
         let older = std::mem::replace(&mut self.old_logs, before);
         self.retire(older);
-        *self
-            .admin
-            .report
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = report;
+        let mut told = lock(&self.admin.report);
+        let spawner_pid = told.spawner_pid;
+        *told = Report {
+            spawner_pid,
+            ..report
+        };
+        drop(told);
         self.listeners.clone_from(&numbered);
         Ok((numbered, limits(&config.limits)))
     }
 
-    fn build_sites(&self, config: &Config, log_numbers: &[u16]) -> Result<Sites, String> {
-        let sites = Sites::build(config, log_numbers, &self.shared)?;
+    fn build_sites(
+        &self,
+        config: &Config,
+        generation: u64,
+        log_numbers: &[u16],
+    ) -> Result<Sites, String> {
+        let sites = Sites::build(config, generation, log_numbers, &self.shared)?;
         let before = self.shared.cache();
         self.shared.set_cache(&config.cache);
         let handlers = sites.files_handlers().map(|files| files.id).collect();
@@ -387,6 +399,13 @@ impl Server {
             } => {
                 self.admin.helm.answer(request, Outcome { is_ok, text });
             }
+            Event::Spawner { pid, end } => self.take_spawner(pid, end),
+            Event::Note { text } => {
+                let mut report = lock(&self.admin.report);
+                if !report.warnings.contains(&text) {
+                    report.warnings.push(text);
+                }
+            }
         }
     }
 
@@ -402,6 +421,24 @@ impl Server {
             });
         }
         Ok(())
+    }
+
+    /// Gives every thread a link to the spawner.
+    fn take_spawner(&mut self, pid: u32, end: OwnedFd) {
+        lock(&self.admin.report).spawner_pid = Some(pid);
+        for index in 0..self.crew.thread_count() {
+            let link = match process::end_for_thread(&end) {
+                Ok(link) => link,
+                // The keeper sees the spawner's end as well, and brings the next one.
+                Err(error) => {
+                    tracing::error!(%error, "a thread has no link to the spawner");
+                    continue;
+                }
+            };
+            Handle::new(&self.crew, index)
+                .run(move |thread: &mut Thread<Answers>| thread.answer_mut().attach(link));
+        }
+        self.spawner = Some(end);
     }
 
     fn drain(&self, drain: Drain) {
@@ -425,6 +462,10 @@ impl Server {
             }
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Cores this process may use: affinity and CPU quota counted.
@@ -457,6 +498,7 @@ fn report(generation: &Generation) -> Report {
         keeper_uid: facts.keeper_uid,
         keeper_started: facts.started,
         servers_started: facts.servers_started,
+        spawner_pid: None,
         addresses: facts.addresses.clone(),
         warnings: facts.warnings.clone(),
         sites: generation.config.sites.iter().map(site_name).collect(),

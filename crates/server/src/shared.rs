@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -11,7 +11,8 @@ use rustix::process::{Resource, getrlimit};
 use crate::cache::flight::Flights;
 use crate::cache::pool::Pool;
 use crate::cache::store::Store;
-use crate::config::CacheSettings;
+use crate::config::{CacheSettings, RunLimits};
+use crate::handle::cgi::gate::Gate;
 use crate::handle::files::find::Fetched;
 use crate::handle::files::load::Moment;
 use crate::route::sites::Sites;
@@ -28,6 +29,8 @@ pub struct Shared {
     generation: AtomicU64,
     /// Numbers of files handlers by their settings.
     handler_ids: Mutex<HashMap<String, u32>>,
+    /// Gates of programs, by name.
+    gates: Mutex<HashMap<String, Weak<Gate>>>,
     cache_bytes: AtomicU64,
     content_bytes_max: AtomicU64,
     recheck_ms: AtomicU64,
@@ -43,6 +46,7 @@ impl Shared {
             sites: ArcSwap::from_pointee(Sites::default()),
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
+            gates: Mutex::default(),
             cache_bytes: AtomicU64::new(0),
             content_bytes_max: AtomicU64::new(0),
             recheck_ms: AtomicU64::new(0),
@@ -94,6 +98,19 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner);
         let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
         *ids.entry(settings).or_insert(next)
+    }
+
+    /// The gate of this name: the one that is there already, with these limits from now on.
+    pub fn gate(&self, name: &str, limits: &RunLimits) -> Arc<Gate> {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        gates.retain(|_, gate| gate.strong_count() > 0);
+        if let Some(gate) = gates.get(name).and_then(Weak::upgrade) {
+            gate.set_limits(limits.concurrent, limits.queue);
+            return gate;
+        }
+        let gate = Arc::new(Gate::new(limits.concurrent, limits.queue));
+        gates.insert(name.to_owned(), Arc::downgrade(&gate));
+        gate
     }
 
     /// True when there is a cache at all.

@@ -125,6 +125,21 @@ impl Connection {
         })
     }
 
+    /// Reads until this text has come; it and all before it are taken.
+    pub fn read_until(&mut self, text: &str) {
+        loop {
+            let found = self
+                .ahead
+                .windows(text.len())
+                .position(|part| part == text.as_bytes());
+            if let Some(at) = found {
+                self.ahead.drain(..at + text.len());
+                return;
+            }
+            self.read_more().unwrap();
+        }
+    }
+
     /// What was read and belongs to no answer that was given: the beginning of one that broke off.
     pub fn take_ahead(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.ahead)
@@ -209,4 +224,90 @@ pub fn begin_download(port: u16, path: &str) -> (Connection, Vec<(String, String
     let (status, headers) = connection.read_head().unwrap();
     assert_eq!(status, 200);
     (connection, headers)
+}
+
+/// An answer to the last request of a connection, its framing taken off.
+#[derive(Debug)]
+pub struct Reply {
+    pub answer: Answer,
+    /// It ended as its framing says: nothing is missing.
+    pub is_whole: bool,
+    /// Its body came in chunks.
+    pub is_chunked: bool,
+}
+
+/// Raw bytes to a connection of their own, and the answer until it is closed. The request must ask
+/// for that.
+pub fn exchange(port: u16, request: &[u8]) -> Reply {
+    let mut connection = Connection::open(port).unwrap();
+    connection.send(request).unwrap();
+    connection.read_reply()
+}
+
+/// A request for a path with these header lines and this body, and its answer.
+pub fn call(port: u16, method: &str, target: &str, fields: &str, body: &[u8]) -> Reply {
+    let length = match body.is_empty() {
+        true => String::new(),
+        false => format!("Content-Length: {}\r\n", body.len()),
+    };
+    let head = format!(
+        "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{fields}{length}Connection: close\r\n\r\n"
+    );
+    exchange(port, &[head.as_bytes(), body].concat())
+}
+
+impl Connection {
+    /// Reads one answer, interim ones passed over, up to the close of the connection.
+    pub fn read_reply(&mut self) -> Reply {
+        let (status, headers) = loop {
+            let (status, headers) = self.read_head().unwrap();
+            if status >= 200 {
+                break (status, headers);
+            }
+        };
+        let raw = self.read_to_end();
+        let answer = Answer {
+            status,
+            headers,
+            body: Vec::new(),
+        };
+        let is_chunked = answer.header("transfer-encoding") == Some("chunked");
+        let (body, is_whole) = match answer.header("content-length") {
+            _ if is_chunked => without_chunks(&raw),
+            Some(length) => {
+                let length: usize = length.parse().unwrap();
+                assert!(raw.len() <= length, "bytes after the answer");
+                let is_whole = raw.len() == length;
+                (raw, is_whole)
+            }
+            None => (raw, true),
+        };
+        Reply {
+            answer: Answer { body, ..answer },
+            is_whole,
+            is_chunked,
+        }
+    }
+}
+
+/// The bytes of a body in chunks, and whether its last chunk is there.
+fn without_chunks(mut raw: &[u8]) -> (Vec<u8>, bool) {
+    let mut body = Vec::new();
+    while let Some(end) = raw.windows(2).position(|two| two == b"\r\n") {
+        let size = std::str::from_utf8(&raw[..end]).unwrap();
+        let size = usize::from_str_radix(size, 16).unwrap();
+        raw = &raw[end + 2..];
+        if size == 0 {
+            assert_eq!(raw, b"\r\n", "bytes after the answer");
+            return (body, true);
+        }
+        let here = size.min(raw.len());
+        body.extend_from_slice(&raw[..here]);
+        if raw.len() < size + 2 {
+            return (body, false);
+        }
+        assert_eq!(&raw[size..size + 2], b"\r\n");
+        raw = &raw[size + 2..];
+    }
+    (body, false)
 }

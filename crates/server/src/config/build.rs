@@ -10,6 +10,8 @@ use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
 use super::log_format::check_log_format;
 use super::nearest::nearest;
+use super::program::Programs;
+use super::program::check_program;
 use super::schema::{CACHE, LIMITS, ROOT};
 use super::tree::{Section, Value};
 use super::{
@@ -28,10 +30,14 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
             .all(|section| section.given("name").is_some());
     let limits = build_limits(root, faults);
     let (listeners, listen_spots) = build_listeners(root, &names, faults);
+    if let Some(program) = root.section("program") {
+        check_program(program, faults);
+    }
     let mut sites = Vec::new();
     let mut site_spots = Vec::new();
+    let mut programs = Programs::new(root);
     for section in root.sections("site") {
-        let (site, spots) = build_site(section, &limits, &names, faults);
+        let (site, spots) = build_site(section, &limits, &names, &mut programs, faults);
         sites.push(site);
         site_spots.push(spots);
     }
@@ -61,6 +67,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         drain: root.time("drain"),
         limits,
         cache: build_cache(root),
+        programs: programs.into_list(),
         logs,
         listeners,
         sites,
@@ -75,7 +82,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
     }
 }
 
-fn account(root: &Section, key: &str, faults: &mut Faults<'_>) -> Option<String> {
+pub(crate) fn account(root: &Section, key: &str, faults: &mut Faults<'_>) -> Option<String> {
     let name = root.optional_text(key)?;
     let is_name = (1..=255).contains(&name.len())
         && !name.starts_with('-')

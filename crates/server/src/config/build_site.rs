@@ -3,9 +3,11 @@
 use super::address::check_host;
 use super::build::Logs;
 use super::build_after::{Answering, check_answering};
+use super::cgi::{CgiSpots, build_cgi};
 use super::check::{FilesSpots, RouteSpots, SiteSpots};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
+use super::program::Programs;
 use super::schema::{FILES, HANDLERS, REDIRECT_STATUSES, RESPOND};
 use super::text::{check_media_type, header_value_wrong, relative_name_wrong};
 use super::tree::{Pair, Section};
@@ -20,6 +22,7 @@ pub(crate) fn build_site(
     section: &Section,
     limits: &Limits,
     logs: &Logs,
+    programs: &mut Programs<'_>,
     faults: &mut Faults<'_>,
 ) -> (Site, SiteSpots) {
     let default_files = Section::new(&FILES, section.header);
@@ -45,7 +48,7 @@ pub(crate) fn build_site(
     let mut routes = Vec::new();
     let mut route_spots = Vec::new();
     for route in section.sections("route") {
-        let (route, spots) = around.route(route, faults);
+        let (route, spots) = around.route(route, programs, faults);
         routes.push(route);
         route_spots.push(spots);
     }
@@ -148,19 +151,26 @@ impl Around<'_> {
                 header: spot,
                 path: None,
                 files: Some(files_spots),
+                cgi: None,
                 sendfile: Vec::new(),
             },
         )
     }
 
-    fn route(&self, section: &Section, faults: &mut Faults<'_>) -> (Route, RouteSpots) {
+    fn route(
+        &self,
+        section: &Section,
+        programs: &mut Programs<'_>,
+        faults: &mut Faults<'_>,
+    ) -> (Route, RouteSpots) {
         let pattern = read_pattern(section, faults);
         check_answering(section, faults);
         let answering = Answering {
             site: self.site,
             route: Some(section),
         };
-        let (handler, files) = self.handler(section, pattern.as_ref(), answering, faults);
+        let (handler, files, cgi) =
+            self.handler(section, pattern.as_ref(), answering, programs, faults);
         let (sendfile, sendfile_spots) = self.sendfile(answering, faults);
         let rewrite = section.optional_text("rewrite");
         if let (Some(text), Some(pattern)) = (rewrite, &pattern)
@@ -191,6 +201,7 @@ impl Around<'_> {
                 header: section.header,
                 path,
                 files,
+                cgi,
                 sendfile: sendfile_spots,
             },
         )
@@ -202,8 +213,9 @@ impl Around<'_> {
         section: &Section,
         pattern: Option<&Pattern>,
         answering: Answering<'_>,
+        programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (Handler, Option<FilesSpots>) {
+    ) -> (Handler, Option<FilesSpots>, Option<CgiSpots>) {
         let given: Vec<_> = HANDLERS
             .iter()
             .filter_map(|name| section.given(name))
@@ -227,17 +239,22 @@ impl Around<'_> {
         if let Some(files) = section.section("files") {
             check_files(files, faults);
             let (files, spots) = self.files(files, answering, faults);
-            return (Handler::Files(files), Some(spots));
+            return (Handler::Files(files), Some(spots), None);
+        }
+        if let Some(cgi) = section.section("cgi") {
+            let (cgi, spots) = build_cgi(cgi, self.site.optional_path("root"), programs, faults);
+            return (Handler::Cgi(Box::new(cgi)), None, Some(spots));
         }
         if let Some(redirect) = section.section("redirect") {
             return (
                 Handler::Redirect(build_redirect(redirect, pattern, faults)),
                 None,
+                None,
             );
         }
         let none = Section::new(&RESPOND, section.header);
         let respond = section.section("respond").unwrap_or(&none);
-        (Handler::Respond(build_respond(respond, faults)), None)
+        (Handler::Respond(build_respond(respond, faults)), None, None)
     }
 
     /// Folders of files that programs may have sent: any file by its exact name, otherwise as the

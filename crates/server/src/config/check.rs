@@ -4,9 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use super::cgi::{CgiSpots, candidates};
 use super::fault::{Faults, Spot};
 use super::reach::Reach;
-use super::{CacheMode, Config, Files, Handler, ListenAddress, LogTarget, Site};
+use super::{
+    Argument, CacheMode, Cgi, CgiRuns, Config, Files, Handler, ListenAddress, LogTarget, PATH,
+    Program, Site,
+};
 use crate::route::pattern::Pattern;
 
 /// What is on the disk, as far as checks ask.
@@ -94,6 +98,7 @@ pub(crate) struct RouteSpots {
     /// The path; `None` for the route a site's root is short for, and for a wrong path.
     pub(crate) path: Option<(Spot, Pattern)>,
     pub(crate) files: Option<FilesSpots>,
+    pub(crate) cgi: Option<CgiSpots>,
     /// Folders of files that programs may have sent.
     pub(crate) sendfile: Vec<Spot>,
 }
@@ -129,6 +134,9 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
             if let (Handler::Files(files), Some(spots)) = (&route.handler, &spots.files) {
                 files_on_disk(files, spots, &mut looked, faults);
                 pinned(config, files, spots, faults);
+            }
+            if let (Handler::Cgi(cgi), Some(spots)) = (&route.handler, &spots.cgi) {
+                programs_on_disk(config, cgi, spots, &mut looked, faults);
             }
             for (files, spot) in route.sendfile.iter().zip(&spots.sendfile) {
                 root_on_disk(&files.root, *spot, &mut looked, faults);
@@ -432,6 +440,93 @@ fn fallback(files: &Files, spots: &FilesSpots, looked: &mut Looked<'_>, faults: 
         let hint = "until there is, what is not found is answered with 404";
         faults.warn(spots.fallback, message).hint(hint);
     }
+}
+
+/// The folder, the script, the command and the interpreters are there.
+fn programs_on_disk(
+    config: &Config,
+    cgi: &Cgi,
+    spots: &CgiSpots,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    let path = config.programs.get(cgi.program).map_or(PATH, Program::path);
+    let interpreters: &[_] = match &cgi.runs {
+        CgiRuns::Folder {
+            dir, interpreters, ..
+        } => {
+            folder_on_disk(dir, spots.dir, looked, faults);
+            interpreters
+        }
+        CgiRuns::Script { file, interpreters } => {
+            match looked.look(file) {
+                Found::File | Found::Trusted => {}
+                Found::Hidden(why) => hidden(file, &why, spots.script, faults),
+                Found::Folder => {
+                    let message = format!("{} is a folder", file.display());
+                    let hint = "write `dir` for a folder of programs";
+                    faults.error(spots.script, message).hint(hint);
+                }
+                Found::Nothing => {
+                    let message = format!("there is no file {}", file.display());
+                    faults.error(spots.script, message).hint(BEGIN_OF_PATHS);
+                }
+            }
+            interpreters
+        }
+        CgiRuns::Command { dir, arguments, .. } => {
+            folder_on_disk(dir, spots.dir, looked, faults);
+            if let Some(Argument::Text(name)) = arguments.first() {
+                program_on_disk(name, path, spots.command, looked, faults);
+            }
+            &[]
+        }
+    };
+    for ((_, words), spot) in interpreters.iter().zip(&spots.interpreters) {
+        if let Some(name) = words.first() {
+            program_on_disk(name, path, *spot, looked, faults);
+        }
+    }
+}
+
+fn folder_on_disk(dir: &Path, spot: Spot, looked: &mut Looked<'_>, faults: &mut Faults<'_>) {
+    if dir.as_os_str().is_empty() {
+        // That is told already.
+        return;
+    }
+    let (message, hint) = match looked.look(dir) {
+        Found::Folder | Found::Trusted => return,
+        Found::Hidden(why) => return hidden(dir, &why, spot, faults),
+        Found::File => (
+            format!("{} is a file, not a folder", dir.display()),
+            "write `script` for one program",
+        ),
+        Found::Nothing => (
+            format!("there is no folder {}", dir.display()),
+            BEGIN_OF_PATHS,
+        ),
+    };
+    faults.error(spot, message).hint(hint);
+}
+
+fn program_on_disk(
+    name: &str,
+    path: &str,
+    spot: Spot,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    let may_be = candidates(name, path);
+    let is_there = |path: &PathBuf| !matches!(looked.look(path), Found::Nothing | Found::Folder);
+    if name.is_empty() || may_be.iter().any(is_there) {
+        return;
+    }
+    let message = format!("there is no program {name}");
+    let hint = match name.contains('/') {
+        true => BEGIN_OF_PATHS.to_owned(),
+        false => format!("install it, or write its whole path; it was looked for in {path}"),
+    };
+    faults.error(spot, message).hint(hint);
 }
 
 const HIDDEN: &str = "let the user that starts hob search its folders";

@@ -75,7 +75,9 @@ fn kind(kind: &Kind) -> Value {
         ]}),
         Kind::Text | Kind::Path => json!({ "type": "string" }),
         Kind::Word(words) => json!({ "anyOf": [{ "enum": words }, variable()] }),
-        Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Texts | Kind::Arguments => {
+            json!({ "type": "array", "items": { "type": "string" } })
+        }
         Kind::Words(words) => json!({
             "type": "array",
             "uniqueItems": true,

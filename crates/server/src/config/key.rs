@@ -71,6 +71,8 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// A list of strings.
     Texts,
+    /// A list of strings, each text or `${query.NAME}` as a whole.
+    Arguments,
     /// A list of these words, each at most once.
     Words(&'static [&'static str]),
     /// A list of CPU numbers and ranges: `[0, 1]` or `["0-3,6"]`.
@@ -219,6 +221,7 @@ impl std::fmt::Display for Kind {
             Kind::Path => f.write_str("a path"),
             Kind::Word(words) => f.write_str(&quoted(words, " or ")),
             Kind::Texts => f.write_str("a list of strings"),
+            Kind::Arguments => f.write_str("a list of strings"),
             Kind::Words(words) => write!(f, "a list of {}", quoted(words, " and ")),
             Kind::Cpus => f.write_str("a list of CPU numbers and ranges"),
             Kind::Map(map) => write!(f, "a table from {} to {}", map.key, map.value),

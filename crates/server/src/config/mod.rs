@@ -10,6 +10,7 @@ mod address;
 mod build;
 mod build_after;
 mod build_site;
+mod cgi;
 mod check;
 mod expand;
 mod explain;
@@ -20,7 +21,9 @@ mod load;
 mod log_format;
 mod nearest;
 mod normal;
+mod normal_programs;
 mod parse;
+mod program;
 mod reach;
 mod reference;
 pub mod schema;
@@ -36,13 +39,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use crate::step::headers::{HeaderRule, HeaderRules};
+pub use cgi::{Cgi, CgiRuns, PATH, RunLimits, candidates, parameter_pattern};
 pub use check::{Disk, Found, RealDisk, TrustedDisk};
 pub use explain::{Asked, Explanation, explain};
 pub use fault::{Errors, Fault, Warnings};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
+pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
 pub use sources::{Environment, Sources};
+pub use tree::Argument;
 pub(crate) use units::parse_duration;
 
 /// Everything a server runs on, made from one set of sources.
@@ -68,6 +74,8 @@ pub struct Config {
     pub limits: Limits,
     /// The cache of files.
     pub cache: CacheSettings,
+    /// Programs that routes run, by the index that their handlers name.
+    pub programs: Vec<Program>,
     /// Access logs, by the index that listeners, sites and routes name.
     pub logs: Vec<LogSettings>,
     /// Where to listen, in file order.
@@ -257,6 +265,8 @@ pub enum HalfClose {
 pub enum Handler {
     /// Static files.
     Files(Files),
+    /// A process for each request.
+    Cgi(Box<Cgi>),
     /// Another place.
     Redirect(Redirect),
     /// A fixed answer.

@@ -44,7 +44,12 @@ impl Display for Config {
         self.listeners
             .iter()
             .try_for_each(|listener| listener.fmt_keys(f))?;
-        self.sites.iter().try_for_each(|site| site.fmt_keys(f))
+        self.sites.iter().try_for_each(|site| site.fmt_keys(f))?;
+        for (index, program) in self.programs.iter().enumerate() {
+            writeln!(f, "\n[[program]] # {index}")?;
+            program.fmt_keys(f)?;
+        }
+        Ok(())
     }
 }
 
@@ -164,6 +169,7 @@ impl Route {
         writeln!(f, "half_close = \"{half_close}\"")?;
         match &self.handler {
             Handler::Files(files) => files.fmt_keys(f),
+            Handler::Cgi(cgi) => cgi.fmt_keys(f),
             Handler::Redirect(redirect) => {
                 writeln!(f, "redirect.to = {}", quoted(&redirect.to))?;
                 writeln!(f, "redirect.status = {}", redirect.status)
@@ -285,13 +291,13 @@ impl Display for LogChoice {
     }
 }
 
-fn quoted(value: impl Display) -> String {
+pub(super) fn quoted(value: impl Display) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = write!(text, "{:?}", value.to_string());
     text
 }
 
-fn or_none(text: Option<String>) -> String {
+pub(super) fn or_none(text: Option<String>) -> String {
     text.unwrap_or_else(|| "none".to_owned())
 }

@@ -40,10 +40,20 @@ pub(crate) enum Value {
     Path(PathBuf),
     Word(&'static str),
     Texts(Vec<Item>),
+    Arguments(Vec<(Argument, Spot)>),
     Cpus(Vec<usize>),
     Map(Vec<Pair>),
     Section(Section),
     Sections(Vec<Section>),
+}
+
+/// An argument of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// This text.
+    Text(String),
+    /// What the request's query has for this name.
+    Query(String),
 }
 
 /// One string of a list.
@@ -177,6 +187,15 @@ impl Section {
         match self.read(name) {
             Ok(Value::Texts(items)) => items.iter().map(|i| (i.text.as_str(), i.spot)).collect(),
             Err(Preset::Texts(texts)) => texts.iter().map(|text| (*text, self.header)).collect(),
+            _ => disagree(self.table, name),
+        }
+    }
+
+    /// The arguments of a command; none when it is not set.
+    pub(crate) fn arguments(&self, name: &str) -> Vec<(&Argument, Spot)> {
+        match self.read(name) {
+            Ok(Value::Arguments(all)) => all.iter().map(|(one, spot)| (one, *spot)).collect(),
+            Err(Preset::Nothing(_)) => Vec::new(),
             _ => disagree(self.table, name),
         }
     }

@@ -8,7 +8,7 @@ use toml_edit::{Item as Toml, Value as TomlValue};
 use super::fault::{Spot, listed};
 use super::key::{Key, Kind, MapOf};
 use super::nearest::nearest;
-use super::tree::{Item, Pair, Value};
+use super::tree::{Argument, Item, Pair, Value};
 use super::units::{duration_text, parse_duration, parse_size, size_text};
 use super::walk::{Walk, value_type};
 
@@ -44,12 +44,18 @@ impl Walk<'_, '_> {
                 None
             }
             (Kind::Texts, TomlValue::Array(list)) => self.items(key, list).map(Value::Texts),
+            (Kind::Arguments, TomlValue::Array(list)) => {
+                self.arguments(key, list).map(Value::Arguments)
+            }
             (Kind::Words(words), TomlValue::Array(list)) => {
                 let items = self.items(key, list)?;
                 self.words(key, words, items)
             }
             (Kind::Cpus, TomlValue::Array(list)) => self.cpus(key, list),
-            (Kind::Texts | Kind::Words(_) | Kind::Cpus, TomlValue::String(text)) => {
+            (
+                Kind::Texts | Kind::Arguments | Kind::Words(_) | Kind::Cpus,
+                TomlValue::String(text),
+            ) => {
                 let message = format!("`{}` is {kind}, not a string", key.name);
                 let hint = format!("write `{} = [{:?}]`", key.name, text.value());
                 self.faults.error(spot, message).hint(hint);
@@ -183,6 +189,47 @@ impl Walk<'_, '_> {
     }
 
     fn items(&mut self, key: &Key, list: &toml_edit::Array) -> Option<Vec<Item>> {
+        self.strings(key, list, |walk, raw, spot| {
+            walk.text(raw, spot).map(|text| Item { text, spot })
+        })
+    }
+
+    fn arguments(&mut self, key: &Key, list: &toml_edit::Array) -> Option<Vec<(Argument, Spot)>> {
+        self.strings(key, list, |walk, raw, spot| {
+            Some((walk.argument(raw, spot)?, spot))
+        })
+    }
+
+    /// `${query.NAME}` stays, other variables are put in.
+    fn argument(&mut self, raw: &str, spot: Spot) -> Option<Argument> {
+        const BEGIN: &str = "${query.";
+        if !raw.replace("$${", "").contains(BEGIN) {
+            return self.text(raw, spot).map(Argument::Text);
+        }
+        let name = raw
+            .strip_prefix(BEGIN)
+            .and_then(|rest| rest.strip_suffix('}'));
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        match name {
+            Some(name) if !name.is_empty() && name.chars().all(is_plain) => {
+                Some(Argument::Query(name.to_owned()))
+            }
+            _ => {
+                let message = "a query's value can be a whole argument only";
+                let hint = "write `\"${query.NAME}\"` as a string of its own";
+                self.faults.error(spot, message).hint(hint);
+                None
+            }
+        }
+    }
+
+    /// The strings of a list, each read by `read`; none when one of them is wrong.
+    fn strings<T>(
+        &mut self,
+        key: &Key,
+        list: &toml_edit::Array,
+        read: impl Fn(&mut Self, &str, Spot) -> Option<T>,
+    ) -> Option<Vec<T>> {
         let mut items = Vec::new();
         let mut right = true;
         for value in list {
@@ -194,8 +241,8 @@ impl Walk<'_, '_> {
                     end: 0,
                 },
             );
-            let text = match value.as_str() {
-                Some(raw) => self.text(raw, spot),
+            let item = match value.as_str() {
+                Some(raw) => read(self, raw, spot),
                 None => {
                     let message = format!(
                         "`{}` is {}, but this is {}",
@@ -208,8 +255,8 @@ impl Walk<'_, '_> {
                     None
                 }
             };
-            right &= text.is_some();
-            items.extend(text.map(|text| Item { text, spot }));
+            right &= item.is_some();
+            items.extend(item);
         }
         right.then_some(items)
     }

@@ -19,6 +19,8 @@ use hob_trace::HandlerKind;
 pub enum Handler {
     /// Static files.
     Files(Arc<files::Files>),
+    /// A process for each request.
+    Cgi(Arc<cgi::Cgi>),
     /// Another place.
     Redirect(redirect::Redirect),
     /// A fixed answer.
@@ -30,6 +32,7 @@ impl Handler {
     pub fn kind(&self) -> HandlerKind {
         match self {
             Handler::Files(_) => HandlerKind::Files,
+            Handler::Cgi(_) => HandlerKind::Cgi,
             Handler::Redirect(_) => HandlerKind::Redirect,
             Handler::Respond(_) => HandlerKind::Respond,
         }
@@ -39,6 +42,7 @@ impl Handler {
     /// narrowed to what the request asks for.
     pub fn runs_programs(&self) -> bool {
         match self {
+            Handler::Cgi(_) => true,
             Handler::Files(_) | Handler::Redirect(_) | Handler::Respond(_) => false,
         }
     }

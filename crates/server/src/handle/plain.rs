@@ -1,7 +1,7 @@
 //! Short answers every handler may give: errors, redirects, lists of methods.
 
 use bytes::Bytes;
-use hob_http::{Body, Fields, Response};
+use hob_http::{Body, Fields, Request, Response};
 
 use crate::handle::error_page::{error_page, redirect_page};
 use crate::handle::html;
@@ -11,6 +11,12 @@ pub const SERVER: &[u8] = b"hob";
 
 /// Methods that read.
 pub const READING: &[u8] = b"GET, HEAD, OPTIONS";
+
+/// Methods of commands.
+pub const COMMANDS: &[u8] = b"GET, HEAD, POST, OPTIONS";
+
+/// Methods that programs are usually asked with; they get all others too, but TRACE.
+pub const PROGRAMS: &[u8] = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// An error with its built-in page.
 pub fn error(status: u16) -> Response {
@@ -76,6 +82,27 @@ pub fn redirect(status: u16, location: &[u8]) -> Response {
     }
     let page = redirect_page(status, location);
     Response::new(status, fields, Body::Bytes(Bytes::from(page)))
+}
+
+/// To the same place with a slash, so that links on its page are right.
+pub fn add_slash(request: &Request) -> Response {
+    let head = request.head();
+    let mut location = head.path().to_vec();
+    // Two slashes at the start would name another host.
+    while location.starts_with(b"//") {
+        location.remove(0);
+    }
+    location.push(b'/');
+    if let Some(query) = head.query() {
+        location.push(b'?');
+        location.extend_from_slice(query);
+    }
+    let status = match head.method() {
+        b"GET" | b"HEAD" => 301,
+        // Keeps the method.
+        _ => 308,
+    };
+    redirect(status, &location)
 }
 
 /// Too much to do; the client may try again.

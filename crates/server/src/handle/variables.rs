@@ -46,10 +46,6 @@ enum Present {
 pub struct Asked<'a> {
     /// The request.
     pub request: &'a Request,
-    /// Its method; `GET` after a redirect within the server.
-    pub method: &'a [u8],
-    /// What follows the `?`.
-    pub query: Option<&'a [u8]>,
     /// Size of the body, in bytes.
     pub body_bytes: u64,
     /// The program's place.
@@ -114,7 +110,7 @@ pub static TABLE: &[Variable] = &[
     rfc(
         "REQUEST_METHOD",
         "The method: `GET`, `POST`, ...",
-        |asked, out| text(out, asked.method),
+        |asked, out| text(out, asked.request.head().method()),
     ),
     custom(
         "REQUEST_URI",
@@ -139,7 +135,7 @@ pub static TABLE: &[Variable] = &[
     rfc(
         "QUERY_STRING",
         "What follows the `?` of the URL, still encoded; empty when nothing does.",
-        |asked, out| text(out, asked.query.unwrap_or_default()),
+        |asked, out| text(out, asked.request.head().query().unwrap_or_default()),
     ),
     custom("SCRIPT_FILENAME", "The program's file.", |asked, out| {
         text(out, asked.script.file)
@@ -371,7 +367,7 @@ fn server_port(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
 }
 
 fn request_uri(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
-    let head = asked.request.head();
+    let head = asked.request.sent_head();
     out.extend_from_slice(head.path());
     if let Some(query) = head.query() {
         out.push(b'?');

@@ -7,6 +7,8 @@
 //!  3 Drain       deadline, grace                   34 Reloaded      generation
 //!  4 LogFile     a log opened again                35 ReloadFailed  text
 //!  5 Answer      to an Ask                         36 Ask           reload, upgrade or stop
+//!  6 Spawner     its pid, an end to it
+//!  7 Note        what the operator should know
 //!                                                  37 Rotate        a log
 //!                                                  38 Leaving       draining on its own account
 //!                                                  39 Drained
@@ -28,6 +30,7 @@ const SLOT_PAPERS: u8 = 0;
 const SLOT_LISTENER: u8 = 1;
 const SLOT_LOG: u8 = 2;
 const SLOT_CONTROL: u8 = 3;
+const SLOT_SPAWNER: u8 = 4;
 
 /// Everything a server needs to run one generation of the config.
 #[derive(Debug)]
@@ -58,6 +61,13 @@ pub(crate) enum ToServer {
     Answer {
         request: u64,
         is_ok: bool,
+        text: String,
+    },
+    Spawner {
+        pid: u32,
+        end: OwnedFd,
+    },
+    Note {
         text: String,
     },
 }
@@ -117,6 +127,15 @@ impl ToServer {
                     .text(cut(&text, TEXT_BYTES_MAX));
                 (5, vec![])
             }
+            ToServer::Spawner { pid, end } => {
+                writer.u32(pid);
+                let kind = SLOT_SPAWNER;
+                (6, vec![(Slot { kind, index: 0 }, end)])
+            }
+            ToServer::Note { text } => {
+                writer.text(cut(&text, TEXT_BYTES_MAX));
+                (7, vec![])
+            }
         };
         Parcel {
             kind,
@@ -155,6 +174,16 @@ impl ToServer {
             5 => ToServer::Answer {
                 request: reader.u64()?,
                 is_ok: reader.flag()?,
+                text: reader.text(TEXT_BYTES_MAX)?,
+            },
+            6 => match descriptors.pop() {
+                Some((slot, end)) if slot.kind == SLOT_SPAWNER => ToServer::Spawner {
+                    pid: reader.u32()?,
+                    end,
+                },
+                _ => return Err(reader.malformed()),
+            },
+            7 => ToServer::Note {
                 text: reader.text(TEXT_BYTES_MAX)?,
             },
             _ => return Err(reader.malformed()),

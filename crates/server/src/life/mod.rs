@@ -3,17 +3,17 @@
 //! `keeper` is the first process; `server_side` is what the server process calls; they speak over
 //! `channel`, which sends `parcel`s. Unsafe code stands in `privileges` and `exec` only.
 
-mod channel;
-mod exec;
+pub(crate) mod channel;
+pub(crate) mod exec;
 pub mod keeper;
-mod memory;
+pub(crate) mod memory;
 mod notify;
 mod papers;
-mod parcel;
-mod privileges;
+pub(crate) mod parcel;
+pub(crate) mod privileges;
 mod server_side;
 mod signals;
-mod wire;
+pub(crate) mod wire;
 
 pub use channel::Wish;
 pub use exec::adopt_inherited;

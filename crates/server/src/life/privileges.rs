@@ -22,6 +22,8 @@ use crate::config::Config;
 
 /// Users that are tried when the config names none.
 const DEFAULT_USERS: [&str; 2] = ["www-data", "nobody"];
+/// Users that programs run as when the config names none; the first that is not the server's.
+const PROGRAM_USERS: [&str; 3] = ["nobody", "daemon", "www-data"];
 /// Linux takes 65,536 groups; nobody whom a server should run as has nearly so many.
 const GROUPS_MAX: usize = 4096;
 const NAME_BYTES_MAX: usize = 256;
@@ -71,6 +73,46 @@ pub(crate) fn identity_for(
     }
     if identity.uid == 0 {
         return Err("the server never runs as root; name another `user`".to_owned());
+    }
+    Ok(Some(identity))
+}
+
+/// Who a program becomes: nobody else unless the keeper is root; without a name somebody without
+/// rights who is not the server.
+///
+/// # Errors
+/// A sentence for the operator, as above.
+pub(crate) fn program_identity(
+    user: Option<&str>,
+    group: Option<&str>,
+    server: Option<&Identity>,
+) -> Result<Option<Identity>, String> {
+    let is_root = geteuid().is_root();
+    let Some(server) = server.filter(|_| is_root) else {
+        // Its own name is no change.
+        let is_other = |identity: Identity| identity.uid != geteuid().as_raw();
+        let is_refused = match user {
+            Some(name) => find(name, group).map(is_other)? || group.is_some(),
+            None => group.is_some(),
+        };
+        return if is_refused {
+            let text = "a program can run as another user or group only when hob is started as \
+                        root; leave out its `user` and `group`";
+            Err(text.to_owned())
+        } else {
+            Ok(None)
+        };
+    };
+    let identity = match user {
+        Some(name) => find(name, group)?,
+        None => PROGRAM_USERS
+            .iter()
+            .filter_map(|name| find(name, group).ok())
+            .find(|identity| identity.uid != 0 && identity.uid != server.uid)
+            .ok_or("no account for programs: set `user` in `[program]`, and not the server's")?,
+    };
+    if identity.uid == 0 {
+        return Err("a program never runs as root; name another `user`".to_owned());
     }
     Ok(Some(identity))
 }

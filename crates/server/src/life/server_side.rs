@@ -69,6 +69,18 @@ pub enum Event {
         /// What happened, or why not.
         text: String,
     },
+    /// Programs are started over this end from now on.
+    Spawner {
+        /// Process id of the spawner.
+        pid: u32,
+        /// The server's own end to it.
+        end: OwnedFd,
+    },
+    /// Something the operator should know has come up.
+    Note {
+        /// One sentence.
+        text: String,
+    },
     /// Nobody holds the sockets any more: drain quickly and end.
     KeeperGone,
 }
@@ -241,6 +253,8 @@ impl ServerLife {
                 is_ok,
                 text,
             }),
+            ToServer::Spawner { pid, end } => Some(Event::Spawner { pid, end }),
+            ToServer::Note { text } => Some(Event::Note { text }),
         }
     }
 

@@ -168,6 +168,11 @@ impl Pattern {
         }
     }
 
+    /// True when it has no star: all that follows its last slash is one name.
+    pub fn is_one_path(&self) -> bool {
+        self.tail == Tail::End
+    }
+
     /// True when every path that `other` matches is matched by `self` too.
     pub fn covers(&self, other: &Pattern) -> bool {
         let enough_pieces = match (&self.tail, &other.tail) {

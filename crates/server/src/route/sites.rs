@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::config::{self, AfterSteps, Config, LogChoice};
+use crate::config::{self, AfterSteps, CgiRuns, Config, LogChoice, Program};
 use crate::handle::Handler;
+use crate::handle::cgi::{Cgi, build};
 use crate::handle::files::Files;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
 use crate::handle::redirect::Redirect;
 use crate::handle::respond::Respond;
+use crate::process::ProgramRef;
 use crate::route::host::{Chosen, HostTable};
 use crate::route::pattern::Pattern;
 use crate::route::table::RouteTable;
@@ -80,8 +82,14 @@ pub struct ErrorPage {
 const ERROR_PAGE_BYTES_MAX: u64 = 256 * 1024;
 
 impl Sites {
-    /// Makes sites of a config. `log_ids` are the numbers of its access logs. May wait for a disk.
-    pub fn build(config: &Config, log_ids: &[u16], shared: &Shared) -> Result<Sites, String> {
+    /// Makes sites of a config, the `generation`th of this server. `log_ids` are the numbers of its
+    /// access logs. May wait for a disk.
+    pub fn build(
+        config: &Config,
+        generation: u64,
+        log_ids: &[u16],
+        shared: &Shared,
+    ) -> Result<Sites, String> {
         let names = |site: &config::Site| site.names.clone();
         let all_names: Vec<Vec<String>> = config.sites.iter().map(names).collect();
         let hosts = HostTable::build(
@@ -89,11 +97,17 @@ impl Sites {
                 .iter()
                 .map(|names| names.iter().map(String::as_str)),
         );
-        let mut roots = HashMap::new();
+        let mut around = Around {
+            shared,
+            log_ids,
+            generation,
+            programs: &config.programs,
+            roots: HashMap::new(),
+        };
         let sites = config
             .sites
             .iter()
-            .map(|site| Site::build(site, log_ids, shared, &mut roots))
+            .map(|site| Site::build(site, &mut around))
             .collect::<Result<_, _>>()?;
         Ok(Sites {
             hosts,
@@ -137,12 +151,8 @@ impl Sites {
 }
 
 impl Site {
-    fn build(
-        site: &config::Site,
-        log_ids: &[u16],
-        shared: &Shared,
-        roots: &mut HashMap<PathBuf, Arc<Root>>,
-    ) -> Result<Site, String> {
+    fn build(site: &config::Site, around: &mut Around<'_>) -> Result<Site, String> {
+        let log_ids = around.log_ids;
         let log_of = |choice, inherited| match choice {
             LogChoice::Off => Some(0),
             LogChoice::Log(index) => Some(log_ids.get(index).copied().unwrap_or(0)),
@@ -164,11 +174,11 @@ impl Site {
                 }
                 None => None,
             };
-            let handler = handler(route, &pattern, shared, roots).map_err(&at)?;
+            let handler = around.handler(route, &pattern).map_err(&at)?;
             let folders = route.sendfile.iter();
             let sendfile = folders.filter(|_| handler.runs_programs()).map(|folder| {
                 // Rules are followed when a program's own fields are known.
-                files(folder, &HeaderRules::default(), shared, roots).map_err(&at)
+                around.files(folder, &HeaderRules::default()).map_err(&at)
             });
             let sendfile = sendfile.collect::<Result<_, _>>()?;
             routes.push(Route {
@@ -215,60 +225,99 @@ impl Site {
     }
 }
 
-fn handler(
-    route: &config::Route,
-    pattern: &Pattern,
-    shared: &Shared,
-    roots: &mut HashMap<PathBuf, Arc<Root>>,
-) -> Result<Handler, String> {
-    match &route.handler {
-        config::Handler::Files(settings) => {
-            files(settings, &route.headers, shared, roots).map(Handler::Files)
-        }
-        config::Handler::Redirect(redirect) => Ok(Handler::Redirect(Redirect {
-            to: Location::parse(&redirect.to, pattern).map_err(|error| error.to_string())?,
-            status: redirect.status,
-        })),
-        config::Handler::Respond(respond) => {
-            Ok(Handler::Respond(Respond::new(respond, &route.after)))
-        }
-        config::Handler::Admin => {
-            Err("the control API is served on the control socket only".into())
-        }
-    }
+/// What sites and routes are made with.
+struct Around<'a> {
+    shared: &'a Shared,
+    log_ids: &'a [u16],
+    generation: u64,
+    programs: &'a [Program],
+    /// Each folder is opened once.
+    roots: HashMap<PathBuf, Arc<Root>>,
 }
 
-fn files(
-    settings: &config::Files,
-    headers: &HeaderRules,
-    shared: &Shared,
-    roots: &mut HashMap<PathBuf, Arc<Root>>,
-) -> Result<Arc<Files>, String> {
-    let root = match roots.get(&settings.root) {
-        Some(root) => Arc::clone(root),
-        None => {
-            let opened = Root::open(&settings.root).map_err(|error| {
-                let path = settings.root.display();
-                let user = rustix::process::geteuid().as_raw();
-                format!(
-                    "root {path} cannot be entered: {error}; the server runs as user {user}: let \
-                     that user in, or name another with `user`"
-                )
-            })?;
-            let opened = Arc::new(opened);
-            roots.insert(settings.root.clone(), Arc::clone(&opened));
-            opened
+impl Around<'_> {
+    fn handler(&mut self, route: &config::Route, pattern: &Pattern) -> Result<Handler, String> {
+        match &route.handler {
+            config::Handler::Files(settings) => {
+                self.files(settings, &route.headers).map(Handler::Files)
+            }
+            config::Handler::Cgi(settings) => self.cgi(settings, route, pattern).map(Handler::Cgi),
+            config::Handler::Redirect(redirect) => Ok(Handler::Redirect(Redirect {
+                to: Location::parse(&redirect.to, pattern).map_err(|error| error.to_string())?,
+                status: redirect.status,
+            })),
+            config::Handler::Respond(respond) => {
+                Ok(Handler::Respond(Respond::new(respond, &route.after)))
+            }
+            config::Handler::Admin => {
+                Err("the control API is served on the control socket only".into())
+            }
         }
-    };
-    let types = settings.types.iter().map(|(a, b)| (a.as_str(), b.as_str()));
-    Ok(Arc::new(Files {
-        id: shared.handler_id(format!("{settings:?} {headers:?}")),
-        types: MediaTypes::new(types, &settings.charset),
-        settings: settings.clone(),
-        pool: shared.pool.for_lane(root.lane()),
-        root,
-        headers: headers.clone(),
-    }))
+    }
+
+    fn cgi(
+        &mut self,
+        settings: &config::Cgi,
+        route: &config::Route,
+        pattern: &Pattern,
+    ) -> Result<Arc<Cgi>, String> {
+        let index = settings.program;
+        let (Some(program), Ok(number)) = (self.programs.get(index), u16::try_from(index)) else {
+            return Err(format!(
+                "there are too many programs: {}",
+                self.programs.len()
+            ));
+        };
+        let reference = ProgramRef {
+            generation: self.generation,
+            index: number,
+        };
+        let root = match &settings.runs {
+            CgiRuns::Folder { dir, .. } => Some(self.root(dir)?),
+            CgiRuns::Script { .. } | CgiRuns::Command { .. } => None,
+        };
+        let on = build::On {
+            route,
+            pattern,
+            root,
+        };
+        build::build(settings, on, (program, reference), self.shared).map(Arc::new)
+    }
+
+    fn files(
+        &mut self,
+        settings: &config::Files,
+        headers: &HeaderRules,
+    ) -> Result<Arc<Files>, String> {
+        let root = self.root(&settings.root)?;
+        let types = settings.types.iter().map(|(a, b)| (a.as_str(), b.as_str()));
+        Ok(Arc::new(Files {
+            id: self.shared.handler_id(format!("{settings:?} {headers:?}")),
+            types: MediaTypes::new(types, &settings.charset),
+            settings: settings.clone(),
+            pool: self.shared.pool.for_lane(root.lane()),
+            root,
+            headers: headers.clone(),
+        }))
+    }
+
+    /// The folder at a path.
+    fn root(&mut self, path: &Path) -> Result<Arc<Root>, String> {
+        if let Some(root) = self.roots.get(path) {
+            return Ok(Arc::clone(root));
+        }
+        let opened = Root::open(path).map_err(|error| {
+            let user = rustix::process::geteuid().as_raw();
+            format!(
+                "root {} cannot be entered: {error}; the server runs as user {user}: let that user \
+                 in, or name another with `user`",
+                path.display()
+            )
+        })?;
+        let opened = Arc::new(opened);
+        self.roots.insert(path.to_owned(), Arc::clone(&opened));
+        Ok(opened)
+    }
 }
 
 fn error_page(status: u16, path: &Path, types: &MediaTypes) -> Result<ErrorPage, String> {

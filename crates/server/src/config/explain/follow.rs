@@ -6,19 +6,22 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use hob_http::{Answered, Request, Response};
+use hob_http::{Answered, Body, Fields, Request, Response};
 
 use super::asked::{Address, Asked};
 use super::disk;
 use super::settings;
 use super::told::{
-    Answer, Explanation, Handler, Listener, Log, LogTarget, Path, Rewrite, Route, Site,
+    Answer, Explanation, Handler, Listener, Log, LogTarget, Path, Program, Rewrite, Route, Site,
 };
 use crate::answer::{dress, own_page};
 use crate::cache::local::Local;
 use crate::config::{Config, ListenAddress, LogChoice, LogSettings, Place};
+use crate::handle::cgi::job::Kind;
+use crate::handle::cgi::{self, Cgi, Runs};
 use crate::handle::files::Files;
 use crate::handle::files::find::{self, Ask};
+use crate::handle::files::open::May;
 use crate::handle::{self, plain, redirect, respond};
 use crate::route::host::{ChosenBy, normalise_host, without_port};
 use crate::route::pattern::{Captures, Mismatch};
@@ -38,7 +41,7 @@ pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
     let head = asked.head(&address)?;
     let shared = Arc::new(Shared::new(&config.cache));
     let log_ids: Vec<u16> = (1..).zip(&config.logs).map(|(id, _)| id).collect();
-    let sites = Sites::build(config, &log_ids, &shared)?;
+    let sites = Sites::build(config, 0, &log_ids, &shared)?;
     let mut told = Explanation {
         method: asked.method.clone(),
         url: asked.url.clone(),
@@ -207,6 +210,7 @@ impl Way<'_> {
     ) -> Response {
         match &route.handler {
             handle::Handler::Files(files) => self.files(files, path, below, told),
+            handle::Handler::Cgi(cgi) => self.cgi(cgi, path, below, told),
             handle::Handler::Redirect(redirect) => {
                 let captures: Option<Captures> = route.pattern.matches(path);
                 match captures {
@@ -243,6 +247,32 @@ impl Way<'_> {
             &mut Local::default(),
             &mut Vec::new(),
         ))
+    }
+
+    /// What would run is told, and not started.
+    fn cgi(&self, cgi: &Arc<Cgi>, path: &[u8], below: usize, told: &mut Explanation) -> Response {
+        if let Some(refusal) = cgi::answer::refuse_method(cgi, self.request) {
+            return refusal;
+        }
+        let found = match &cgi.runs {
+            Runs::Folder(folder) => folder.find(&path[below..], 0, 0, May::Wait),
+            Runs::Script(_) | Runs::Command(_) => None,
+        };
+        match cgi.job(self.request, found, path, below) {
+            Err(response) => *response,
+            Ok(job) => {
+                told.program = Some(Program {
+                    file: shown(&job.file),
+                    arguments: job.arguments.iter().map(shown).collect(),
+                    dir: shown(&job.dir),
+                    parts: match &job.kind {
+                        Kind::Program { name, path_info } => Some((shown(name), shown(path_info))),
+                        Kind::Command(_) => None,
+                    },
+                });
+                Response::new(0, Fields::new(), Body::Empty)
+            }
+        }
     }
 
     fn why_site(&self, by: ChosenBy, index: usize) -> String {

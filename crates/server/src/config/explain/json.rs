@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::told::{Explanation, LogTarget, OnDisk, Setting};
+use super::told::{Explanation, LogTarget, OnDisk, Program, Setting};
 
 /// Of the shape below.
 const VERSION: u32 = 1;
@@ -61,6 +61,7 @@ impl Explanation {
             "rewrite": rewrite,
             "handler": handler,
             "file": self.disk.as_ref().map(OnDisk::to_json),
+            "program": self.program.as_ref().map(Program::to_json),
             "answer": self.answer.to_json(),
             "body_bytes_max": self.body_bytes_max,
             "log": self.log_json(),
@@ -87,7 +88,7 @@ impl super::told::Answer {
             .map(|(name, value)| json!({ "name": name, "value": value }))
             .collect();
         json!({
-            "status": self.status, "fields": fields, "body_bytes": self.body_bytes,
+            "status": (self.status != 0).then_some(self.status), "fields": fields, "body_bytes": self.body_bytes,
             "reason": self.reason, "own_error_page": self.is_own_error_page,
         })
     }
@@ -112,6 +113,19 @@ impl OnDisk {
             json["compressed_on_demand"] = json!(file.compressed_on_demand);
         }
         json
+    }
+}
+
+impl Program {
+    fn to_json(&self) -> Value {
+        let parts = self.parts.as_ref();
+        json!({
+            "file": self.file,
+            "arguments": self.arguments,
+            "dir": self.dir,
+            "script_name": parts.map(|(name, _)| name),
+            "path_info": parts.map(|(_, info)| info),
+        })
     }
 }
 

@@ -1,12 +1,16 @@
 //! A route's settings by the names the config has for them.
 
 use super::told::Setting;
-use crate::config::{Coding, Files, HalfClose, Handler, HeaderRule, Redirect, Respond, Route};
+use crate::config::units::duration_text;
+use crate::config::{
+    Cgi, CgiRuns, Coding, Files, HalfClose, Handler, HeaderRule, Redirect, Respond, Route,
+};
 
 /// The settings of a route's handler, then those of the route itself.
 pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
     let mut all = match &route.handler {
         Handler::Files(files) => of_files(files),
+        Handler::Cgi(cgi) => of_cgi(cgi),
         Handler::Redirect(redirect) => of_redirect(redirect),
         Handler::Respond(respond) => of_respond(respond),
         Handler::Admin => Vec::new(),
@@ -17,6 +21,9 @@ pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
         HeaderRule::Remove(name) => format!("{name} (removed)"),
     });
     all.push(("headers", Setting::Texts(headers.collect())));
+    if let Handler::Cgi(_) = &route.handler {
+        all.extend(of_after(route));
+    }
     if route.internal {
         all.push(("internal", Setting::Flag(true)));
     }
@@ -26,6 +33,25 @@ pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
     };
     all.push(("half_close", text(half_close)));
     all
+}
+
+/// What is done to a program's answers.
+fn of_after(route: &Route) -> [(&'static str, Setting); 6] {
+    let after = &route.after;
+    let codings = after.compress.iter().map(|coding| coding.word().to_owned());
+    let folders = route.sendfile.iter();
+    let folders = folders.map(|files| files.root.display().to_string());
+    [
+        ("compress", Setting::Texts(codings.collect())),
+        ("compress_min", Setting::Number(after.compress_min)),
+        (
+            "compress_types",
+            Setting::Texts(after.compress_types.clone()),
+        ),
+        ("intercept_errors", Setting::Flag(after.intercept_errors)),
+        ("sendfile", Setting::Texts(folders.collect())),
+        ("buffer_max", Setting::Number(after.buffer_max)),
+    ]
 }
 
 fn of_files(files: &Files) -> Vec<(&'static str, Setting)> {
@@ -59,6 +85,65 @@ fn of_files(files: &Files) -> Vec<(&'static str, Setting)> {
         ("cache_control", text(&files.cache_control)),
         ("cache", text(files.cache.word())),
     ]
+}
+
+fn of_cgi(cgi: &Cgi) -> Vec<(&'static str, Setting)> {
+    let path = |path: &std::path::Path| text(&path.display().to_string());
+    let by_ending = |interpreters: &[(String, Vec<String>)]| {
+        let one = |(ending, words): &(String, Vec<String>)| format!("{ending} {}", words.join(" "));
+        Setting::Texts(interpreters.iter().map(one).collect())
+    };
+    let mut all = match &cgi.runs {
+        CgiRuns::Folder {
+            dir,
+            index,
+            interpreters,
+        } => vec![
+            ("dir", path(dir)),
+            ("index", Setting::Texts(index.clone())),
+            ("interpreters", by_ending(interpreters)),
+        ],
+        CgiRuns::Script { file, interpreters } => {
+            vec![
+                ("script", path(file)),
+                ("interpreters", by_ending(interpreters)),
+            ]
+        }
+        CgiRuns::Command {
+            dir,
+            arguments,
+            output,
+            parameters,
+        } => {
+            let words = arguments.iter().map(ToString::to_string).collect();
+            let of_query = |(name, pattern): &(String, String)| format!("{name} {pattern}");
+            vec![
+                ("command", Setting::Texts(words)),
+                ("dir", path(dir)),
+                ("output", text(output)),
+                (
+                    "parameters",
+                    Setting::Texts(parameters.iter().map(of_query).collect()),
+                ),
+            ]
+        }
+    };
+    let limits = &cgi.limits;
+    let time = |time| text(&duration_text(time));
+    all.extend([
+        ("document_root", path(&cgi.document_root)),
+        ("pass_authorization", Setting::Flag(cgi.pass_authorization)),
+        ("dev", Setting::Flag(cgi.dev)),
+        ("concurrent", Setting::Number(limits.concurrent as u64)),
+        ("queue", Setting::Number(limits.queue as u64)),
+        ("queue_time", time(limits.queue_time)),
+        ("first_byte", time(limits.first_byte)),
+        ("total", time(limits.total)),
+        ("head", Setting::Number(limits.head as u64)),
+        ("linger", time(limits.linger)),
+        ("grace", time(limits.grace)),
+    ]);
+    all
 }
 
 fn of_redirect(redirect: &Redirect) -> Vec<(&'static str, Setting)> {

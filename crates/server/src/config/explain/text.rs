@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write as _};
 
 use hob_http::status::phrase;
 
-use super::told::{Explanation, Listener, LogTarget, OnDisk, Route, Setting};
+use super::told::{Explanation, Listener, LogTarget, OnDisk, Program, Route, Setting};
 use crate::config::units::size_text;
 
 /// Routes that do not match and are shown; of more, the first and the last.
@@ -33,6 +33,9 @@ impl Display for Explanation {
         }
         if let Some(disk) = &self.disk {
             fmt_disk(f, disk)?;
+        }
+        if let Some(program) = &self.program {
+            fmt_program(f, program)?;
         }
         self.fmt_answer(f)?;
         if let Some(bytes) = self.body_bytes_max {
@@ -133,6 +136,9 @@ impl Explanation {
 
     fn answer_text(&self) -> String {
         let answer = &self.answer;
+        if self.program.is_some() {
+            return "what the program says".to_owned();
+        }
         let mut text = format!("{} {}", answer.status, phrase(answer.status));
         if answer.is_own_error_page {
             text.push_str(", the site's own page");
@@ -250,6 +256,22 @@ fn fmt_disk(f: &mut fmt::Formatter<'_>, disk: &OnDisk) -> fmt::Result {
             "",
             &format!("compressed when asked for in {}", codings.join(", ")),
         ),
+    }
+}
+
+fn fmt_program(f: &mut fmt::Formatter<'_>, program: &Program) -> fmt::Result {
+    line(f, "program", &program.file)?;
+    if program.arguments.len() > 1 || program.arguments.first() != Some(&program.file) {
+        line(f, "", &format!("run as {:?}", program.arguments))?;
+    }
+    line(f, "", &format!("in {}", program.dir))?;
+    match &program.parts {
+        Some((name, info)) => line(
+            f,
+            "",
+            &format!("SCRIPT_NAME = {name:?}, PATH_INFO = {info:?}"),
+        ),
+        None => Ok(()),
     }
 }
 

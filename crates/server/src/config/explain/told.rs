@@ -18,6 +18,8 @@ pub struct Explanation {
     pub(super) rewrite: Option<Rewrite>,
     pub(super) handler: Option<Handler>,
     pub(super) disk: Option<OnDisk>,
+    /// What would run: the answer is its own.
+    pub(super) program: Option<Program>,
     pub(super) answer: Answer,
     /// Largest request body, in bytes.
     pub(super) body_bytes_max: Option<u64>,
@@ -93,6 +95,19 @@ pub(super) enum Setting {
     Number(u64),
     Text(String),
     Texts(Vec<String>),
+}
+
+/// A program that would run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Program {
+    /// Its file, or the command.
+    pub(super) file: String,
+    /// Its arguments, its name first.
+    pub(super) arguments: Vec<String>,
+    /// Where it works.
+    pub(super) dir: String,
+    /// What names it in the path, and what follows; a command is not told.
+    pub(super) parts: Option<(String, String)>,
 }
 
 /// What was found on the disk.

@@ -19,6 +19,8 @@ pub struct Report {
     pub keeper_started: SystemTime,
     /// Servers started so far.
     pub servers_started: u64,
+    /// Process id of the spawner, once there is one.
+    pub spawner_pid: Option<u32>,
     /// Addresses listened on.
     pub addresses: Vec<String>,
     /// What the operator should know.
@@ -62,6 +64,7 @@ pub(super) fn status(admin: &Admin) -> Value {
             "threads": admin.crew.thread_count(),
             "connections_by_thread": admin.crew.connections_by_thread(),
         },
+        "spawner": report.spawner_pid.map(|pid| json!({ "pid": pid })),
         "cache": {
             "entries": holdings.entries,
             "bytes": holdings.bytes,

@@ -108,6 +108,11 @@ impl HeadReader {
 const TOO_LONG: &str = "limits: the head of the program's output is longer than cgi.head";
 
 impl BadHead {
+    /// It is longer than its limit.
+    pub fn is_too_long(&self) -> bool {
+        self.reason == TOO_LONG
+    }
+
     fn of(reason: &'static str) -> BadHead {
         BadHead {
             reason,

@@ -1,11 +1,90 @@
 //! A process for each request: CGI programs (RFC 3875), and commands that know nothing of the web.
 //!
+//! - `answer` from a request to a running program and its answer
 //! - `find` which program a path means
-//! - `arguments` words of a query as arguments
+//! - `arguments`, `command`, `job` what it is started with, `start` starting it
+//! - `body` the request's body on its way to it
 //! - `gate` how many run at once, and who waits
-//! - `head` what a program says of its answer
+//! - `run` what is known of a running program, and the task that looks after it
+//! - `output`, `head`, `dechunk`, `reply` what it prints, and the answer made of that
+//! - `stderr`, `fail` what it says when something goes wrong, and who is told
+//! - `build` a handler as the config has it, `limits` what nobody needs to set
 
+pub mod answer;
 pub mod arguments;
+mod body;
+pub mod build;
+pub mod command;
+mod dechunk;
+mod fail;
 pub mod find;
 pub mod gate;
 pub mod head;
+pub(crate) mod job;
+mod limits;
+mod output;
+mod reply;
+mod run;
+mod start;
+pub mod stderr;
+
+use std::sync::Arc;
+
+use hob_http::HalfClose;
+
+use crate::config;
+use crate::process::{ProgramRef, Strings};
+
+/// A handler of this kind, ready to answer.
+pub struct Cgi {
+    /// The same number for the same settings as long as the process lives.
+    pub id: u32,
+    /// As configured.
+    pub settings: config::Cgi,
+    /// What runs.
+    pub runs: Runs,
+    /// The rules it runs under.
+    pub program: ProgramRef,
+    /// Variables that every run has.
+    pub environment: Strings,
+    /// Their names, sorted.
+    pub set_names: Vec<String>,
+    /// What programs are told is the site's root.
+    pub document_root: Vec<u8>,
+    /// How many run at once.
+    pub gate: Arc<gate::Gate>,
+    /// How much standard error is logged.
+    pub pace: stderr::Pace,
+    /// What FIN from a client means while a program runs for it.
+    pub half_close: HalfClose,
+}
+
+/// What runs.
+pub enum Runs {
+    /// The program that the path names.
+    Folder(find::Folder),
+    /// One program for every path.
+    Script(Script),
+    /// A command.
+    Command(command::Command),
+}
+
+/// One program for every path of a route.
+pub struct Script {
+    /// Its file.
+    pub file: Vec<u8>,
+    /// Who runs it, when it cannot run by itself.
+    pub interpreter: Option<find::Interpreter>,
+    /// The route stands for many paths: what follows its fixed part is the program's own.
+    pub splits_path: bool,
+}
+
+impl Cgi {
+    /// Whether the config sets this variable.
+    fn sets(&self, name: &[u8]) -> bool {
+        let names = &self.set_names;
+        names
+            .binary_search_by(|known| known.as_bytes().cmp(name))
+            .is_ok()
+    }
+}

@@ -196,7 +196,7 @@ fn settle(ask: &Ask, path: &[u8], found: Fetched) -> Step {
     let settings = &ask.files.settings;
     match found {
         Fetched::File(entry) => serve(ask, passing_view(entry)),
-        Fetched::FolderWithoutSlash => Step::Done(add_slash(&ask.request)),
+        Fetched::FolderWithoutSlash => Step::Done(plain::add_slash(&ask.request)),
         Fetched::Folder if settings.listing => Step::List(path.into()),
         Fetched::Folder | Fetched::Forbidden => Step::Done(plain::error(403)),
         Fetched::Missing => match &settings.fallback {
@@ -212,22 +212,6 @@ fn settle(ask: &Ask, path: &[u8], found: Fetched) -> Step {
             Step::Done(plain::error(500))
         }
     }
-}
-
-/// To the same place with a slash, so that links on its page are right.
-fn add_slash(request: &Request) -> Response {
-    let head = request.head();
-    let mut location = head.path().to_vec();
-    // Two slashes at the start would name another host.
-    while location.starts_with(b"//") {
-        location.remove(0);
-    }
-    location.push(b'/');
-    if let Some(query) = head.query() {
-        location.push(b'?');
-        location.extend_from_slice(query);
-    }
-    plain::redirect(301, &location)
 }
 
 /// Does what has to wait, step by step.

@@ -9,8 +9,6 @@ fn variables_of(head: &str, change: impl Fn(&mut Asked<'_>)) -> Vec<(String, Str
     let request = Request::offline(head.as_bytes(), &Limits::default()).unwrap();
     let mut asked = Asked {
         request: &request,
-        method: request.head().method(),
-        query: request.head().query(),
         body_bytes: request.body_len().unwrap_or(0),
         script: Script {
             name: b"/cgi-bin/a.cgi",

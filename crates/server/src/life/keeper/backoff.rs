@@ -4,17 +4,29 @@
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(5);
+/// For a server that does not get to work.
+pub(super) const LONGEST_SERVER: Duration = Duration::from_secs(5);
+/// For a spawner: starts wait for it, and a new one is promised within a second.
+pub(super) const LONGEST_SPAWNER: Duration = Duration::from_millis(500);
 /// Who lived this long died of something new.
 const SETTLED: Duration = Duration::from_secs(10);
 
 /// Deaths in a row.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Backoff {
     young_deaths: u32,
+    longest: Duration,
 }
 
 impl Backoff {
+    /// No deaths yet.
+    pub(super) fn new(longest: Duration) -> Backoff {
+        Backoff {
+            young_deaths: 0,
+            longest,
+        }
+    }
+
     /// The wait after a child died that had lived so long.
     pub(super) fn after_death(&mut self, lived: Duration) -> Duration {
         if lived >= SETTLED {
@@ -22,7 +34,9 @@ impl Backoff {
         }
         let wait = match self.young_deaths {
             0 => Duration::ZERO,
-            deaths => FIRST.saturating_mul(1 << (deaths - 1).min(16)).min(LONGEST),
+            deaths => FIRST
+                .saturating_mul(1 << (deaths - 1).min(16))
+                .min(self.longest),
         };
         self.young_deaths = self.young_deaths.saturating_add(1);
         wait
@@ -35,7 +49,7 @@ mod tests {
 
     #[test]
     fn first_restart_is_at_once_and_a_crash_loop_slows_down_to_five_seconds() {
-        let mut backoff = Backoff::default();
+        let mut backoff = Backoff::new(LONGEST_SERVER);
         let waits: Vec<u128> = (0..9)
             .map(|_| backoff.after_death(Duration::from_millis(3)).as_millis())
             .collect();
@@ -44,7 +58,7 @@ mod tests {
 
     #[test]
     fn child_that_lived_long_is_started_at_once_again() {
-        let mut backoff = Backoff::default();
+        let mut backoff = Backoff::new(LONGEST_SPAWNER);
         for _ in 0..100 {
             backoff.after_death(Duration::ZERO);
         }

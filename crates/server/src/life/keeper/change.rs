@@ -73,9 +73,12 @@ impl Keeper {
                 return;
             }
         };
+        // Before the server hears of it: it may start programs at once.
+        self.spread(&settings.policy);
         if let Some(child) = self.current.and_then(|pid| self.children.find(pid)) {
             child.send(ToServer::Reload(outfit));
         }
+        self.link_servers();
         let answer_at = ask.and_then(|_| Instant::now().checked_add(ANSWER_LIMIT));
         self.change = Some(Change::Reload {
             settings: Box::new(settings),
@@ -108,6 +111,7 @@ impl Keeper {
     fn commit(&mut self, settings: Settings, ask: Option<Ask>) {
         let stuck = settings.needs_new_server(&self.settings.config);
         let before = std::mem::replace(&mut self.settings, settings);
+        self.spread_policy();
         self.retire_listeners(&before.listeners);
         for warning in &self.settings.warnings {
             tracing::warn!("{warning}");

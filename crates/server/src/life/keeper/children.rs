@@ -12,7 +12,8 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpi
 
 use super::Failure;
 use crate::life::channel::{End, ToServer};
-use crate::life::parcel;
+use crate::life::parcel::{self, Parcel};
+use crate::process::orders::Order;
 
 /// Most exits taken in one turn of the loop.
 const EXITS_PER_TURN_MAX: usize = 256;
@@ -32,6 +33,8 @@ const KEEPERS_VARIABLES: [&str; 5] = [
 pub(super) enum Role {
     /// Serves.
     Server,
+    /// Starts programs.
+    Spawner,
     /// Looks whether the program of an upgrade understands the config; ends by itself.
     Check,
     /// Compresses a rotated log; ends by itself.
@@ -43,6 +46,7 @@ impl Role {
     pub(super) fn name(self) -> &'static str {
         match self {
             Role::Server => "server",
+            Role::Spawner => "spawner",
             Role::Check => "check of the new program",
             Role::Compress => "compression of a log",
         }
@@ -72,16 +76,27 @@ pub(super) struct Child {
     pub(super) kill_at: Option<Instant>,
     /// Why it said it could not start.
     pub(super) last_words: Option<String>,
+    /// Of a server: the spawner it has an end to.
+    pub(super) spawner: Option<Pid>,
 }
 
 impl Child {
     /// Sends a message, if there is still somebody who listens; a child that takes nothing is
     /// killed, because it would never hear that it should end.
     pub(super) fn send(&mut self, message: ToServer) {
+        self.post(message.encode());
+    }
+
+    /// The same to a spawner.
+    pub(super) fn order(&mut self, order: Order) {
+        self.post(order.encode());
+    }
+
+    fn post(&mut self, parcel: Parcel) {
         let Some(end) = &mut self.end else {
             return;
         };
-        match end.send(message.encode()) {
+        match end.send(parcel) {
             Ok(()) | Err(parcel::NotSent::Gone) => {}
             Err(reason @ (parcel::NotSent::Full | parcel::NotSent::TooLarge)) => {
                 tracing::error!(
@@ -163,28 +178,30 @@ pub(super) fn reap() -> Vec<(Pid, WaitStatus)> {
     exits
 }
 
-/// A new server of our own program, with the channel as its standard input.
-pub(super) fn start_server(
+/// A new server or spawner of our own program, with the channel as its standard input.
+pub(super) fn start_own(
+    role: Role,
     name: &OsString,
     environment: &[(OsString, OsString)],
     start_limit: Duration,
 ) -> io::Result<Child> {
     let (ours, theirs) = parcel::pair()?;
     let mut command = Command::new(OWN_PROGRAM);
-    command.arg0(name).arg("server");
+    command.arg0(name).arg(role.name());
     command
         .env_clear()
         .envs(for_child(environment))
         .stdin(theirs);
     let now = Instant::now();
     Ok(Child {
-        role: Role::Server,
+        role,
         pid: spawn(&mut command)?,
         end: Some(End::of_keeper(ours)),
         state: State::Starting,
         started: now,
         kill_at: now.checked_add(start_limit),
         last_words: None,
+        spawner: None,
     })
 }
 
@@ -215,6 +232,7 @@ pub(super) fn start_check(
         started: now,
         kill_at: now.checked_add(limit),
         last_words: None,
+        spawner: None,
     })
 }
 
@@ -238,6 +256,7 @@ pub(super) fn start_compress(
         // No limit: it takes as long as the file is large, and nobody waits for it.
         kill_at: None,
         last_words: None,
+        spawner: None,
     })
 }
 

@@ -11,6 +11,7 @@ use super::children::{self, Child, Role, State, ending, pid_number};
 use super::turn::{Keeper, Phase, announce};
 use crate::life::channel::{ToKeeper, ToServer, Wish};
 use crate::life::parcel::NotReceived;
+use crate::process::orders::Said;
 
 /// Most messages taken from one child in one turn.
 const MESSAGES_PER_TURN_MAX: usize = 64;
@@ -41,11 +42,19 @@ impl Keeper {
             };
             // An end that is gone shows when it is read.
             let _ = end.flush();
-            let message = end
-                .receive()
-                .and_then(|parcel| ToKeeper::decode(parcel).map_err(NotReceived::Malformed));
-            match message {
-                Ok(message) => self.handle_message(pid, message),
+            let role = child.role;
+            let handled = end.receive().and_then(|parcel| {
+                match role {
+                    Role::Spawner => Said::decode(&parcel).map(|said| self.handle_said(pid, said)),
+                    _ => ToKeeper::decode(parcel).map(|message| self.handle_message(pid, message)),
+                }
+                .map_err(NotReceived::Malformed)
+            });
+            let Some(child) = self.children.find(pid) else {
+                return;
+            };
+            match handled {
+                Ok(()) => {}
                 Err(NotReceived::Nothing) => return,
                 Err(NotReceived::Gone) => {
                     child.end = None;
@@ -54,7 +63,8 @@ impl Keeper {
                     return;
                 }
                 Err(NotReceived::Malformed(error)) => {
-                    tracing::error!(pid = pid_number(pid), %error, "killing a server that lies");
+                    let role = role.name();
+                    tracing::error!(pid = pid_number(pid), %error, "killing a {role} that lies");
                     child.end = None;
                     child.kill();
                     return;
@@ -137,6 +147,7 @@ impl Keeper {
         let reason = ending(status);
         match child.role {
             Role::Server => {}
+            Role::Spawner => return self.handle_spawner_exit(&child, &reason),
             Role::Check => return self.handle_checked(pid, status),
             Role::Compress if status.exit_status() == Some(0) => {
                 return tracing::info!("an access log was compressed");
@@ -258,6 +269,8 @@ impl Keeper {
             match child.role {
                 Role::Server => child.drain(deadline, Duration::ZERO, now),
                 Role::Check => child.kill(),
+                // It ends when nothing can be started any more.
+                Role::Spawner => {}
                 // It needs nobody, and half a compressed file helps nobody.
                 Role::Compress => {}
             }
@@ -265,8 +278,12 @@ impl Keeper {
         self.finish_if_empty();
     }
 
-    fn finish_if_empty(&mut self) {
-        if self.children.count(Role::Server) == 0 {
+    pub(super) fn finish_if_empty(&mut self) {
+        if self.children.count(Role::Server) > 0 {
+            return;
+        }
+        self.dismiss_spawners();
+        if self.children.count(Role::Spawner) == 0 {
             self.finished = Some(Ok(()));
         }
     }

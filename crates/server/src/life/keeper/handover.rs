@@ -9,7 +9,7 @@
 //! listeners:  address, shown, file
 //! inherited:  name
 //! control:    file, warning
-//! servers:    pid, state, is current, kill after (ms)
+//! children:   role, pid, state, is current, kill after (ms), a server's spawner
 //! ask:        pid, request
 //! logs:       paths that wait to be compressed
 //! ```
@@ -26,26 +26,28 @@ use hob_http::listen::BoundFile;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::process::Pid;
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, LONGEST_SERVER};
 use super::change::{Ask, Change};
 use super::children::{self, Child, Children, Role, State, pid_number};
 use super::control::KeptControl;
 use super::listeners::KeptListener;
 use super::logs::Rotations;
 use super::settings::Settings;
+use super::spawners::Spawners;
 use super::turn::{Keeper, Phase, system};
 use super::upgrade::{READY_LIMIT, Replacing};
 use super::{Failure, Options};
-use crate::config::{ListenAddress, Sources};
+use crate::config::{self, ListenAddress, Sources, TrustedDisk};
 use crate::life::channel::End;
 use crate::life::notify::Notify;
 use crate::life::parcel::{self, DESCRIPTORS_MAX, Inbox, Outbox, Parcel, Slot};
 use crate::life::signals::Signals;
 use crate::life::wire::{Malformed, Reader, Writer};
-use crate::life::{exec, memory};
+use crate::life::{exec, memory, privileges};
+use crate::process::policy::Policy;
 
 /// Version of the handover; a program takes over only from one with the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 const KIND: u8 = 64;
 const SLOT_BODY: u8 = 0;
@@ -106,7 +108,7 @@ fn post(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> std::io::Result
     if let Some(control) = &keeper.control {
         add(SLOT_CONTROL, 0, control.socket.try_clone()?);
     }
-    for (index, child) in servers(keeper).enumerate() {
+    for (index, child) in kept_children(keeper).enumerate() {
         if let Some(end) = &child.end {
             add(SLOT_SERVER, index, end.socket().try_clone_to_owned()?);
         }
@@ -128,11 +130,10 @@ fn post(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> std::io::Result
     Ok(theirs)
 }
 
-fn servers(keeper: &Keeper) -> impl Iterator<Item = &Child> {
-    keeper
-        .children
-        .iter()
-        .filter(|child| child.role == Role::Server)
+/// Those that go on over an upgrade.
+fn kept_children(keeper: &Keeper) -> impl Iterator<Item = &Child> {
+    let is_kept = |child: &&Child| matches!(child.role, Role::Server | Role::Spawner);
+    keeper.children.iter().filter(is_kept)
 }
 
 fn encode(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> Vec<u8> {
@@ -167,19 +168,25 @@ fn encode(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> Vec<u8> {
         keeper.control.as_ref().map(|control| &control.file),
     );
     writer.text(keeper.control_warning.as_deref().unwrap_or_default());
-    writer.count(servers(keeper).count());
+    writer.count(kept_children(keeper).count());
     let now = Instant::now();
-    for child in servers(keeper) {
+    for child in kept_children(keeper) {
         let left = child
             .kill_at
             .map(|at| at.saturating_duration_since(now).as_millis());
         let left = left.map_or(u64::MAX, |left| u64::try_from(left).unwrap_or(u64::MAX));
-        let is_current = keeper.current == Some(child.pid);
+        let is_current = [keeper.current, keeper.spawners.current].contains(&Some(child.pid));
         writer
+            .u8((child.role == Role::Spawner).into())
             .u32(pid_number(child.pid) as u32)
             .u8(child.state as u8)
             .u8(is_current.into());
         writer.u64(left).u8(child.end.is_some().into());
+        writer.u32(
+            child
+                .spawner
+                .map_or(0, |spawner| pid_number(spawner) as u32),
+        );
     }
     match ask {
         None => writer.u8(0),
@@ -217,7 +224,7 @@ struct Handed {
     inherited: Vec<(String, OwnedFd)>,
     control: Option<KeptControl>,
     control_warning: Option<String>,
-    servers: Vec<(Child, bool)>,
+    children: Vec<(Child, bool)>,
     ask: Option<Ask>,
     logs_to_compress: Vec<PathBuf>,
 }
@@ -239,8 +246,13 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
     };
     let mut children = Children::default();
     let mut current = None;
-    for (child, is_current) in handed.servers {
-        current = if is_current { Some(child.pid) } else { current };
+    let mut old_spawner = None;
+    for (child, is_current) in handed.children {
+        match child.role {
+            Role::Spawner if is_current => old_spawner = Some(child.pid),
+            Role::Server if is_current => current = Some(child.pid),
+            _ => {}
+        }
         children.add(child);
     }
     let mut keeper = Keeper {
@@ -256,7 +268,8 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
         change: None,
         is_reload_wanted: false,
         is_upgrade_wanted: false,
-        backoff: Backoff::default(),
+        spawners: Spawners::default(),
+        backoff: Backoff::new(LONGEST_SERVER),
         restart_at: None,
         rotations: Rotations::resumed(handed.logs_to_compress, Instant::now()),
         started: handed.started,
@@ -268,6 +281,7 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
     }
     let replacing = Replacing {
         old: current,
+        old_spawner,
         ask: handed.ask,
         old_sources: handed.old_sources,
         old_generation: generation,
@@ -279,11 +293,27 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
 
 impl Keeper {
     fn begin_replacing(&mut self, replacing: Replacing, refusal: Option<Failure>) {
+        self.remember_old_policy(&replacing);
         let refusal = refusal.or_else(|| self.start_server(READY_LIMIT).err());
         self.change = Some(Change::Replace(Box::new(replacing)));
         if let Some(failure) = refusal {
             let is_served = self.fall_back(&failure.to_string(), "before it started");
             self.restart_at = (!is_served).then(Instant::now);
+        }
+    }
+}
+
+impl Keeper {
+    /// For a spawner that dies while the old server still drains.
+    fn remember_old_policy(&mut self, replacing: &Replacing) {
+        let Ok((config, _)) = config::load_with(&replacing.old_sources, &TrustedDisk) else {
+            return;
+        };
+        let (user, group) = (config.user.as_deref(), config.group.as_deref());
+        let identity = privileges::identity_for(user, group).ok().flatten();
+        let policy = Policy::of(&config, replacing.old_generation, identity.as_ref());
+        if let Ok((policy, _)) = policy {
+            self.remember(&policy);
         }
     }
 }
@@ -343,9 +373,9 @@ fn decode_body(
         }),
     };
     let control_warning = Some(reader.text(TEXT_BYTES_MAX)?).filter(|text| !text.is_empty());
-    let mut servers = Vec::new();
+    let mut children = Vec::new();
     for index in 0..reader.count(LIST_LEN_MAX)? {
-        servers.push(decode_server(&mut reader, || take(SLOT_SERVER, index))?);
+        children.push(decode_child(&mut reader, || take(SLOT_SERVER, index))?);
     }
     let ask = match reader.flag()? {
         false => None,
@@ -369,7 +399,7 @@ fn decode_body(
         inherited,
         control,
         control_warning,
-        servers,
+        children,
         ask,
         logs_to_compress,
     })
@@ -413,10 +443,14 @@ fn decode_file(reader: &mut Reader<'_>) -> Result<Option<BoundFile>, Malformed> 
     }))
 }
 
-fn decode_server(
+fn decode_child(
     reader: &mut Reader<'_>,
     take: impl FnOnce() -> Option<OwnedFd>,
 ) -> Result<(Child, bool), Malformed> {
+    let role = match reader.flag()? {
+        false => Role::Server,
+        true => Role::Spawner,
+    };
     let pid = decode_pid(reader)?;
     let state = match reader.u8()? {
         0 => State::Starting,
@@ -435,7 +469,7 @@ fn decode_server(
         u64::MAX => None,
         left_ms => now.checked_add(Duration::from_millis(left_ms)),
     };
-    let (role, last_words) = (Role::Server, None);
+    let spawner = i32::try_from(reader.u32()?).map_err(|_| reader.malformed())?;
     Ok((
         Child {
             role,
@@ -444,7 +478,8 @@ fn decode_server(
             state,
             started: now,
             kill_at,
-            last_words,
+            last_words: None,
+            spawner: Pid::from_raw(spawner),
         },
         is_current,
     ))

@@ -13,7 +13,7 @@
 //!
 //! `turn` is the loop, `events` what happens in it, `change` the reload, `upgrade` the upgrade,
 //! `handover` what crosses its exec, `settings` one generation of the config with everything opened
-//! for it.
+//! for it, `spawners` who starts programs.
 
 mod backoff;
 mod change;
@@ -24,6 +24,7 @@ mod handover;
 mod listeners;
 mod logs;
 mod settings;
+mod spawners;
 mod turn;
 mod upgrade;
 

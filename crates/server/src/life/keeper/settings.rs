@@ -10,6 +10,7 @@ use crate::life::channel::Outfit;
 use crate::life::papers::{Facts, Papers};
 use crate::life::parcel::DESCRIPTORS_MAX;
 use crate::life::privileges::{self, Identity};
+use crate::process::policy::Policy;
 
 /// One generation.
 pub(super) struct Settings {
@@ -20,6 +21,8 @@ pub(super) struct Settings {
     pub(super) listeners: Vec<Rc<KeptListener>>,
     pub(super) logs: Vec<(u16, OwnedFd)>,
     pub(super) identity: Option<Identity>,
+    /// What may be started; without programs nobody asks.
+    pub(super) policy: Policy,
     /// What the operator should know, one sentence each.
     pub(super) warnings: Vec<String>,
 }
@@ -43,6 +46,8 @@ impl Settings {
         }
         let identity = privileges::identity_for(config.user.as_deref(), config.group.as_deref())
             .map_err(Failure::Config)?;
+        let (policy, policy_warnings) =
+            Policy::of(&config, generation, identity.as_ref()).map_err(Failure::Config)?;
         let logs = logs::open_all(&config.logs)?;
         let (listeners, clamped) = listeners::open_all(&config.listeners, kept, inherited)?;
         let mut warnings = Vec::new();
@@ -50,6 +55,7 @@ impl Settings {
             warnings.push(notes.to_string());
         }
         warnings.extend(clamped);
+        warnings.extend(policy_warnings);
         Ok(Settings {
             generation,
             sources,
@@ -57,6 +63,7 @@ impl Settings {
             listeners,
             logs,
             identity,
+            policy,
             warnings,
         })
     }

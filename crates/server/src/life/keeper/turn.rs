@@ -10,13 +10,14 @@ use rustix::process::{
     setrlimit,
 };
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, LONGEST_SERVER};
 use super::change::Change;
-use super::children::{self, Children, pid_number};
+use super::children::{self, Children, Role, pid_number};
 use super::control::{self, KeptControl};
 use super::listeners::{KeptListener, announcement};
 use super::logs::Rotations;
 use super::settings::Settings;
+use super::spawners::Spawners;
 use super::{Failure, Options, handover};
 use crate::life::channel::ToServer;
 use crate::life::notify::Notify;
@@ -52,6 +53,7 @@ pub(super) struct Keeper {
     /// Changes that signals asked for while another was under way.
     pub(super) is_reload_wanted: bool,
     pub(super) is_upgrade_wanted: bool,
+    pub(super) spawners: Spawners,
     pub(super) backoff: Backoff,
     pub(super) restart_at: Option<Instant>,
     pub(super) rotations: Rotations,
@@ -99,7 +101,8 @@ fn begin(options: Options, signals: Signals) -> Result<Keeper, Failure> {
         change: None,
         is_reload_wanted: false,
         is_upgrade_wanted: false,
-        backoff: Backoff::default(),
+        spawners: Spawners::default(),
+        backoff: Backoff::new(LONGEST_SERVER),
         restart_at: None,
         rotations: Rotations::default(),
         started: SystemTime::now(),
@@ -145,6 +148,7 @@ impl Keeper {
             }
         }
         self.answer_late_reload(now);
+        self.tend_spawners(now);
         if self.phase != Phase::Running {
             return;
         }
@@ -193,6 +197,7 @@ impl Keeper {
             .chain(self.restart_at)
             .chain(self.late_reload_due())
             .chain(self.compression_due())
+            .chain(self.spawners_due())
             .min()
     }
 
@@ -208,12 +213,15 @@ impl Keeper {
         let outfit = self
             .outfit(&self.settings)
             .map_err(system("prepare the server"))?;
-        let mut child = children::start_server(&name, &self.options.environment, limit)
+        self.spread_policy();
+        let environment = &self.options.environment;
+        let mut child = children::start_own(Role::Server, &name, environment, limit)
             .map_err(system("start the server"))?;
         child.send(ToServer::Start(outfit));
         tracing::info!(pid = pid_number(child.pid), "server started");
         self.current = Some(child.pid);
         self.children.add(child);
+        self.link_servers();
         Ok(())
     }
 

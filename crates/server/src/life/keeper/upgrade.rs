@@ -47,6 +47,7 @@ pub(super) struct Checking {
 /// The new server is starting while the old one still serves.
 pub(super) struct Replacing {
     pub(super) old: Option<Pid>,
+    pub(super) old_spawner: Option<Pid>,
     pub(super) ask: Option<Ask>,
     /// What the old server serves, to go back to.
     pub(super) old_sources: Sources,
@@ -148,6 +149,7 @@ impl Keeper {
         let text = format!("upgraded, the new server is process {}", pid_number(pid));
         tracing::info!("{text}");
         self.retire_listeners(&replacing.old_listeners);
+        self.retire_spawner(replacing.old_spawner);
         self.notify.ready();
         self.answer(replacing.ask, true, &text);
         let now = Instant::now();
@@ -181,6 +183,7 @@ impl Keeper {
         let text = format!("the new server was not ready, the old one goes on: {last_words}");
         let text = format!("{} ({reason})", text.trim_end_matches([':', ' ']));
         self.restore(&replacing);
+        self.go_back_to_spawner(replacing.old_spawner);
         self.refuse_upgrade(&text, replacing.ask);
         self.current = replacing
             .old

@@ -1,0 +1,128 @@
+//! A site with programs.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::harness::client::{Reply, call};
+use crate::harness::{Hob, Place};
+
+/// A place with a folder of programs, and the server for it.
+pub struct Programs {
+    pub place: Place,
+    hob: Option<Hob>,
+}
+
+impl Programs {
+    /// A folder `cgi` and nothing in it.
+    pub fn new() -> Programs {
+        let place = Place::new();
+        place.folder("cgi");
+        Programs { place, hob: None }
+    }
+
+    /// Adds a program.
+    pub fn with(self, name: &str, text: &str) -> Programs {
+        self.with_mode(name, text, 0o755)
+    }
+
+    /// Adds a shell script.
+    pub fn with_sh(self, name: &str, text: &str) -> Programs {
+        self.with(name, &format!("#!/bin/sh\n{text}"))
+    }
+
+    /// Adds a file with these permissions.
+    pub fn with_mode(self, name: &str, text: &str, mode: u32) -> Programs {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        self
+    }
+
+    /// Adds a program compiled from C.
+    pub fn with_c(self, name: &str, source: &str) -> Programs {
+        let file = self.place.path("source.c");
+        std::fs::write(&file, source).unwrap();
+        let status = Command::new("cc")
+            .args(["-O1", "-o"])
+            .arg(self.path(name))
+            .arg(file)
+            .status()
+            .unwrap();
+        assert!(status.success());
+        self
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.place.path("cgi").join(name)
+    }
+
+    /// Serves the folder at `/cgi/` with further keys of its table, and a log in JSON.
+    pub fn serve(self, keys: &str) -> Programs {
+        let keys = match keys {
+            "" => String::new(),
+            keys => format!(", {keys}"),
+        };
+        self.serve_route(&format!(
+            "path = \"/cgi/*\"\ncgi = {{ dir = \"cgi\"{keys} }}\n"
+        ))
+    }
+
+    /// Serves with a route of this text.
+    pub fn serve_route(mut self, route: &str) -> Programs {
+        let log = self.place.path("run/access.log");
+        let text = format!(
+            "default_log = \"main\"\n[[log]]\nname = \"main\"\nfile = \"{}\"\nformat = \"json\"\n\
+             [[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\nroot = \"site\"\n\
+             [[site.route]]\n{route}",
+            log.display()
+        );
+        self.hob = Some(self.place.serve_text(&text));
+        self
+    }
+
+    pub fn hob(&self) -> &Hob {
+        self.hob.as_ref().unwrap()
+    }
+
+    pub fn port(&self) -> u16 {
+        self.hob().port()
+    }
+
+    /// Answers a GET.
+    pub fn get(&self, path: &str) -> Reply {
+        call(self.port(), "GET", path, "", b"")
+    }
+
+    /// The body of a GET that must succeed.
+    pub fn text(&self, path: &str) -> String {
+        let reply = self.get(path);
+        assert_eq!(reply.answer.status, 200, "{path}: {reply:?}");
+        assert!(reply.is_whole, "{path}");
+        reply.answer.text()
+    }
+
+    /// The log's line for a target, once it is written.
+    pub fn record(&self, target: &str) -> serde_json::Value {
+        let log = self.place.path("run/access.log");
+        let until = std::time::Instant::now() + crate::harness::DEADLINE;
+        loop {
+            let lines = std::fs::read_to_string(&log).unwrap_or_default();
+            let records = lines
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok());
+            let mut records = records.filter(|line: &serde_json::Value| line["target"] == target);
+            if let Some(record) = records.next() {
+                return record;
+            }
+            assert!(std::time::Instant::now() < until, "no {target} in {lines}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Ends the server, which must go well.
+    pub fn stop(mut self) {
+        self.hob.take().unwrap().stop();
+    }
+}

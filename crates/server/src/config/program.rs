@@ -1,0 +1,311 @@
+//! How programs run: who they are, what they may use and reach, and what may be started at all.
+//! `[program]` says it for all of them, a route's handler for that route.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::build::account;
+use super::fault::{Faults, Spot};
+use super::schema::PROGRAM;
+use super::tree::{Section, Value};
+
+/// One program of a route, with everything its start needs that no request decides.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    /// Account, when hob is started as root; `None` is the one for programs that name none.
+    pub user: Option<String>,
+    /// Group, instead of the user's own.
+    pub group: Option<String>,
+    /// Variables besides those that a request has, sorted by name.
+    pub env: Vec<(String, String)>,
+    /// Permissions that new files do not get; `None` is hob's own.
+    pub umask: Option<u32>,
+    /// Nice level.
+    pub nice: i32,
+    /// How its disk access is served.
+    pub io_class: IoClass,
+    /// CPUs it may run on; empty is all.
+    pub cpus: Vec<usize>,
+    /// Limits of each process.
+    pub limits: Rlimits,
+    /// What it reaches.
+    pub sandbox: Sandbox,
+    /// Limits of all its processes together.
+    pub cgroup: Cgroup,
+    /// Folders, absolute: programs below them may be started, and they may be worked in.
+    pub roots: Vec<PathBuf>,
+    /// Programs outside the roots that may be started: interpreters, commands. Absolute.
+    pub executables: Vec<PathBuf>,
+}
+
+/// How disk access is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IoClass {
+    /// As everybody's.
+    #[default]
+    Normal,
+    /// After that of others.
+    Low,
+    /// When nobody else wants the disk.
+    Idle,
+}
+
+/// Limits of each process; `None` leaves a limit as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rlimits {
+    /// Address space, in bytes.
+    pub address_space: Option<u64>,
+    /// Largest core file, in bytes.
+    pub core: u64,
+    /// CPU time; whole seconds.
+    pub cpu: Option<Duration>,
+    /// Data segment, in bytes.
+    pub data: Option<u64>,
+    /// Largest file, in bytes.
+    pub file_size: Option<u64>,
+    /// Open files.
+    pub open_files: Option<u64>,
+    /// Processes and threads of the account.
+    pub processes: Option<u64>,
+    /// Stack, in bytes.
+    pub stack: Option<u64>,
+}
+
+/// What a program reaches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sandbox {
+    /// Nothing it starts gains rights.
+    pub no_new_privileges: bool,
+    /// What may be read. If this and the next two are empty, files are not restricted.
+    pub read: Vec<PathBuf>,
+    /// What may be read, written, made and removed.
+    pub write: Vec<PathBuf>,
+    /// What may be read and executed.
+    pub execute: Vec<PathBuf>,
+    /// Namespaces of its own.
+    pub namespaces: Vec<Namespace>,
+}
+
+/// A kind of namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Namespace {
+    /// Network.
+    Net,
+    /// System V IPC and message queues.
+    Ipc,
+    /// Host name.
+    Uts,
+    /// Processes.
+    Pid,
+    /// Mounts.
+    Mount,
+}
+
+/// Limits of all processes of a program together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cgroup {
+    /// The program has a group, with or without limits.
+    pub is_wanted: bool,
+    /// Memory, in bytes.
+    pub memory: Option<u64>,
+    /// Processes and threads.
+    pub pids: Option<u64>,
+    /// Share of the CPUs, 1 to 10,000.
+    pub cpu_weight: Option<u64>,
+}
+
+/// Nice levels end here.
+const NICE_MAX: i32 = 19;
+
+/// Tells what the keys of a program's section say wrongly: once for `[program]`, once for each
+/// handler's own section.
+pub(crate) fn check_program(section: &Section, faults: &mut Faults<'_>) {
+    for key in ["user", "group"] {
+        account(section, key, faults);
+    }
+    for pair in section.map("env") {
+        if pair.name.is_empty() || pair.name.contains(['=', '\0']) {
+            let message = format!("{:?} is no name of a variable", pair.name);
+            let hint = "write a name without `=`, such as `LANG`";
+            faults.error(pair.key, message).hint(hint);
+        }
+        if pair.text.contains('\0') {
+            let message = format!("the value of `{}` has a NUL character", pair.name);
+            let hint = "a variable ends there: remove it";
+            faults.error(pair.spot, message).hint(hint);
+        }
+    }
+    if let Some(text) = section.optional_text("umask")
+        && octal(text).is_none()
+    {
+        let hint = "write three octal digits, such as \"022\" or \"077\"";
+        let message = format!("{text:?} is no umask");
+        faults.error(section.spot("umask"), message).hint(hint);
+    }
+}
+
+/// The programs of a config, while its routes are read.
+pub(crate) struct Programs<'a> {
+    root: &'a Section,
+    list: Vec<Program>,
+}
+
+impl<'a> Programs<'a> {
+    pub(crate) fn new(root: &'a Section) -> Programs<'a> {
+        Programs {
+            root,
+            list: Vec::new(),
+        }
+    }
+
+    /// Adds the program of a handler's section, completed by `complete`; gives its index.
+    pub(crate) fn add(
+        &mut self,
+        own: &Section,
+        faults: &Faults<'_>,
+        complete: impl FnOnce(&mut Program),
+    ) -> usize {
+        let mut program = build_program(self.root, own, faults);
+        complete(&mut program);
+        self.list.push(program);
+        self.list.len() - 1
+    }
+
+    pub(crate) fn into_list(self) -> Vec<Program> {
+        self.list
+    }
+}
+
+/// A program as a handler's section says, where it says nothing as `[program]` does. The handler
+/// adds `roots` and `executables`.
+pub(crate) fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) -> Program {
+    let none = Section::new(&PROGRAM, root.header);
+    let general = root.section("program").unwrap_or(&none);
+    let from = |key: &str| if own.has(key) { own } else { general };
+    let text = |key: &str| from(key).optional_text(key).map(str::to_owned);
+    let nice = from("nice");
+    let io_class = match from("io_class").word("io_class") {
+        "low" => IoClass::Low,
+        "idle" => IoClass::Idle,
+        _ => IoClass::Normal,
+    };
+    Program {
+        user: text("user"),
+        // A group belongs to the user it is named with.
+        group: match (own.has("user"), own.has("group")) {
+            (true, false) => None,
+            _ => text("group"),
+        },
+        env: variables(general, own),
+        umask: from("umask").optional_text("umask").and_then(octal),
+        nice: match nice.given("nice") {
+            Some(_) => nice.number("nice"),
+            None => (root.number::<i32>("nice") + 1).min(NICE_MAX),
+        },
+        io_class,
+        cpus: from("cpus").cpus("cpus").to_vec(),
+        limits: limits(general, own),
+        sandbox: sandbox(general, own, faults),
+        cgroup: cgroup(general, own),
+        roots: Vec::new(),
+        executables: Vec::new(),
+    }
+}
+
+/// Two sections of one inner table: the route's and the general one, by key.
+struct Inner<'a> {
+    own: Option<&'a Section>,
+    general: Option<&'a Section>,
+    /// Neither is there.
+    none: Section,
+}
+
+impl<'a> Inner<'a> {
+    fn of(general: &'a Section, own: &'a Section, name: &str) -> Inner<'a> {
+        let inner = PROGRAM.key(name).and_then(|key| key.kind.table());
+        Inner {
+            own: own.section(name),
+            general: general.section(name),
+            none: Section::new(inner.unwrap_or(&PROGRAM), own.header),
+        }
+    }
+
+    fn from(&self, key: &str) -> &Section {
+        let own = self.own.filter(|own| own.has(key));
+        own.or(self.general).unwrap_or(&self.none)
+    }
+
+    fn integer(&self, key: &str) -> Option<u64> {
+        match self.from(key).given(key)?.value {
+            Value::Integer(number) => u64::try_from(number).ok(),
+            _ => None,
+        }
+    }
+}
+
+fn limits(general: &Section, own: &Section) -> Rlimits {
+    let inner = Inner::of(general, own, "rlimits");
+    let size = |key: &str| inner.from(key).optional_size(key);
+    Rlimits {
+        address_space: size("as"),
+        core: inner.from("core").size("core"),
+        cpu: inner.from("cpu").optional_time("cpu"),
+        data: size("data"),
+        file_size: size("fsize"),
+        open_files: inner.integer("nofile"),
+        processes: inner.integer("nproc"),
+        stack: size("stack"),
+    }
+}
+
+fn sandbox(general: &Section, own: &Section, faults: &Faults<'_>) -> Sandbox {
+    let inner = Inner::of(general, own, "sandbox");
+    let paths = |key: &str| {
+        let texts = inner.from(key).texts(key).into_iter();
+        let path = |(text, spot): (&str, Spot)| faults.sources().resolve(spot.source, text);
+        texts.map(path).collect()
+    };
+    let words = inner.from("namespaces").texts("namespaces").into_iter();
+    Sandbox {
+        no_new_privileges: inner.from("no_new_privs").flag("no_new_privs"),
+        read: paths("read"),
+        write: paths("write"),
+        execute: paths("execute"),
+        namespaces: words.map(|(word, _)| namespace(word)).collect(),
+    }
+}
+
+fn namespace(word: &str) -> Namespace {
+    match word {
+        "net" => Namespace::Net,
+        "ipc" => Namespace::Ipc,
+        "uts" => Namespace::Uts,
+        "pid" => Namespace::Pid,
+        _ => Namespace::Mount,
+    }
+}
+
+fn cgroup(general: &Section, own: &Section) -> Cgroup {
+    let inner = Inner::of(general, own, "cgroup");
+    Cgroup {
+        is_wanted: inner.own.is_some() || inner.general.is_some(),
+        memory: inner.from("memory").optional_size("memory"),
+        pids: inner.integer("pids"),
+        cpu_weight: inner.integer("cpu_weight"),
+    }
+}
+
+/// The general variables and the route's own; of two with one name the route's own.
+fn variables(general: &Section, own: &Section) -> Vec<(String, String)> {
+    let pairs = general.map("env").iter().chain(own.map("env"));
+    let named = pairs.map(|pair| (pair.name.clone(), pair.text.clone()));
+    let sorted: BTreeMap<String, String> = named.collect();
+    sorted.into_iter().collect()
+}
+
+fn octal(text: &str) -> Option<u32> {
+    let is_octal = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mask = u32::from_str_radix(text, 8).ok()?;
+    (is_octal && mask <= 0o777).then_some(mask)
+}

@@ -1,0 +1,242 @@
+//! From a request to a running program and its answer.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use foldhash::fast::RandomState;
+use hob_http::{Answered, Request, Response};
+use hob_trace::Fault;
+use hob_trace::metric::ThreadCounters;
+
+use crate::cache::entry::write_key;
+use crate::handle::cgi::body::{Body, Trouble};
+use crate::handle::cgi::fail::{self, Failure};
+use crate::handle::cgi::find::{Folder, Found};
+use crate::handle::cgi::gate::{Entry, Permit};
+use crate::handle::cgi::job::{Job, Kind};
+use crate::handle::cgi::limits::PLACES_MAX;
+use crate::handle::cgi::{Cgi, Runs, start};
+use crate::handle::files::open::May;
+use crate::handle::plain;
+use crate::process::Launcher;
+use crate::shared::Shared;
+
+/// One request for a program.
+pub struct Ask {
+    /// The handler.
+    pub cgi: Arc<Cgi>,
+    /// The request.
+    pub request: Request,
+    /// What all threads share.
+    pub shared: Arc<Shared>,
+    /// The thread's own counters.
+    pub counters: Arc<ThreadCounters>,
+    /// The thread's link to the spawner.
+    pub launcher: Launcher,
+    /// What the thread remembers of paths.
+    pub places: Rc<Places>,
+    /// Loop time, in milliseconds.
+    pub now_ms: u64,
+}
+
+/// Where programs were found a moment ago, for one thread.
+#[derive(Default)]
+pub struct Places(RefCell<HashMap<Box<[u8]>, Seen, RandomState>>);
+
+/// What was found, and when.
+struct Seen {
+    found: Found,
+    as_of_ms: u64,
+}
+
+impl Places {
+    fn find(&self, key: &[u8], now_ms: u64, age_ms: u64) -> Option<Found> {
+        let known = self.0.borrow();
+        let seen = known.get(key)?;
+        (now_ms < seen.as_of_ms + age_ms).then(|| seen.found.clone())
+    }
+
+    fn keep(&self, key: Box<[u8]>, found: &Found, now_ms: u64) {
+        let Found::Program(_) = found else { return };
+        let mut known = self.0.borrow_mut();
+        if known.len() >= PLACES_MAX {
+            known.clear();
+        }
+        let found = found.clone();
+        known.insert(
+            key,
+            Seen {
+                found,
+                as_of_ms: now_ms,
+            },
+        );
+    }
+}
+
+/// Answers a request. `path` is normal; from `below` on it is the program's.
+pub fn answer(ask: Ask, path: &[u8], below: usize) -> Answered {
+    if let Some(refusal) = refuse_method(&ask.cgi, &ask.request) {
+        return Answered::Ready(refusal);
+    }
+    ask.request.set_half_close(ask.cgi.half_close);
+    let mut found = None;
+    if let Runs::Folder(folder) = &ask.cgi.runs {
+        found = look(&ask, folder, &path[below..]);
+        if found.is_none() {
+            return Answered::Later(Box::pin(find_and_run(ask, path.into(), below)));
+        }
+    }
+    match ask.cgi.job(&ask.request, found, path, below) {
+        Ok(job) => Answered::Later(Box::pin(run(ask, job))),
+        Err(response) => Answered::Ready(*response),
+    }
+}
+
+/// The answer to a method that no program is started for.
+pub(crate) fn refuse_method(cgi: &Cgi, request: &Request) -> Option<Response> {
+    let method = request.head().method();
+    let is_command = matches!(cgi.runs, Runs::Command(_));
+    match method {
+        b"TRACE" => Some(plain::wrong_method(method, plain::PROGRAMS)),
+        b"GET" | b"HEAD" | b"POST" => None,
+        b"OPTIONS" if is_command => Some(plain::options(plain::COMMANDS)),
+        _ if is_command => Some(plain::wrong_method(method, plain::COMMANDS)),
+        _ => None,
+    }
+}
+
+/// What the path means, if that can be told without waiting.
+fn look(ask: &Ask, folder: &Folder, path: &[u8]) -> Option<Found> {
+    let mut key = Vec::new();
+    write_key(ask.cgi.id, path, &mut key);
+    let age_ms = ask.shared.recheck_ms();
+    if let Some(found) = ask.places.find(&key, ask.now_ms, age_ms) {
+        return Some(found);
+    }
+    let found = folder.find(path, ask.now_ms, age_ms / 2, May::TouchMemoryOnly)?;
+    ask.places.keep(key.into(), &found, ask.now_ms);
+    Some(found)
+}
+
+/// The pool looks what the path means; then the program runs.
+async fn find_and_run(ask: Ask, path: Box<[u8]>, below: usize) -> Response {
+    let cgi = Arc::clone(&ask.cgi);
+    let Runs::Folder(folder) = &cgi.runs else {
+        return plain::error(500);
+    };
+    let started = Instant::now();
+    let (looking, wanted): (_, Box<[u8]>) = (Arc::clone(&cgi), path[below..].into());
+    let (now_ms, age_ms) = (ask.now_ms, ask.shared.recheck_ms() / 2);
+    let job = folder.pool.run(move || match &looking.runs {
+        Runs::Folder(folder) => folder.find(&wanted, now_ms, age_ms, May::Wait),
+        _ => None,
+    });
+    let found = match job {
+        Ok(job) => job.await.flatten(),
+        Err(_) => {
+            ask.counters.disk_refused.add(1);
+            ask.counters.limit_disk_queue.add(1);
+            note(
+                &ask.request,
+                Fault::Server,
+                "limits: the file pool's queue is full",
+            );
+            return plain::busy();
+        }
+    };
+    ask.request.record_mut().disk_wait_us += started.elapsed().as_micros() as u64;
+    let found = found.unwrap_or(Found::Missing);
+    let mut key = Vec::new();
+    write_key(cgi.id, &path[below..], &mut key);
+    ask.places.keep(key.into(), &found, now_ms);
+    match cgi.job(&ask.request, Some(found), &path, below) {
+        Ok(job) => run(ask, job).await,
+        Err(response) => *response,
+    }
+}
+
+fn note(request: &Request, fault: Fault, reason: &'static str) {
+    let mut record = request.record_mut();
+    record.fault = fault;
+    record.reason = Some(reason);
+}
+
+/// Collects a body that does not say its length, waits for a place, and runs the program.
+async fn run(ask: Ask, job: Job) -> Response {
+    let is_command = matches!(job.kind, Kind::Command(_));
+    let spooled = match ask.request.body_len() {
+        None if !is_command => match Body::collect(&ask.request, &ask.shared.pool).await {
+            Ok(body) => Some(body),
+            Err(trouble) => return broken_body(&ask.request, trouble),
+        },
+        _ => None,
+    };
+    let permit = match enter(&ask).await {
+        Ok(permit) => permit,
+        Err(failure) => return fail::respond(&ask.cgi, &ask.request, &job.file, &failure, b""),
+    };
+    let body = match spooled {
+        Some(body) => body,
+        None if is_command => Body::None,
+        None => match Body::begin(&ask.request).await {
+            Ok(body) => body,
+            Err(error) => return broken_body(&ask.request, Trouble::Broken(error)),
+        },
+    };
+    start::run(&ask, job, permit, body).await
+}
+
+/// Waits for a place among the running.
+async fn enter(ask: &Ask) -> Result<Permit, Failure> {
+    let waiting = match ask.cgi.gate.enter() {
+        Entry::Permit(permit) => return Ok(permit),
+        Entry::Queued(waiting) => waiting,
+        Entry::Full => {
+            ask.counters.limit_program_queue.add(1);
+            return Err(Failure::QueueFull);
+        }
+    };
+    ask.counters.limit_program_concurrent.add(1);
+    let started = Instant::now();
+    let timer = ask.request.reactor().timer();
+    timer.set(ask.cgi.settings.limits.queue_time);
+    let mut waiting = pin!(waiting);
+    let entered = poll_fn(|cx| {
+        if let Poll::Ready(permit) = waiting.as_mut().poll(cx) {
+            return Poll::Ready(Ok(permit));
+        }
+        timer.poll_elapsed(cx).map(|()| Err(Failure::QueueTime))
+    })
+    .await;
+    ask.request.record_mut().queue_us += started.elapsed().as_micros() as u64;
+    if entered.is_err() {
+        ask.counters.limit_program_queue_time.add(1);
+    }
+    entered
+}
+
+fn broken_body(request: &Request, trouble: Trouble) -> Response {
+    match trouble {
+        Trouble::Broken(error) => {
+            note(request, Fault::Client, "the request body broke off");
+            request.set_detail(error.to_string().as_bytes());
+            plain::error(error.status())
+        }
+        Trouble::Unkept(error) => {
+            tracing::warn!(%error, "a request body could not be kept for a program");
+            note(
+                request,
+                Fault::Server,
+                "the request body could not be kept for the program",
+            );
+            request.set_detail(error.to_string().as_bytes());
+            plain::error(500)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A handler as the config has it: folders opened, names of programs looked up, patterns compiled.
+
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hob_http::HalfClose;
+
+use crate::config::{self, Argument, CgiRuns, PATH, Program, candidates, parameter_pattern};
+use crate::handle::cgi::command::Command;
+use crate::handle::cgi::find::{Folder, Interpreter, interpreter_of};
+use crate::handle::cgi::stderr::Pace;
+use crate::handle::cgi::{Cgi, Runs, Script};
+use crate::handle::files::open::Root;
+use crate::process::{ProgramRef, Strings};
+use crate::route::pattern::Pattern;
+use crate::shared::Shared;
+
+/// Where a handler answers.
+pub struct On<'a> {
+    /// Its route.
+    pub route: &'a config::Route,
+    /// The route's pattern.
+    pub pattern: &'a Pattern,
+    /// The folder of programs, for settings that have one.
+    pub root: Option<Arc<Root>>,
+}
+
+/// Makes a handler of its settings. May wait for a disk.
+///
+/// # Errors
+/// What is not there, or not as it should be.
+pub fn build(
+    settings: &config::Cgi,
+    on: On<'_>,
+    (program, reference): (&Program, ProgramRef),
+    shared: &Shared,
+) -> Result<Cgi, String> {
+    let (environment, set_names) = environment(program)?;
+    let path = program.path();
+    let runs = match &settings.runs {
+        CgiRuns::Folder {
+            dir,
+            index,
+            interpreters,
+        } => {
+            let Some(root) = on.root else {
+                return Err(format!("the folder {} is not open", dir.display()));
+            };
+            Runs::Folder(Folder {
+                pool: shared.pool.for_lane(root.lane()),
+                root,
+                index: index.clone(),
+                interpreters: resolved(interpreters, path)?,
+            })
+        }
+        CgiRuns::Script { file, interpreters } => {
+            let file = file.as_os_str().as_bytes().to_vec();
+            let mut interpreters = resolved(interpreters, path)?;
+            let interpreter = interpreter_of(&interpreters, &file);
+            Runs::Script(Script {
+                interpreter: interpreter.map(|index| interpreters.swap_remove(index)),
+                file,
+                splits_path: !on.pattern.is_one_path(),
+            })
+        }
+        CgiRuns::Command {
+            dir,
+            arguments,
+            output,
+            parameters,
+        } => {
+            let Some(Argument::Text(name)) = arguments.first() else {
+                return Err("the command has no name".to_owned());
+            };
+            let compiled = parameters.iter().map(|(name, pattern)| {
+                let pattern = parameter_pattern(pattern).map_err(|error| error.to_string())?;
+                Ok::<_, String>((name.clone(), pattern))
+            });
+            Runs::Command(Command {
+                program: bytes(&resolve(name, path)?),
+                arguments: arguments.clone(),
+                parameters: compiled.collect::<Result<_, _>>()?,
+                dir: bytes(dir),
+                output: output.clone(),
+            })
+        }
+    };
+    Ok(Cgi {
+        id: shared.handler_id(format!("cgi {settings:?}")),
+        runs,
+        program: reference,
+        environment,
+        set_names,
+        document_root: bytes(&settings.document_root),
+        gate: shared.gate(&gate_name(settings, on.route), &settings.limits),
+        pace: Pace::default(),
+        half_close: match on.route.half_close {
+            config::HalfClose::Cancel => HalfClose::Cancel,
+            config::HalfClose::Serve => HalfClose::Serve,
+        },
+        settings: settings.clone(),
+    })
+}
+
+/// Two routes that run the same program have a gate each, and a route keeps its own over a reload.
+fn gate_name(settings: &config::Cgi, route: &config::Route) -> String {
+    format!("{} {:?}", route.path, settings.runs)
+}
+
+/// Variables that every run has, and their names.
+fn environment(program: &Program) -> Result<(Strings, Vec<String>), String> {
+    let mut environment = Strings::new();
+    let mut names = Vec::new();
+    if !program.env.iter().any(|(name, _)| name == "PATH") {
+        push(&mut environment, "PATH", PATH)?;
+        names.push("PATH".to_owned());
+    }
+    for (name, value) in &program.env {
+        push(&mut environment, name, value)?;
+        names.push(name.clone());
+    }
+    names.sort_unstable();
+    Ok((environment, names))
+}
+
+fn push(environment: &mut Strings, name: &str, value: &str) -> Result<(), String> {
+    let pushed = environment.push_pair(name.as_bytes(), value.as_bytes());
+    pushed.map_err(|error| format!("env {name:?}: {error}"))
+}
+
+fn resolved(
+    interpreters: &[(String, Vec<String>)],
+    path: &str,
+) -> Result<Vec<Interpreter>, String> {
+    interpreters
+        .iter()
+        .map(|(ending, words)| {
+            let mut words: Vec<Vec<u8>> =
+                words.iter().map(|word| word.clone().into_bytes()).collect();
+            if let Some(first) = words.first_mut() {
+                *first = bytes(&resolve(&String::from_utf8_lossy(first), path)?);
+            }
+            Ok(Interpreter {
+                ending: ending.clone(),
+                words,
+            })
+        })
+        .collect()
+}
+
+/// The file a name of a program means.
+fn resolve(name: &str, path: &str) -> Result<PathBuf, String> {
+    let is_executable = |file: &PathBuf| {
+        let found = std::fs::metadata(file);
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    let found = candidates(name, path).into_iter().find(is_executable);
+    found.ok_or_else(|| match name.contains('/') {
+        true => format!("{name} is no program: it is not there, or not executable"),
+        false => format!("there is no program {name:?} in {path}; install it, or write its path"),
+    })
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_bytes().to_vec()
+}

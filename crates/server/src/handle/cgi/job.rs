@@ -1,0 +1,226 @@
+//! What runs for a request: the program, its arguments, where it works, what it is told. Nothing is
+//! started here.
+
+use hob_http::{Request, Response};
+use hob_trace::Fault;
+
+use crate::handle::cgi::fail::{self, Failure};
+use crate::handle::cgi::find::{Folder, Found, Interpreter, Place};
+use crate::handle::cgi::{Cgi, Runs, Script, arguments};
+use crate::handle::plain;
+use crate::handle::variables::{self, Asked};
+use crate::process::{HasNul, Strings};
+
+/// A program that is to run for a request.
+pub(crate) struct Job {
+    /// What is executed: the program, or its interpreter.
+    pub(crate) path: Vec<u8>,
+    /// The program's file.
+    pub(crate) file: Vec<u8>,
+    /// Where it works.
+    pub(crate) dir: Vec<u8>,
+    /// Its arguments, its name first.
+    pub(crate) arguments: Strings,
+    /// What it is.
+    pub(crate) kind: Kind,
+}
+
+/// What runs.
+pub(crate) enum Kind {
+    /// A CGI program, and the parts of the path.
+    Program {
+        /// What names it.
+        name: Vec<u8>,
+        /// What follows.
+        path_info: Vec<u8>,
+    },
+    /// A command, and the media type of what it prints.
+    Command(String),
+}
+
+impl Cgi {
+    /// What is to run for a request, once it is known what its path means: `found` is that for a
+    /// folder of programs, and nothing for others. The error is the answer.
+    pub(crate) fn job(
+        &self,
+        request: &Request,
+        found: Option<Found>,
+        path: &[u8],
+        below: usize,
+    ) -> Result<Job, Box<Response>> {
+        match (&self.runs, found) {
+            (Runs::Folder(folder), Some(found)) => self.settle(request, folder, found, path, below),
+            (Runs::Folder(_), None) => Err(Box::new(plain::error(404))),
+            (Runs::Script(script), _) => self.script(request, script, path, below),
+            (Runs::Command(_), _) => self.command(request),
+        }
+    }
+
+    fn settle(
+        &self,
+        request: &Request,
+        folder: &Folder,
+        found: Found,
+        path: &[u8],
+        below: usize,
+    ) -> Result<Job, Box<Response>> {
+        match found {
+            Found::Program(place) => self.program(request, folder, &place, path, below),
+            Found::FolderWithoutSlash => Err(Box::new(plain::add_slash(request))),
+            Found::Missing => Err(Box::new(plain::error(404))),
+            Found::Refused(reason) => Err(self.refuse(request, path, &Failure::Refused(reason))),
+            Found::Failed(error) => {
+                let path = String::from_utf8_lossy(path);
+                tracing::warn!(%path, %error, "a program could not be looked for");
+                let mut record = request.record_mut();
+                record.fault = Fault::Server;
+                record.reason = Some("the program could not be looked for");
+                Err(Box::new(plain::error(500)))
+            }
+        }
+    }
+
+    fn program(
+        &self,
+        request: &Request,
+        folder: &Folder,
+        place: &Place,
+        path: &[u8],
+        below: usize,
+    ) -> Result<Job, Box<Response>> {
+        let name = [&path[..below], &place.path].concat();
+        let path_info = path[below + place.named_bytes..].to_vec();
+        let interpreter = place.interpreter.map(|index| &folder.interpreters[index]);
+        Job::program(request, folder.file(place), interpreter, name, path_info)
+            .map_err(|_| self.refuse(request, path, &Failure::Unpassable))
+    }
+
+    fn script(
+        &self,
+        request: &Request,
+        script: &Script,
+        path: &[u8],
+        below: usize,
+    ) -> Result<Job, Box<Response>> {
+        let split = match script.splits_path {
+            // The slash before the rest belongs to it.
+            true => below.saturating_sub(1),
+            false => path.len(),
+        };
+        let (name, path_info) = path.split_at(split);
+        let file = script.file.clone();
+        let interpreter = script.interpreter.as_ref();
+        Job::program(
+            request,
+            file,
+            interpreter,
+            name.to_vec(),
+            path_info.to_vec(),
+        )
+        .map_err(|_| self.refuse(request, path, &Failure::Unpassable))
+    }
+
+    fn command(&self, request: &Request) -> Result<Job, Box<Response>> {
+        let Runs::Command(command) = &self.runs else {
+            return Err(Box::new(plain::error(500)));
+        };
+        let query = request.head().query().unwrap_or_default();
+        let words = command.arguments(query).map_err(|(misfit, name)| {
+            let mut record = request.record_mut();
+            record.fault = Fault::Client;
+            record.reason = Some(misfit.reason());
+            request.set_detail(name.as_bytes());
+            Box::new(plain::error(400))
+        })?;
+        let mut arguments = Strings::new();
+        for word in words {
+            let pushed = arguments.push(&word);
+            pushed.map_err(|_| self.refuse(request, &command.program, &Failure::Unpassable))?;
+        }
+        Ok(Job {
+            path: command.program.clone(),
+            file: command.program.clone(),
+            dir: command.dir.clone(),
+            arguments,
+            kind: Kind::Command(command.output.clone()),
+        })
+    }
+
+    fn refuse(&self, request: &Request, file: &[u8], failure: &Failure) -> Box<Response> {
+        Box::new(fail::respond(self, request, file, failure, b""))
+    }
+}
+
+impl Job {
+    /// A CGI program. `interpreter` runs it when it cannot run by itself.
+    fn program(
+        request: &Request,
+        file: Vec<u8>,
+        interpreter: Option<&Interpreter>,
+        name: Vec<u8>,
+        path_info: Vec<u8>,
+    ) -> Result<Job, HasNul> {
+        let mut words = Strings::new();
+        let mut path = None;
+        for word in interpreter
+            .iter()
+            .flat_map(|interpreter| &interpreter.words)
+        {
+            path.get_or_insert_with(|| word.clone());
+            words.push(word)?;
+        }
+        words.push(&file)?;
+        let head = request.head();
+        if matches!(head.method(), b"GET" | b"HEAD") {
+            for word in arguments::of_query(head.query().unwrap_or_default()) {
+                words.push(&word)?;
+            }
+        }
+        Ok(Job {
+            path: path.unwrap_or_else(|| file.clone()),
+            dir: folder_of(&file).to_vec(),
+            file,
+            arguments: words,
+            kind: Kind::Program { name, path_info },
+        })
+    }
+
+    /// The environment, for a request with a body of so many bytes.
+    pub(super) fn environment(
+        &self,
+        cgi: &Cgi,
+        request: &Request,
+        body_bytes: u64,
+    ) -> Result<Strings, HasNul> {
+        let mut environment = cgi.environment.clone();
+        let Kind::Program { name, path_info } = &self.kind else {
+            return Ok(environment);
+        };
+        let asked = Asked {
+            request,
+            body_bytes,
+            script: variables::Script {
+                name,
+                path_info,
+                file: &self.file,
+                document_root: &cgi.document_root,
+            },
+            passes_authorization: cgi.settings.pass_authorization,
+        };
+        let mut outcome = Ok(());
+        variables::each(&asked, |name, value| {
+            // What the config sets stays: programs find either the first or the last of two.
+            if outcome.is_ok() && !cgi.sets(name) {
+                outcome = environment.push_pair(name, value);
+            }
+        });
+        outcome.map(|()| environment)
+    }
+}
+
+fn folder_of(file: &[u8]) -> &[u8] {
+    match memchr::memrchr(b'/', file) {
+        None | Some(0) => b"/",
+        Some(slash) => &file[..slash],
+    }
+}

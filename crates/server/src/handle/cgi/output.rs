@@ -1,0 +1,239 @@
+//! What a program prints: read ahead until the head is there and a little more, then given to
+//! the connection as a pipe.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use hob_http::reactor::Timer;
+use hob_http::{BodyError, PipeEnd, Request, Watched};
+
+use crate::handle::cgi::fail::{self, Failure};
+use crate::handle::cgi::limits::READ_BYTES;
+use crate::handle::cgi::run::{Run, Why};
+use crate::process::Exit;
+
+/// The output of a program whose answer is being made. Dropped before it is taken apart, it ends
+/// the program: its client has left.
+pub(super) struct Output {
+    pub(super) run: Rc<Run>,
+    /// All that was read.
+    pub(super) bytes: Vec<u8>,
+    /// `None` once it has ended.
+    source: Option<Watched>,
+    /// Until the head is complete.
+    first_byte: Timer,
+    linger: Timer,
+    is_lingering: bool,
+    is_taken: bool,
+}
+
+/// How far reading has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum More {
+    /// There are more bytes.
+    Bytes,
+    /// There are no more.
+    End,
+}
+
+impl Output {
+    pub(super) fn new(run: &Rc<Run>, source: Watched) -> Output {
+        let first_byte = run.reactor.timer();
+        first_byte.set(run.cgi.settings.limits.first_byte);
+        Output {
+            run: Rc::clone(run),
+            bytes: Vec::new(),
+            source: Some(source),
+            first_byte,
+            linger: run.reactor.timer(),
+            is_lingering: false,
+            is_taken: false,
+        }
+    }
+
+    /// Waits for more.
+    pub(super) async fn more(&mut self) -> Result<More, Failure> {
+        poll_fn(|cx| self.poll_more(cx)).await
+    }
+
+    /// Takes what is there without waiting; `None` when nothing is.
+    pub(super) async fn more_now(&mut self) -> Option<Result<More, Failure>> {
+        poll_fn(|cx| match self.poll_more(cx) {
+            Poll::Ready(more) => Poll::Ready(Some(more)),
+            Poll::Pending => Poll::Ready(None),
+        })
+        .await
+    }
+
+    /// True when all of it was read.
+    pub(super) fn is_over(&self) -> bool {
+        self.source.is_none()
+    }
+
+    /// The head is complete: its limit of time no longer holds.
+    pub(super) fn has_head(&self) {
+        self.first_byte.clear();
+    }
+
+    /// How the program ended; waits a while for it. `None` when it goes on without output.
+    pub(super) async fn exit(&mut self) -> Option<Exit> {
+        self.begin_to_linger();
+        poll_fn(|cx| match self.run.exit(cx) {
+            Some(exit) => Poll::Ready(Some(exit)),
+            None if self.linger.poll_elapsed(cx).is_ready() => Poll::Ready(None),
+            None => Poll::Pending,
+        })
+        .await
+    }
+
+    /// The program may go on by itself: its answer is complete. What it still prints is read and
+    /// dropped.
+    pub(super) fn release(mut self) {
+        self.is_taken = true;
+        if let Some(source) = self.source.take() {
+            self.run.drop_output(source);
+        }
+    }
+
+    /// The rest, for a body that comes out of the pipe; `None` when nothing more comes.
+    pub(super) fn into_source(mut self) -> Option<Watched> {
+        self.is_taken = true;
+        self.source.take()
+    }
+
+    fn begin_to_linger(&mut self) {
+        if !self.is_lingering {
+            self.is_lingering = true;
+            self.linger.set(self.run.cgi.settings.limits.linger);
+        }
+    }
+
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<More, Failure>> {
+        let Some(source) = &self.source else {
+            return Poll::Ready(Ok(More::End));
+        };
+        let filled = self.bytes.len();
+        self.bytes.resize(filled + READ_BYTES, 0);
+        let polled = source.poll_read(cx, &mut self.bytes[filled..]);
+        let count = match polled {
+            Poll::Ready(Ok(count)) => count,
+            _ => 0,
+        };
+        self.bytes.truncate(filled + count);
+        match polled {
+            Poll::Ready(Ok(0)) => self.source = None,
+            Poll::Ready(Ok(_)) => return Poll::Ready(Ok(More::Bytes)),
+            Poll::Ready(Err(_)) => return Poll::Ready(Err(Failure::Unreadable)),
+            Poll::Pending => return self.poll_silent(cx),
+        }
+        Poll::Ready(Ok(More::End))
+    }
+
+    /// Nothing to read: whether something is still to come.
+    fn poll_silent(&mut self, cx: &mut Context<'_>) -> Poll<Result<More, Failure>> {
+        match self.run.exit(cx) {
+            Some(Exit::Ended { .. }) => {
+                self.begin_to_linger();
+                if self.linger.poll_elapsed(cx).is_ready() {
+                    self.run.counters.limit_program_linger.add(1);
+                    self.source = None;
+                    return Poll::Ready(Ok(More::End));
+                }
+            }
+            Some(exit) => return Poll::Ready(Err(Failure::of_exit(exit))),
+            None => {}
+        }
+        if self.run.ended_for() == Some(Why::Total) {
+            return Poll::Ready(Err(Failure::Total));
+        }
+        if self.first_byte.poll_elapsed(cx).is_ready() {
+            self.run.counters.limit_program_first_byte.add(1);
+            self.run.end(Why::FirstByte);
+            return Poll::Ready(Err(Failure::FirstByte));
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if !self.is_taken {
+            self.run.end(Why::ClientLeft);
+        }
+    }
+}
+
+/// The end of a body that comes out of a program's pipe.
+pub(super) struct OutputEnd {
+    run: Rc<Run>,
+    request: Request,
+    /// An exit code other than 0 breaks the answer off.
+    is_code_checked: bool,
+    linger: Timer,
+    is_lingering: Cell<bool>,
+    is_over: Cell<bool>,
+}
+
+impl OutputEnd {
+    pub(super) fn new(run: &Rc<Run>, request: &Request, is_code_checked: bool) -> OutputEnd {
+        OutputEnd {
+            run: Rc::clone(run),
+            request: request.clone(),
+            is_code_checked,
+            linger: run.reactor.timer(),
+            is_lingering: Cell::new(false),
+            is_over: Cell::new(false),
+        }
+    }
+
+    fn lingered(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.is_lingering.replace(true) {
+            self.linger.set(self.run.cgi.settings.limits.linger);
+        }
+        self.linger.poll_elapsed(cx)
+    }
+
+    fn decide(&self, cx: &mut Context<'_>, at_eof: bool) -> Poll<Result<(), Failure>> {
+        let exit = self.run.exit(cx);
+        if self.run.ended_for() == Some(Why::Total) {
+            return Poll::Ready(Err(Failure::Total));
+        }
+        if let Some(exit) = exit
+            && let Some(failure) = Failure::of_end(exit, self.is_code_checked)
+        {
+            return Poll::Ready(Err(failure));
+        }
+        match (exit, at_eof) {
+            (Some(_), true) => Poll::Ready(Ok(())),
+            // What it left running may write more, or it may yet be told how it ended.
+            (Some(_), false) | (None, true) => self.lingered(cx).map(|()| {
+                self.run.counters.limit_program_linger.add(1);
+                Ok(())
+            }),
+            (None, false) => Poll::Pending,
+        }
+    }
+}
+
+impl PipeEnd for OutputEnd {
+    fn poll_end(&self, cx: &mut Context<'_>, at_eof: bool) -> Poll<Result<(), BodyError>> {
+        let decided = self.decide(cx, at_eof);
+        self.is_over.set(decided.is_ready());
+        decided.map_err(|failure| {
+            fail::note_detail(&self.request, &self.run, &failure);
+            let (fault, reason) = (failure.fault(), failure.reason());
+            BodyError::Source(fault, reason)
+        })
+    }
+}
+
+impl Drop for OutputEnd {
+    fn drop(&mut self) {
+        // A body of an announced length is complete without anyone asking.
+        if !self.is_over.get() && self.request.has_left() {
+            self.run.end(Why::ClientLeft);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Ending programs with everything they started.
+//!
+//! What can be reached at once is: the first process and its group. Whoever left the group is
+//! looked for in `/proc`, for all programs that end in one look, and again until a look finds
+//! nobody: who forks while it is looked for is found the next time.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::running::Run;
+use super::tree;
+use crate::process::message::End;
+
+/// Between two looks, so that a crowd that does not end takes no CPU to speak of.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// Looks for one program; what outlives so many is in a state that no signal ends.
+const LOOKS_MAX: u32 = 500;
+
+/// Programs that end.
+#[derive(Default)]
+pub(super) struct Endings {
+    killed: Vec<Ending>,
+    look_at: Option<Instant>,
+}
+
+struct Ending {
+    pid: i32,
+    mark: u64,
+    looks: u32,
+}
+
+impl Endings {
+    /// Ends a program.
+    pub(super) fn begin(&mut self, run: Run, how: End, now: Instant) {
+        let signal = match how {
+            End::Term => Signal::TERM,
+            End::Kill => Signal::KILL,
+        };
+        if let Some(pid) = Pid::from_raw(run.pid) {
+            // Not reaped yet, so the number is its own. Before it made its group only the process
+            // can be reached, after that both mean it.
+            let _ = kill_process(pid, signal);
+            let _ = kill_process_group(pid, signal);
+        }
+        match how {
+            End::Term => {
+                tree::signal_programs(&[(run.pid, run.mark)], signal);
+            }
+            End::Kill if self.killed.iter().any(|ending| ending.mark == run.mark) => {}
+            End::Kill => {
+                self.killed.push(Ending {
+                    pid: run.pid,
+                    mark: run.mark,
+                    looks: 0,
+                });
+                self.look_at = Some(now);
+            }
+        }
+    }
+
+    /// The first process ended and its number may be another's soon; what it started may live on.
+    pub(super) fn forget_process(&mut self, pid: i32) {
+        for ending in self.killed.iter_mut().filter(|ending| ending.pid == pid) {
+            ending.pid = 0;
+        }
+    }
+
+    /// When to look again.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.look_at
+    }
+
+    /// Looks for what is left and kills it.
+    pub(super) fn look(&mut self, now: Instant) {
+        if self.look_at.is_none_or(|at| at > now) {
+            return;
+        }
+        let programs: Vec<(i32, u64)> = self
+            .killed
+            .iter()
+            .map(|ending| (ending.pid, ending.mark))
+            .collect();
+        if tree::signal_programs(&programs, Signal::KILL) == 0 {
+            self.killed.clear();
+        }
+        for ending in &mut self.killed {
+            ending.looks += 1;
+        }
+        self.killed.retain(|ending| ending.looks < LOOKS_MAX);
+        self.look_at = (!self.killed.is_empty()).then(|| now + LOOK_AGAIN);
+    }
+
+    /// Nobody is left to be ended.
+    pub(super) fn is_done(&self) -> bool {
+        self.killed.is_empty()
+    }
+}

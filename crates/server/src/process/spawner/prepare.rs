@@ -1,0 +1,329 @@
+//! What is made of a policy when it comes, so that a start has nothing left to look up.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Resource, getpriority_process, getrlimit};
+
+use crate::config::{IoClass, Namespace, Rlimits, Sandbox};
+use crate::process::child::{Ids, Recipe};
+use crate::process::kernel::{self, right};
+use crate::process::policy::Rules;
+
+/// Soft limit of open files unless the config says otherwise: what programs expect, and what old
+/// ones can bear.
+const OPEN_FILES_USUAL: u64 = 1024;
+/// Processes of an account that is not ours, unless the config says otherwise.
+const PROCESSES_USUAL: u64 = 4096;
+
+/// One program, ready to be started.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) recipe: Rc<Recipe>,
+    /// Who its pipes are given to.
+    pub(super) owner: Option<u32>,
+    roots: Vec<PathBuf>,
+    executables: Vec<PathBuf>,
+}
+
+impl Prepared {
+    /// Prepares the program; `trouble` gets what the operator should know.
+    pub(super) fn of(rules: &Rules, trouble: &mut dyn FnMut(String)) -> Prepared {
+        let identity = rules.identity.as_ref();
+        let namespaces = rules.sandbox.namespaces.as_slice();
+        let has = |namespace| namespaces.contains(&namespace);
+        let is_user_needed = !namespaces.is_empty() && identity.is_none();
+        let mut flags = namespaces
+            .iter()
+            .fold(0, |flags, namespace| flags | flag(*namespace));
+        if is_user_needed {
+            flags |= libc::CLONE_NEWUSER as u64;
+        }
+        let recipe = Recipe {
+            namespaces: flags,
+            maps: is_user_needed.then(maps),
+            mount_tmp: has(Namespace::Mount),
+            mount_proc: has(Namespace::Mount) && has(Namespace::Pid),
+            limits: limits(&rules.limits, identity.is_some()),
+            nice: (getpriority_process(None).ok() != Some(rules.nice)).then_some(rules.nice),
+            io_priority: io_priority(rules.io_class),
+            cpus: cpu_bits(&rules.cpus),
+            umask: rules.umask,
+            identity: identity.map(|identity| Ids {
+                uid: identity.uid,
+                gid: identity.gid,
+                groups: identity.groups.clone(),
+            }),
+            no_new_privileges: rules.sandbox.no_new_privileges,
+            sandbox: sandbox(&rules.sandbox, trouble),
+            must_fork: identity.is_some() && is_shared_memory_shown(),
+        };
+        Prepared {
+            recipe: Rc::new(recipe),
+            owner: identity.map(|identity| identity.uid),
+            roots: rules.roots.clone(),
+            executables: rules.executables.clone(),
+        }
+    }
+
+    /// Whether this path may be executed.
+    pub(super) fn may_run(&self, path: &[u8]) -> bool {
+        is_plain(path)
+            && (is_below(path, &self.roots, Itself::No)
+                || self.executables.iter().any(|known| bytes(known) == path))
+    }
+
+    /// Whether a program may be started in this folder.
+    pub(super) fn may_work_in(&self, folder: &[u8]) -> bool {
+        is_plain(folder) && is_below(folder, &self.roots, Itself::Yes)
+    }
+}
+
+/// Absolute and without a way up.
+fn is_plain(path: &[u8]) -> bool {
+    path.starts_with(b"/") && !path.split(|byte| *byte == b'/').any(|part| part == b"..")
+}
+
+/// Whether the root itself counts as below.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Itself {
+    Yes,
+    No,
+}
+
+fn is_below(path: &[u8], roots: &[PathBuf], itself: Itself) -> bool {
+    roots.iter().any(|root| {
+        let root = bytes(root);
+        let root = root.strip_suffix(b"/").unwrap_or(root);
+        match path.strip_prefix(root) {
+            Some([]) => itself == Itself::Yes,
+            Some([b'/', rest @ ..]) => itself == Itself::Yes || !rest.is_empty(),
+            _ => false,
+        }
+    })
+}
+
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
+fn flag(namespace: Namespace) -> u64 {
+    let flag = match namespace {
+        Namespace::Net => libc::CLONE_NEWNET,
+        Namespace::Ipc => libc::CLONE_NEWIPC,
+        Namespace::Uts => libc::CLONE_NEWUTS,
+        Namespace::Pid => libc::CLONE_NEWPID,
+        Namespace::Mount => libc::CLONE_NEWNS,
+    };
+    flag as u64
+}
+
+/// In a user namespace of its own a program is who it was outside.
+fn maps() -> (Vec<u8>, Vec<u8>) {
+    let (uid, gid) = (
+        rustix::process::geteuid().as_raw(),
+        rustix::process::getegid().as_raw(),
+    );
+    let map = |id: u32| format!("{id} {id} 1").into_bytes();
+    (map(uid), map(gid))
+}
+
+fn limits(limits: &Rlimits, is_other_account: bool) -> Vec<(u32, [u64; 2])> {
+    let mut list = Vec::new();
+    let mut add = |resource: libc::__rlimit_resource_t, limit: Option<u64>| {
+        if let Some(limit) = limit {
+            list.push((resource, [limit; 2]));
+        }
+    };
+    add(libc::RLIMIT_AS, limits.address_space);
+    add(libc::RLIMIT_CORE, Some(limits.core));
+    add(libc::RLIMIT_CPU, limits.cpu.map(|time| time.as_secs()));
+    add(libc::RLIMIT_DATA, limits.data);
+    add(libc::RLIMIT_FSIZE, limits.file_size);
+    add(
+        libc::RLIMIT_NPROC,
+        limits
+            .processes
+            .or(is_other_account.then_some(PROCESSES_USUAL)),
+    );
+    add(libc::RLIMIT_STACK, limits.stack);
+    let hard = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    let open_files = match limits.open_files {
+        Some(limit) => [limit; 2],
+        None => [OPEN_FILES_USUAL.min(hard), hard],
+    };
+    list.push((libc::RLIMIT_NOFILE, open_files));
+    list
+}
+
+fn io_priority(class: IoClass) -> Option<i32> {
+    const BEST_EFFORT_LAST: i32 = (2 << 13) | 7;
+    const IDLE: i32 = 3 << 13;
+    match class {
+        IoClass::Normal => None,
+        IoClass::Low => Some(BEST_EFFORT_LAST),
+        IoClass::Idle => Some(IDLE),
+    }
+}
+
+fn cpu_bits(cpus: &[usize]) -> Vec<u64> {
+    let Some(last) = cpus.iter().max() else {
+        return Vec::new();
+    };
+    let mut bits = vec![0u64; last / 64 + 1];
+    for cpu in cpus {
+        bits[cpu / 64] |= 1 << (cpu % 64);
+    }
+    bits
+}
+
+/// Where the kernel lets the owner of a process look into the memory of one that changed its user,
+/// a child that changes its user must not share ours.
+fn is_shared_memory_shown() -> bool {
+    let text = std::fs::read_to_string("/proc/sys/fs/suid_dumpable").unwrap_or_default();
+    text.trim() == "1"
+}
+
+/// Landlock rules; `None` when files are not restricted, or cannot be.
+fn sandbox(sandbox: &Sandbox, trouble: &mut dyn FnMut(String)) -> Option<OwnedFd> {
+    let Sandbox {
+        read,
+        write,
+        execute,
+        ..
+    } = sandbox;
+    if [read, write, execute].iter().all(|list| list.is_empty()) {
+        return None;
+    }
+    let version = match kernel::landlock_version() {
+        Ok(version) => version,
+        Err(error) => {
+            trouble(format!(
+                "`sandbox` restricts no files: this kernel has no Landlock ({error})"
+            ));
+            return None;
+        }
+    };
+    let from = |first: u32, rights: u64| if version >= first { rights } else { 0 };
+    let to_read = right::READ_FILE | right::READ_DIR;
+    let to_write = right::WRITE_FILE
+        | right::CHANGE_DIR
+        | from(2, right::REFER)
+        | from(3, right::TRUNCATE)
+        | from(5, right::IOCTL_DEV);
+    let handled = to_read | to_write | right::EXECUTE;
+    let rules = match kernel::landlock_rules(handled) {
+        Ok(rules) => rules,
+        Err(error) => {
+            trouble(format!(
+                "`sandbox` restricts no files: no rules made: {error}"
+            ));
+            return None;
+        }
+    };
+    let lists = [
+        (read, to_read),
+        (write, to_read | to_write),
+        (execute, to_read | right::EXECUTE),
+    ];
+    for (paths, rights) in lists {
+        for path in paths {
+            if let Err(error) = grant(&rules, path, rights) {
+                trouble(format!(
+                    "`sandbox`: {} stays out of reach: {error}",
+                    path.display()
+                ));
+            }
+        }
+    }
+    Some(rules)
+}
+
+fn grant(rules: &OwnedFd, path: &Path, rights: u64) -> std::io::Result<()> {
+    let place = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode);
+    let rights = match kind {
+        rustix::fs::FileType::Directory => rights,
+        _ => rights & right::OF_FILES,
+    };
+    kernel::landlock_grant(rules.as_fd(), place.as_fd(), rights)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepared() -> Prepared {
+        Prepared {
+            recipe: Rc::default(),
+            owner: None,
+            roots: vec!["/srv/cgi".into(), "/opt/x/".into()],
+            executables: vec!["/usr/bin/python3".into()],
+        }
+    }
+
+    #[test]
+    fn only_what_the_policy_names_may_run() {
+        let prepared = prepared();
+        for path in [
+            "/srv/cgi/a",
+            "/srv/cgi/a/b.pl",
+            "/opt/x/y",
+            "/usr/bin/python3",
+        ] {
+            assert!(prepared.may_run(path.as_bytes()), "{path}");
+        }
+        for path in [
+            "",
+            "srv/cgi/a",
+            "/srv/cgi",
+            "/srv/cgi/",
+            "/srv/cgix",
+            "/srv/cgi/../x",
+            "/bin/sh",
+            "/usr/bin/python3/",
+            "/usr/bin/../bin/python3",
+            "/opt/x",
+            "/",
+        ] {
+            assert!(!prepared.may_run(path.as_bytes()), "{path}");
+        }
+    }
+
+    #[test]
+    fn folders_to_work_in_are_roots_and_what_is_below() {
+        let prepared = prepared();
+        for folder in ["/srv/cgi", "/srv/cgi/", "/srv/cgi/a", "/opt/x"] {
+            assert!(prepared.may_work_in(folder.as_bytes()), "{folder}");
+        }
+        for folder in ["", "/", "/srv", "/srv/cgi/..", "/srv/cgix", "cgi"] {
+            assert!(!prepared.may_work_in(folder.as_bytes()), "{folder}");
+        }
+        let everything = Prepared {
+            roots: vec!["/".into()],
+            ..prepared
+        };
+        assert!(everything.may_run(b"/bin/sh") && everything.may_work_in(b"/"));
+    }
+
+    #[test]
+    fn cpus_are_bits_and_open_files_have_a_usual_limit() {
+        assert_eq!(cpu_bits(&[0, 3, 64]), [0b1001, 1]);
+        assert_eq!(cpu_bits(&[]), Vec::<u64>::new());
+        let usual = limits(&Rlimits::default(), true);
+        let find = |resource| {
+            usual
+                .iter()
+                .find(|(known, _)| *known == resource)
+                .unwrap()
+                .1
+        };
+        assert_eq!(find(libc::RLIMIT_NOFILE)[0], OPEN_FILES_USUAL);
+        assert_eq!(find(libc::RLIMIT_CORE), [0, 0]);
+        assert_eq!(find(libc::RLIMIT_NPROC), [PROCESSES_USUAL; 2]);
+        assert_eq!(limits(&Rlimits::default(), false).len(), 2);
+    }
+}

@@ -1,0 +1,137 @@
+//! The programs that run, found by process and by what the server calls them.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+
+use super::RUNNING_MAX;
+use crate::process::child::Report;
+use crate::process::kernel;
+
+/// What a server thread calls a program: its link and the id it chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Name {
+    pub(super) link: u64,
+    pub(super) id: u64,
+}
+
+/// A program that runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) name: Name,
+    pub(super) pid: i32,
+    /// What everything it started bears.
+    pub(super) mark: u64,
+    report: usize,
+}
+
+/// All of them.
+pub(super) struct Running {
+    by_pid: HashMap<i32, Run>,
+    by_name: HashMap<Name, i32>,
+    reports: &'static [AtomicU64],
+    /// Reports nobody has, the ones used last on top.
+    free: Vec<u16>,
+    marks: u64,
+}
+
+/// Marks of this spawner begin here: above what any limit would sensibly be, and below "no limit".
+const FIRST_MARK: u64 = 1 << 62;
+/// Bits for the count of programs of one spawner.
+const COUNT_BITS: u32 = 40;
+
+const _: () = assert!(RUNNING_MAX <= u16::MAX as usize);
+
+impl Running {
+    pub(super) fn new() -> std::io::Result<Running> {
+        // The process id tells spawners apart that live at the same time.
+        let spawner = u64::from(std::process::id()) & ((1 << 22) - 1);
+        Ok(Running {
+            by_pid: HashMap::new(),
+            by_name: HashMap::new(),
+            reports: kernel::shared_words(RUNNING_MAX)?,
+            free: Vec::new(),
+            marks: FIRST_MARK | (spawner << COUNT_BITS),
+        })
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.by_pid.len() >= RUNNING_MAX
+    }
+
+    pub(super) fn has(&self, name: Name) -> bool {
+        self.by_name.contains_key(&name)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.by_pid.len()
+    }
+
+    /// A report and a mark for a program that is about to start.
+    pub(super) fn reserve(&mut self) -> Option<(Report<'static>, Reserved)> {
+        if self.is_full() {
+            return None;
+        }
+        // Without free ones, those below are all in use: each has a program.
+        let report = match self.free.pop() {
+            Some(report) => usize::from(report),
+            None => self.by_pid.len(),
+        };
+        self.marks += 1;
+        let reserved = Reserved {
+            report,
+            mark: self.marks,
+        };
+        Some((Report(self.reports.get(report)?), reserved))
+    }
+
+    /// The program started.
+    pub(super) fn add(&mut self, name: Name, pid: i32, reserved: Reserved) {
+        let Reserved { report, mark } = reserved;
+        let run = Run {
+            name,
+            pid,
+            mark,
+            report,
+        };
+        self.by_pid.insert(pid, run);
+        self.by_name.insert(name, pid);
+    }
+
+    /// It did not.
+    pub(super) fn give_back(&mut self, reserved: Reserved) {
+        self.free.push(reserved.report as u16);
+    }
+
+    pub(super) fn find(&self, name: Name) -> Option<Run> {
+        self.by_pid.get(self.by_name.get(&name)?).copied()
+    }
+
+    /// The program with this process ended: takes it out, with what it reported before it ran.
+    pub(super) fn remove(
+        &mut self,
+        pid: i32,
+    ) -> Option<(Run, Option<(crate::process::message::Step, i32)>)> {
+        let run = self.by_pid.remove(&pid)?;
+        self.by_name.remove(&run.name);
+        let report = Report(&self.reports[run.report]).take();
+        self.free.push(run.report as u16);
+        Some((run, report))
+    }
+
+    /// Programs of one link.
+    pub(super) fn of_link(&self, link: u64) -> Vec<Run> {
+        let is_its = |run: &&Run| run.name.link == link;
+        self.by_pid.values().filter(is_its).copied().collect()
+    }
+
+    pub(super) fn all(&self) -> Vec<Run> {
+        self.by_pid.values().copied().collect()
+    }
+}
+
+/// A report and a mark that belong to a program from now on.
+#[derive(Debug)]
+pub(super) struct Reserved {
+    report: usize,
+    pub(super) mark: u64,
+}

@@ -1,0 +1,166 @@
+//! Only what the policy allows is started, as whom it says.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+
+use super::harness::{Outcome, Spawner, identity, is_root, rules, rules_without_user, run, shell};
+use crate::process::message::Step;
+use crate::process::policy::Rules;
+
+fn narrow() -> Rules {
+    Rules {
+        roots: vec!["/usr/share".into()],
+        executables: vec!["/bin/sh".into()],
+        ..rules()
+    }
+}
+
+#[test]
+fn path_or_folder_outside_the_policy_is_refused() {
+    let spawner = Spawner::with(vec![narrow()]);
+    let mut link = spawner.link();
+    let mut outcome = |path: &str, folder: &str| {
+        let mut ask = shell("exit 5");
+        (ask.path, ask.folder) = (path.to_owned(), folder.to_owned());
+        link.run(&ask).0
+    };
+    assert_eq!(outcome("/bin/sh", "/usr/share"), Outcome::Code(5));
+    let path = Outcome::Failed(Step::Path, libc::EACCES);
+    for wrong in ["/bin/true", "sh", "/usr/share/../../bin/sh", "/usr/share"] {
+        assert_eq!(outcome(wrong, "/usr/share"), path, "{wrong}");
+    }
+    let folder = Outcome::Failed(Step::Folder, libc::EACCES);
+    for wrong in ["/", "/usr/share/..", ""] {
+        assert_eq!(outcome("/bin/sh", wrong), folder, "{wrong}");
+    }
+}
+
+#[test]
+fn program_or_generation_that_is_unknown_is_refused() {
+    let mut spawner = Spawner::with(vec![rules()]);
+    let mut old = spawner.link();
+    let mut ask = shell("exit 0");
+    ask.program = 1;
+    let unknown = Outcome::Failed(Step::Policy, libc::ENOENT);
+    assert_eq!(old.run(&ask).0, unknown);
+    spawner.set_policy(vec![narrow(), rules()]);
+    let mut new = spawner.link();
+    assert_eq!(new.run(&ask).0, Outcome::Code(0), "a policy counts at once");
+    assert_eq!(old.run(&ask).0, unknown, "and the old one is kept");
+    assert_eq!(old.print("echo old"), "old\n");
+}
+
+#[test]
+fn standard_streams_are_pipes_or_files_and_three() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let null = || -> OwnedFd { std::fs::File::open("/dev/null").unwrap().into() };
+    let (socket, _other) = crate::life::parcel::pair().unwrap();
+    let failed = |link: &super::harness::Link, id: u64| {
+        let message = link.next();
+        let expected = crate::process::message::ToServer::Failed {
+            id,
+            step: Step::Descriptors,
+            errno: libc::EINVAL,
+        };
+        assert_eq!(message, expected);
+    };
+    let ask = shell("exit 0");
+    let id = link.send(&ask, vec![null(), socket, null()]);
+    failed(&link, id);
+    let id = link.send(&ask, vec![null(), null()]);
+    failed(&link, id);
+    let id = link.send(&ask, vec![null(), null(), null(), null()]);
+    failed(&link, id);
+    assert_eq!(link.print("echo fine"), "fine\n");
+}
+
+#[test]
+fn program_becomes_its_user_for_good() {
+    if !is_root() {
+        return;
+    }
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let status = link.print("cat /proc/self/status");
+    let line = |name: &str| {
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("Uid:"), "4321 4321 4321 4321");
+    assert_eq!(line("Gid:"), "4322 4322 4322 4322");
+    assert_eq!(line("Groups:"), "4322 4323");
+    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+        assert_eq!(line(set), "0000000000000000", "{set}");
+    }
+    // Its pipes are its own: they can be opened again.
+    assert_eq!(
+        link.print("echo again > /dev/stdout; cat < /dev/stdin"),
+        "again\n"
+    );
+    assert_eq!(
+        link.run(&shell("kill -9 $PPID 2>/dev/null; exit $?")).0,
+        Outcome::Code(1)
+    );
+    assert_eq!(
+        link.print("cat /proc/$PPID/environ 2>/dev/null || echo hidden"),
+        "hidden\n"
+    );
+    assert_eq!(link.print("echo alive"), "alive\n");
+}
+
+#[test]
+fn root_is_refused_even_if_the_policy_says_so() {
+    if !is_root() {
+        return;
+    }
+    let named = Rules {
+        identity: Some(identity(0)),
+        ..rules()
+    };
+    for root in [named, rules_without_user()] {
+        let spawner = Spawner::with(vec![root]);
+        let outcome = spawner.link().run(&shell("exit 0")).0;
+        assert_eq!(outcome, Outcome::Failed(Step::User, libc::EPERM));
+    }
+}
+
+#[test]
+fn files_given_as_streams_keep_their_owner() {
+    if !is_root() {
+        return;
+    }
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let file = tempfile::tempfile().unwrap();
+    let owner = file.metadata().unwrap().uid();
+    let given = || -> OwnedFd { file.try_clone().unwrap().into() };
+    link.send(&run(&["/bin/true"]), vec![given(), given(), given()]);
+    link.next();
+    assert_eq!(file.metadata().unwrap().uid(), owner);
+}
+
+#[test]
+fn spawner_keeps_only_what_it_needs_and_shows_nothing() {
+    let spawner = Spawner::with(vec![rules()]);
+    // The thread that is the whole process outside of this test program.
+    let threads = std::fs::read_dir(format!("/proc/{}/task", spawner.pid())).unwrap();
+    let mut statuses =
+        threads.map(|entry| std::fs::read_to_string(entry.unwrap().path().join("status")).unwrap());
+    let status = statuses
+        .find(|status| status.starts_with("Name:\thob-spawner"))
+        .unwrap();
+    let line = |name: &str| {
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap();
+        line.trim().to_owned()
+    };
+    let kept = u64::from_str_radix(&line("CapEff:"), 16).unwrap();
+    assert!(kept.count_ones() <= 9, "{kept:x}");
+    assert_eq!(line("CapInh:"), "0000000000000000");
+}

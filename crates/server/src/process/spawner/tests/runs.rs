@@ -1,0 +1,316 @@
+//! Programs run, end, and are told of.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+
+use super::harness::{Outcome, Spawner, is_alive, kill, rules, run, shell, until};
+use crate::process::message::{End, Step, ToServer};
+
+#[test]
+fn program_gets_its_arguments_environment_folder_and_streams() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let mut ask = run(&[
+        "/bin/sh",
+        "-c",
+        "pwd; echo \"$0 $1\"; env; cat; echo err >&2",
+        "a",
+        "b c",
+    ]);
+    ask.folder = "/usr".to_owned();
+    ask.variables = vec![b"ONE=1".to_vec(), b"TWO=".to_vec()];
+    let (outcome, text) = link.run(&ask);
+    assert_eq!(outcome, Outcome::Code(0), "{text}");
+    let (first, rest) = text.split_once("\na b c\n").unwrap();
+    assert_eq!(first, "/usr");
+    let mut variables: Vec<&str> = rest.lines().collect();
+    assert_eq!(variables.pop(), Some("err"));
+    // The shell's own.
+    variables.retain(|line| {
+        !["PWD=", "SHLVL=", "_="]
+            .iter()
+            .any(|own| line.starts_with(own))
+    });
+    variables.sort_unstable();
+    assert_eq!(variables, ["ONE=1", "TWO="]);
+}
+
+#[test]
+fn exits_say_code_signal_and_use() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    assert_eq!(link.run(&shell("exit 3")).0, Outcome::Code(3));
+    assert_eq!(link.run(&shell("kill -11 $$")).0, Outcome::Signal(11));
+    let busy = link.start(&shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"));
+    let (outcome, usage) = link.outcome(&busy);
+    assert_eq!(outcome, Outcome::Code(0));
+    assert!(usage.user_us > 1000 && usage.max_rss_kib > 100, "{usage:?}");
+    spawner.wait_until_childless();
+}
+
+#[test]
+fn what_cannot_run_says_at_which_step_and_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("no-interpreter");
+    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    let plain = folder.path().join("plain");
+    std::fs::write(&plain, "text").unwrap();
+    for path in [folder.path(), &script] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let mut failure = |path: &str, folder: &str| {
+        let mut ask = run(&[path]);
+        ask.folder = folder.to_owned();
+        link.run(&ask).0
+    };
+    assert_eq!(
+        failure("/no/such", "/"),
+        Outcome::Failed(Step::Exec, libc::ENOENT)
+    );
+    assert_eq!(
+        failure(script.to_str().unwrap(), "/"),
+        Outcome::Failed(Step::Exec, libc::ENOENT)
+    );
+    assert_eq!(
+        failure(plain.to_str().unwrap(), "/"),
+        Outcome::Failed(Step::Exec, libc::EACCES)
+    );
+    assert_eq!(
+        failure("/bin/true", "/no/such"),
+        Outcome::Failed(Step::ChangeFolder, libc::ENOENT)
+    );
+    assert_eq!(
+        failure("/bin/true", "/bin/true"),
+        Outcome::Failed(Step::ChangeFolder, libc::ENOTDIR)
+    );
+    spawner.wait_until_childless();
+}
+
+#[test]
+fn only_three_descriptors_are_inherited_and_nothing_else_of_ours() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let (outcome, text) = link.run(&run(&["/bin/ls", "/proc/self/fd"]));
+    assert_eq!(outcome, Outcome::Code(0));
+    // The fourth is the one it lists with.
+    assert_eq!(text, "0\n1\n2\n3\n");
+    let status = link.print("cat /proc/self/status");
+    let line = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    for name in ["SigBlk:", "SigIgn:", "SigCgt:"] {
+        assert_eq!(line(name), "0000000000000000", "{name}");
+    }
+    assert_eq!(
+        link.print("cat /proc/self/coredump_filter >/dev/null; ulimit -c"),
+        "0\n"
+    );
+    assert_eq!(link.print("ulimit -Sn"), "1024\n");
+}
+
+#[test]
+fn every_program_has_a_group_of_its_own_and_no_terminal() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let stat = link.print("read pid comm state ppid pgrp session tty rest < /proc/$$/stat; echo $$ $pgrp $session $tty");
+    let fields: Vec<i32> = stat
+        .split_whitespace()
+        .map(|field| field.parse().unwrap())
+        .collect();
+    assert_eq!(fields[0], fields[1], "own group");
+    assert_eq!(fields[2], spawner.pid(), "the spawner's session");
+    assert_eq!(fields[3], 0, "no terminal");
+    let mut ask =
+        shell("read pid comm state ppid pgrp session rest < /proc/$$/stat; echo $$ $session");
+    ask.outlives = true;
+    let (_, text) = link.run(&ask);
+    let (pid, session) = text.trim().split_once(' ').unwrap();
+    assert_eq!(
+        pid, session,
+        "what outlives the spawner is not in its session"
+    );
+}
+
+#[test]
+fn long_arguments_travel_as_memory() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let mut ask = shell("echo ${#A} ${#B}");
+    let long = "x".repeat(120 * 1024);
+    for name in ["A", "B"] {
+        ask.variables.push(format!("{name}={long}").into_bytes());
+    }
+    let (outcome, text) = link.run(&ask);
+    assert_eq!(
+        (outcome, text.as_str()),
+        (Outcome::Code(0), "122880 122880\n")
+    );
+    ask.variables.push(vec![b'y'; 200 * 1024]);
+    assert_eq!(link.run(&ask).0, Outcome::Failed(Step::Exec, libc::E2BIG));
+}
+
+#[test]
+fn many_starts_at_once_all_end_right() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut links = [spawner.link(), spawner.link()];
+    let ask = run(&["/bin/sh", "-c", "exit $0", "7"]);
+    let open = || {
+        std::fs::read_dir(format!("/proc/{}/fd", spawner.pid()))
+            .unwrap()
+            .count()
+    };
+    assert_eq!(links[1].run(&ask).0, Outcome::Code(7));
+    assert_eq!(links[0].run(&ask).0, Outcome::Code(7));
+    let open_before = open();
+    let mut runs = Vec::new();
+    for round in 0..300 {
+        runs.push(links[round % 2].start(&ask));
+    }
+    for link in &links {
+        let mut ids: Vec<u64> = (0..150)
+            .map(|_| match link.next() {
+                ToServer::Exited {
+                    id, code: Some(7), ..
+                } => id,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        ids.sort_unstable();
+        assert_eq!(ids, (2..=151).collect::<Vec<u64>>());
+    }
+    spawner.wait_until_childless();
+    assert_eq!(open(), open_before);
+}
+
+#[test]
+fn kill_ends_everything_that_was_started() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    // In its group, in a group and session of its own, and an orphan of that.
+    let mut run = link.start(&shell(
+        "sleep 1000 & echo $!; \
+         setsid sh -c 'sleep 1001 & echo $!; echo $$; wait' & \
+         (setsid sh -c 'echo $$; exec sleep 1002' &) ; \
+         wait",
+    ));
+    let pids: Vec<i32> = (0..4).map(|_| run.line().parse().unwrap()).collect();
+    assert!(pids.iter().all(|pid| is_alive(*pid)), "{pids:?}");
+    let mut other = link.start(&shell("echo $$; exec sleep 1003"));
+    let other_pid: i32 = other.line().parse().unwrap();
+    link.kill(&run, End::Kill);
+    assert_eq!(link.outcome(&run).0, Outcome::Signal(libc::SIGKILL));
+    until("all are gone", || !pids.iter().any(|pid| is_alive(*pid)));
+    assert!(is_alive(other_pid), "another program is not touched");
+    link.kill(&other, End::Term);
+    assert_eq!(link.outcome(&other).0, Outcome::Signal(libc::SIGTERM));
+    spawner.wait_until_childless();
+}
+
+#[test]
+fn daemon_survives_a_normal_end() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let mut run = link.start(&shell("setsid sleep 1004 & echo $!"));
+    let daemon: i32 = run.line().parse().unwrap();
+    assert_eq!(link.outcome(&run).0, Outcome::Code(0));
+    link.kill(&run, End::Kill);
+    assert_eq!(
+        link.print("echo later"),
+        "later\n",
+        "what came before is done"
+    );
+    assert!(is_alive(daemon));
+    kill(daemon);
+    spawner.wait_until_childless();
+}
+
+#[test]
+fn lost_link_ends_what_was_started_over_it() {
+    let spawner = Spawner::with(vec![rules()]);
+    let (mut lost, mut kept) = (spawner.link(), spawner.link());
+    let mut run = lost.start(&shell("sleep 1005 & echo $!; wait"));
+    let pid: i32 = run.line().parse().unwrap();
+    let mut other = kept.start(&shell("echo $$; exec sleep 1006"));
+    let other_pid: i32 = other.line().parse().unwrap();
+    drop(lost);
+    until("it is gone", || !is_alive(pid));
+    assert!(is_alive(other_pid));
+}
+
+#[test]
+fn spawner_that_is_killed_takes_its_programs_along() {
+    let mut spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let mut run = link.start(&shell("echo $$; sleep 1007 & echo $!; wait"));
+    let (shell_pid, child): (i32, i32) = (run.line().parse().unwrap(), run.line().parse().unwrap());
+    let mut ask = shell("echo $$; exec sleep 1008");
+    ask.outlives = true;
+    let mut outliving = link.start(&ask);
+    let outliving: i32 = outliving.line().parse().unwrap();
+    spawner.kill();
+    assert_eq!(link.try_next(), None);
+    until("the program is gone", || !is_alive(shell_pid));
+    // What the keeper does then.
+    until("what it started is gone", || {
+        super::super::end_session(spawner.pid());
+        !is_alive(child)
+    });
+    assert!(is_alive(outliving));
+    kill(outliving);
+}
+
+#[test]
+fn spawner_ends_with_the_keeper_and_the_last_server() {
+    let mut spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let mut run = link.start(&shell("echo $$; exec sleep 1009"));
+    let pid: i32 = run.line().parse().unwrap();
+    let (_, unused) = crate::life::parcel::pair().unwrap();
+    spawner.keeper = crate::life::channel::End::of_keeper(unused);
+    assert_eq!(link.print("echo still"), "still\n", "a server is left");
+    drop(link);
+    spawner.server = None;
+    spawner.wait();
+    until("it is gone", || !is_alive(pid));
+}
+
+#[test]
+fn retired_spawner_ends_with_its_last_server() {
+    let mut spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let order = crate::process::orders::Order::Retire;
+    spawner.keeper.send(order.encode()).unwrap();
+    assert_eq!(link.print("echo still"), "still\n");
+    drop(link);
+    spawner.server = None;
+    spawner.wait();
+}
+
+#[test]
+fn nonsense_ends_its_link_and_no_other() {
+    let spawner = Spawner::with(vec![rules()]);
+    let (bad, mut good) = (spawner.link(), spawner.link());
+    rustix::net::send(&bad.socket, b"nonsense", rustix::net::SendFlags::empty()).unwrap();
+    assert_eq!(bad.try_next(), None);
+    assert_eq!(good.print("echo fine"), "fine\n");
+}
+
+#[test]
+fn second_start_with_a_number_in_use_ends_the_link() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let mut first = link.start(&shell("echo $$; exec sleep 1010"));
+    let pid: i32 = first.line().parse().unwrap();
+    let null = || -> OwnedFd { std::fs::File::open("/dev/null").unwrap().into() };
+    link.forget_last_number();
+    link.send(&shell("exit 0"), vec![null(), null(), null()]);
+    assert_eq!(link.try_next(), None);
+    until("it is gone", || !is_alive(pid));
+}

@@ -1,0 +1,423 @@
+//! The spawner's loop: orders, packets, ends of children, time; then wait for the next of them.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::net::{SocketType, sockopt};
+use rustix::process::{
+    DumpableBehavior, Pid, geteuid, set_child_subreaper, set_dumpable_behavior, setsid,
+};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+
+use super::ending::Endings;
+use super::links::{Link, Links, Whose};
+use super::prepare::Prepared;
+use super::running::{Name, Running};
+use super::{LINKS_MAX, POLICIES_MAX, SLOTS_MAX, starts};
+use crate::life::parcel::{Inbox, NotReceived, Outbox};
+use crate::life::{Failure, exec};
+use crate::process::child::Slot;
+use crate::process::kernel;
+use crate::process::message::{End, StartHead, Step, ToServer, ToSpawner};
+use crate::process::orders::{self, Order, Said};
+use crate::process::packet::{self, Received};
+use crate::process::policy::Policy;
+
+/// Packets taken from one link in one turn, so that each gets its turn.
+const PACKETS_PER_TURN_MAX: usize = 32;
+/// Events taken in one turn.
+const EVENTS_MAX: usize = 64;
+const OF_KEEPER: u64 = u64::MAX;
+const OF_SIGNALS: u64 = u64::MAX - 1;
+/// How long what is being killed may take when the spawner ends.
+const END_LIMIT: Duration = Duration::from_secs(2);
+
+/// Runs a spawner until the keeper or all servers want no more of it.
+///
+/// # Errors
+/// When this process was not started by a keeper, or cannot become a spawner.
+pub fn run() -> Result<(), Failure> {
+    if sockopt::socket_type(io::stdin()) != Ok(SocketType::SEQPACKET) {
+        let text = "a spawner is started by `hob serve`, not by hand";
+        return Err(Failure::System(text.to_owned()));
+    }
+    let _ = rustix::thread::set_name(c"hob-spawner");
+    let begun = exec::take_stdin().and_then(Spawner::begin);
+    let mut spawner = begun
+        .map_err(|error| Failure::System(format!("cannot begin to start programs: {error}")))?;
+    spawner.turn_until_done();
+    Ok(())
+}
+
+struct Spawner {
+    keeper: OwnedFd,
+    orders: Inbox,
+    words: Outbox,
+    is_keeper_gone: bool,
+    /// It ends when its last server is gone.
+    is_retired: bool,
+    watch: OwnedFd,
+    signals: OwnedFd,
+    links: Links,
+    /// Newest last.
+    policies: VecDeque<(u64, Vec<Rc<Prepared>>)>,
+    running: Running,
+    endings: Endings,
+    slots: Vec<Slot>,
+    /// For when all slots have a child on its way; it is only forked from.
+    spare: Slot,
+    scratch: Vec<u8>,
+}
+
+impl Spawner {
+    fn begin(keeper: OwnedFd) -> io::Result<Spawner> {
+        // No terminal, a process group apart from hob's, and a session that names what programs
+        // leave behind if this process is killed. Refused only to a leader, which we were made by
+        // a test then.
+        let _ = setsid();
+        set_child_subreaper(Pid::from_raw(1))?;
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+        keep_capabilities()?;
+        let signals = kernel::take_signals()?;
+        let watch = epoll::create(CreateFlags::CLOEXEC)?;
+        let (of_keeper, of_signals) = (
+            EventData::new_u64(OF_KEEPER),
+            EventData::new_u64(OF_SIGNALS),
+        );
+        epoll::add(&watch, &keeper, of_keeper, EventFlags::IN)?;
+        epoll::add(&watch, &signals, of_signals, EventFlags::IN)?;
+        let mut spawner = Spawner {
+            keeper,
+            orders: Inbox::new(orders::DESCRIPTORS_MAX),
+            words: Outbox::default(),
+            is_keeper_gone: false,
+            is_retired: false,
+            watch,
+            signals,
+            links: Links::default(),
+            policies: VecDeque::new(),
+            running: Running::new()?,
+            endings: Endings::default(),
+            slots: Vec::new(),
+            spare: Slot::spare(),
+            scratch: Vec::new(),
+        };
+        spawner.say(&Said::Ready);
+        Ok(spawner)
+    }
+
+    fn turn_until_done(&mut self) {
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        loop {
+            let timeout = self.endings.due().map(|due| {
+                let left = due.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+                Timespec::try_from(left).unwrap_or(Timespec {
+                    tv_sec: 1,
+                    tv_nsec: 0,
+                })
+            });
+            events.clear();
+            let buffer = rustix::buffer::spare_capacity(&mut events);
+            // Interrupted or not, what follows looks at what there is.
+            let _ = epoll::wait(&self.watch, buffer, timeout.as_ref());
+            for event in &events {
+                match event.data.u64() {
+                    OF_KEEPER => self.take_orders(),
+                    OF_SIGNALS => self.reap(),
+                    number => self.handle_link(number, event.flags),
+                }
+            }
+            if self.endings.due().is_some() {
+                self.endings.look(Instant::now());
+            }
+            let is_wanted = !(self.is_keeper_gone || self.is_retired) || self.links.count() > 0;
+            if !is_wanted {
+                return self.end();
+            }
+        }
+    }
+
+    /// Nobody is left to start programs for: ends those that still run.
+    fn end(&mut self) {
+        let until = Instant::now() + END_LIMIT;
+        for run in self.running.all() {
+            self.endings.begin(run, End::Kill, Instant::now());
+        }
+        while !self.endings.is_done() && Instant::now() < until {
+            self.reap();
+            self.endings.look(Instant::now());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn say(&mut self, said: &Said) {
+        // A keeper that takes nothing or is gone shows when its channel is read.
+        let _ = self.words.send(self.keeper.as_fd(), said.encode());
+    }
+
+    fn take_orders(&mut self) {
+        while !self.is_keeper_gone {
+            match self.orders.receive(self.keeper.as_fd()).map(Order::decode) {
+                Ok(Ok(order)) => self.follow(order),
+                Err(NotReceived::Nothing) => return,
+                _ => {
+                    self.is_keeper_gone = true;
+                    let _ = epoll::delete(&self.watch, &self.keeper);
+                }
+            }
+        }
+    }
+
+    fn follow(&mut self, order: Order) {
+        match order {
+            Order::Retire => self.is_retired = true,
+            Order::Server(end) => self.add_link(Link::new(end, Whose::Server)),
+            Order::Policy(memory) => match Policy::from_memory(memory.as_fd()) {
+                Ok(policy) => self.take_policy(&policy),
+                Err(error) => self.say(&Said::Trouble {
+                    text: format!("the spawner cannot read its policy: {error}"),
+                }),
+            },
+        }
+    }
+
+    fn take_policy(&mut self, policy: &Policy) {
+        let mut trouble = Vec::new();
+        let programs = policy.programs.iter();
+        let prepared = programs
+            .map(|rules| Rc::new(Prepared::of(rules, &mut |text| trouble.push(text))))
+            .collect();
+        // A generation that was refused by the server comes again with another content.
+        self.policies
+            .retain(|(generation, _)| *generation != policy.generation);
+        self.policies.push_back((policy.generation, prepared));
+        if self.policies.len() > POLICIES_MAX {
+            self.policies.pop_front();
+        }
+        trouble.dedup();
+        for text in trouble {
+            self.say(&Said::Trouble { text });
+        }
+    }
+
+    fn add_link(&mut self, link: Link) {
+        if self.links.count() >= LINKS_MAX {
+            return;
+        }
+        let number = self.links.add(link);
+        if let Some(link) = self.links.get(number) {
+            let data = EventData::new_u64(number);
+            // A link that cannot be watched is as good as gone: its server notices.
+            if epoll::add(&self.watch, &link.socket, data, EventFlags::IN).is_err() {
+                self.links.remove(number);
+            }
+        }
+    }
+
+    fn handle_link(&mut self, number: u64, flags: EventFlags) {
+        let Some(link) = self.links.get(number) else {
+            return;
+        };
+        if flags.contains(EventFlags::OUT) {
+            link.flush();
+        }
+        let whose = link.whose;
+        for _ in 0..PACKETS_PER_TURN_MAX {
+            let is_open = match whose {
+                Whose::Server => self.take_thread(number),
+                Whose::Thread => self.take_packet(number),
+            };
+            match is_open {
+                Some(true) => {}
+                Some(false) => break,
+                None => return self.lose(number),
+            }
+        }
+        self.watch_output(number);
+    }
+
+    /// Takes the end of a thread; true when there may be more, `None` when the server is gone.
+    fn take_thread(&mut self, number: u64) -> Option<bool> {
+        let link = self.links.get(number)?;
+        let mut buffer = [0; 64];
+        match packet::receive(link.fd(), &mut buffer) {
+            Received::Nothing => Some(false),
+            Received::Gone => None,
+            Received::Packet(len, [Some(end), None, ..])
+                if ToSpawner::decode(&buffer[..len]) == Ok(ToSpawner::Thread) =>
+            {
+                self.add_link(Link::new(end, Whose::Thread));
+                Some(true)
+            }
+            Received::Packet(..) => None,
+        }
+    }
+
+    /// Takes a packet of a thread; true when there may be more, `None` when it is gone.
+    fn take_packet(&mut self, number: u64) -> Option<bool> {
+        let place = self.free_slot();
+        let link = self.links.get(number)?;
+        let slot = at(&mut self.slots, &mut self.spare, place);
+        let buffer = slot.buffer();
+        let (len, descriptors) = match packet::receive(link.fd(), buffer) {
+            Received::Nothing => return Some(false),
+            Received::Gone => return None,
+            Received::Packet(len, descriptors) => (len, descriptors),
+        };
+        match ToSpawner::decode(&buffer[..len]).ok()? {
+            ToSpawner::Thread => None,
+            ToSpawner::Kill { id, how } => {
+                if let Some(run) = self.running.find(Name { link: number, id }) {
+                    self.endings.begin(run, how, Instant::now());
+                }
+                Some(true)
+            }
+            ToSpawner::Start(head, _) => {
+                let name = Name {
+                    link: number,
+                    id: head.id,
+                };
+                if self.running.has(name) {
+                    return None;
+                }
+                let started = match self.prepared(head) {
+                    None => Err((Step::Policy, libc::ENOENT)),
+                    Some(prepared) => {
+                        let slot = at(&mut self.slots, &mut self.spare, place);
+                        starts::start(name, head, descriptors, &prepared, slot, &mut self.running)
+                    }
+                };
+                if let Err((step, errno)) = started {
+                    let id = head.id;
+                    self.tell(number, &ToServer::Failed { id, step, errno });
+                }
+                Some(true)
+            }
+        }
+    }
+
+    /// The program a start names. The keeper sends a policy before a server hears of it, so one
+    /// that is unknown may be waiting.
+    fn prepared(&mut self, head: StartHead) -> Option<Rc<Prepared>> {
+        let is_known = |spawner: &Spawner| {
+            let mut newest = spawner.policies.iter().rev();
+            let (_, programs) = newest.find(|(generation, _)| *generation == head.generation)?;
+            programs.get(usize::from(head.program)).cloned()
+        };
+        if let Some(prepared) = is_known(self) {
+            return Some(prepared);
+        }
+        self.take_orders();
+        is_known(self)
+    }
+
+    /// A slot that no child uses; `None` is the spare one.
+    fn free_slot(&mut self) -> Option<usize> {
+        if let Some(index) = self.slots.iter().position(Slot::is_free) {
+            return Some(index);
+        }
+        if self.slots.len() >= SLOTS_MAX {
+            return None;
+        }
+        self.slots.push(Slot::new());
+        Some(self.slots.len() - 1)
+    }
+
+    fn reap(&mut self) {
+        // Emptied before looking: who ends meanwhile makes it readable again.
+        let mut infos = [0; 1024];
+        while matches!(rustix::io::read(&self.signals, &mut infos[..]), Ok(len) if len > 0) {}
+        while let Some(ended) = kernel::reap() {
+            self.endings.forget_process(ended.pid);
+            let Some((run, report)) = self.running.remove(ended.pid) else {
+                continue;
+            };
+            let id = run.name.id;
+            let message = match report {
+                Some((step, errno)) => ToServer::Failed { id, step, errno },
+                None => ToServer::Exited {
+                    id,
+                    code: ended.code,
+                    signal: ended.signal,
+                    core: ended.core,
+                    usage: ended.usage,
+                },
+            };
+            self.tell(run.name.link, &message);
+        }
+    }
+
+    fn tell(&mut self, number: u64, message: &ToServer) {
+        if let Some(link) = self.links.get(number) {
+            link.send(message, &mut self.scratch);
+            self.watch_output(number);
+        }
+    }
+
+    fn watch_output(&mut self, number: u64) {
+        let Some(link) = self.links.get(number) else {
+            return;
+        };
+        if link.has_waiting() == link.is_watching_output {
+            return;
+        }
+        let mut flags = EventFlags::IN;
+        flags.set(EventFlags::OUT, link.has_waiting());
+        let data = EventData::new_u64(number);
+        if epoll::modify(&self.watch, &link.socket, data, flags).is_ok() {
+            link.is_watching_output = link.has_waiting();
+        }
+    }
+
+    /// A link is gone: what was started over it ends.
+    fn lose(&mut self, number: u64) {
+        // Closed here, so epoll forgets it.
+        if self.links.remove(number).is_none() {
+            return;
+        }
+        let now = Instant::now();
+        for run in self.running.of_link(number) {
+            self.endings.begin(run, End::Kill, now);
+        }
+    }
+}
+
+fn at<'a>(slots: &'a mut [Slot], spare: &'a mut Slot, place: Option<usize>) -> &'a mut Slot {
+    match place.and_then(|index| slots.get_mut(index)) {
+        Some(slot) => slot,
+        None => spare,
+    }
+}
+
+/// As root, only what starting and ending programs needs; else nothing, which ends what a service
+/// manager gave for other reasons.
+fn keep_capabilities() -> io::Result<()> {
+    let mut kept = CapabilitySet::empty();
+    if geteuid().is_root() {
+        kept = CapabilitySet::CHOWN
+            | CapabilitySet::DAC_OVERRIDE
+            | CapabilitySet::DAC_READ_SEARCH
+            | CapabilitySet::KILL
+            | CapabilitySet::SETGID
+            | CapabilitySet::SETUID
+            | CapabilitySet::SYS_ADMIN
+            | CapabilitySet::SYS_NICE
+            | CapabilitySet::SYS_RESOURCE;
+        // What this process may not do anyway cannot be kept.
+        kept &= rustix::thread::capabilities(None)?.permitted;
+    }
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: kept,
+            permitted: kept,
+            inheritable: CapabilitySet::empty(),
+        },
+    )?;
+    Ok(())
+}
