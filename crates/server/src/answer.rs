@@ -276,14 +276,14 @@ impl Desk {
     /// A file below a handler's root.
     fn file(&self, files: &Arc<Files>, request: &Request, path: &[u8]) -> Answered {
         let ask = Ask {
-            files: Arc::clone(files),
-            request: request.clone(),
-            shared: Arc::clone(&self.shared),
-            counters: Arc::clone(&self.counters),
+            files,
+            request,
+            shared: &self.shared,
+            counters: &self.counters,
             now_ms: self.now_ms.get(),
         };
         let (mut local, mut key) = (self.local.borrow_mut(), self.key.borrow_mut());
-        find::answer(ask, path, &mut local, &mut key)
+        find::answer(&ask, path, &mut local, &mut key)
     }
 }
 

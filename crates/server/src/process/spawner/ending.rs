@@ -1,13 +1,15 @@
 //! Ending programs with everything they started.
 //!
-//! What can be reached at once is: the first process and its group. Whoever left the group is
-//! looked for in `/proc`, for all programs that end in one look, and again until a look finds
+//! In a control group of its own a program ends at once and whole. Without one, what can be reached
+//! at once is: the first process and its process group. Whoever left the group is looked for in `/proc`, for all programs that end in one look, and again until a look finds
 //! nobody: who forks while it is looked for is found the next time.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::cgroup::Seat;
 use super::running::Run;
 use super::tree;
 use crate::process::message::End;
@@ -28,6 +30,8 @@ struct Ending {
     pid: i32,
     mark: u64,
     looks: u32,
+    /// Given back when nobody is looked for any more.
+    seat: Option<Rc<Seat>>,
 }
 
 impl Endings {
@@ -43,7 +47,14 @@ impl Endings {
             let _ = kill_process(pid, signal);
             let _ = kill_process_group(pid, signal);
         }
+        if let Some(seat) = &run.seat {
+            if how == End::Kill && seat.kill() {
+                return;
+            }
+            seat.signal(signal);
+        }
         match how {
+            End::Term if run.seat.is_some() => {}
             End::Term => {
                 tree::signal_programs(&[(run.pid, run.mark)], signal);
             }
@@ -53,6 +64,7 @@ impl Endings {
                     pid: run.pid,
                     mark: run.mark,
                     looks: 0,
+                    seat: run.seat,
                 });
                 self.look_at = Some(now);
             }
@@ -81,7 +93,9 @@ impl Endings {
             .iter()
             .map(|ending| (ending.pid, ending.mark))
             .collect();
-        if tree::signal_programs(&programs, Signal::KILL) == 0 {
+        let seats = self.killed.iter().filter_map(|ending| ending.seat.as_ref());
+        let on_seats: usize = seats.map(|seat| seat.signal(Signal::KILL)).sum();
+        if tree::signal_programs(&programs, Signal::KILL) + on_seats == 0 {
             self.killed.clear();
         }
         for ending in &mut self.killed {

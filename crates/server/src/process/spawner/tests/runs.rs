@@ -272,11 +272,10 @@ fn spawner_ends_with_the_keeper_and_the_last_server() {
     let mut link = spawner.link();
     let mut run = link.start(&shell("echo $$; exec sleep 1009"));
     let pid: i32 = run.line().parse().unwrap();
-    let (_, unused) = crate::life::parcel::pair().unwrap();
-    spawner.keeper = crate::life::channel::End::of_keeper(unused);
+    let server = spawner.server.take();
+    spawner.dismiss();
     assert_eq!(link.print("echo still"), "still\n", "a server is left");
-    drop(link);
-    spawner.server = None;
+    drop((link, server));
     spawner.wait();
     until("it is gone", || !is_alive(pid));
 }
