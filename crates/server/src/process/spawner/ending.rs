@@ -37,38 +37,31 @@ struct Ending {
 impl Endings {
     /// Ends a program.
     pub(super) fn begin(&mut self, run: Run, how: End, now: Instant) {
-        let signal = match how {
-            End::Term => Signal::TERM,
-            End::Kill => Signal::KILL,
-        };
+        match how {
+            End::Term => ask(&run),
+            End::Kill => self.kill(run, now),
+        }
+    }
+
+    fn kill(&mut self, run: Run, now: Instant) {
         if let Some(pid) = Pid::from_raw(run.pid) {
             // Not reaped yet, so the number is its own. Before it made its group only the process
             // can be reached, after that both mean it.
-            let _ = kill_process(pid, signal);
-            let _ = kill_process_group(pid, signal);
+            let _ = kill_process(pid, Signal::KILL);
+            let _ = kill_process_group(pid, Signal::KILL);
         }
-        if let Some(seat) = &run.seat {
-            if how == End::Kill && seat.kill() {
-                return;
-            }
-            seat.signal(signal);
+        if run.seat.as_ref().is_some_and(|seat| seat.kill())
+            || self.killed.iter().any(|ending| ending.mark == run.mark)
+        {
+            return;
         }
-        match how {
-            End::Term if run.seat.is_some() => {}
-            End::Term => {
-                tree::signal_programs(&[(run.pid, run.mark)], signal);
-            }
-            End::Kill if self.killed.iter().any(|ending| ending.mark == run.mark) => {}
-            End::Kill => {
-                self.killed.push(Ending {
-                    pid: run.pid,
-                    mark: run.mark,
-                    looks: 0,
-                    seat: run.seat,
-                });
-                self.look_at = Some(now);
-            }
-        }
+        self.killed.push(Ending {
+            pid: run.pid,
+            mark: run.mark,
+            looks: 0,
+            seat: run.seat,
+        });
+        self.look_at = Some(now);
     }
 
     /// The first process ended and its number may be another's soon; what it started may live on.
@@ -108,5 +101,19 @@ impl Endings {
     /// Nobody is left to be ended.
     pub(super) fn is_done(&self) -> bool {
         self.killed.is_empty()
+    }
+}
+
+/// Sends SIGTERM, to everybody once: a second one may come in the middle of what the first started.
+fn ask(run: &Run) {
+    let signal = Signal::TERM;
+    let asked = match &run.seat {
+        Some(seat) => seat.signal(signal),
+        None => tree::signal_programs(&[(run.pid, run.mark)], signal),
+    };
+    if asked == 0
+        && let Some(pid) = Pid::from_raw(run.pid)
+    {
+        let _ = kill_process(pid, signal);
     }
 }

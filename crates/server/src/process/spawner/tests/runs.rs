@@ -214,6 +214,19 @@ fn kill_ends_everything_that_was_started() {
 }
 
 #[test]
+fn program_that_is_asked_to_end_hears_it_once() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let text = "trap 'echo asked; exit 6' TERM; sleep 1011 > /dev/null & echo ready; wait";
+    let mut run = link.start(&shell(text));
+    assert_eq!(run.line(), "ready");
+    link.kill(&run, End::Term);
+    assert_eq!(link.outcome(&run).0, Outcome::Code(6));
+    assert_eq!(run.rest(), "asked\n");
+    spawner.wait_until_childless();
+}
+
+#[test]
 fn daemon_survives_a_normal_end() {
     let spawner = Spawner::with(vec![rules()]);
     let mut link = spawner.link();
