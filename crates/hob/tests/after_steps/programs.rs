@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
-use super::harness::client::{Answer, call};
+use super::harness::client::{Answer, ask, call};
 use super::harness::{DEADLINE, Hob, Place};
 
 /// A site with shell scripts below `/cgi/`, a folder of files they may send, an internal route and
@@ -64,7 +64,7 @@ impl Site {
         };
         let port = self.hob.port();
         let reply = match method {
-            "HEAD" => super::harness::client::head(port, path, fields),
+            "HEAD" => ask(port, method, path, fields),
             _ => {
                 let reply = call(port, method, path, fields, body);
                 assert!(reply.is_whole, "{path} {:?}", reply.answer);
@@ -193,19 +193,29 @@ fn range_is_cut_out_of_an_answer_of_known_length() {
     let long = "printf 'Content-Type: text/plain\\nContent-Length: 300000\\nETag: \"a\"\\n\\n'\n\
                 i=0; while [ $i -lt 30000 ]; do printf '%09d\\n' $i; i=$((i+1)); done";
     let short = "printf 'Content-Type: text/plain\\nContent-Length: 10\\n\\n0123456789'";
-    let unknown = "printf 'Content-Type: text/plain\\n\\n0123'; read line < DIR/go; printf '456789'";
+    let unknown =
+        "printf 'Content-Type: text/plain\\n\\n0123'; read line < DIR/go; printf '456789'";
     let site = Site::new(&[("long", long), ("short", short), ("unknown", unknown)]);
     let fifo = made_fifo(&site.place, "go");
     let part = site.get("/cgi/long", "Range: bytes=200000-200019\r\n");
-    assert_eq!((part.status, part.text().as_str()), (206, "000020000\n000020001\n"));
-    assert_eq!(part.header("content-range"), Some("bytes 200000-200019/300000"));
+    assert_eq!(
+        (part.status, part.text().as_str()),
+        (206, "000020000\n000020001\n")
+    );
+    assert_eq!(
+        part.header("content-range"),
+        Some("bytes 200000-200019/300000")
+    );
     assert_eq!(part.header("content-length"), Some("20"));
     let changed = site.get("/cgi/long", "Range: bytes=0-9\r\nIf-Range: \"b\"\r\n");
     assert_eq!((changed.status, changed.body.len()), (200, 300_000));
     let end = site.get("/cgi/short", "Range: bytes=-3\r\nAccept-Encoding: gzip\r\n");
     assert_eq!((end.status, end.text().as_str()), (206, "789"));
     let beyond = site.get("/cgi/short", "Range: bytes=10-\r\n");
-    assert_eq!((beyond.status, beyond.header("content-range")), (416, Some("bytes */10")));
+    assert_eq!(
+        (beyond.status, beyond.header("content-range")),
+        (416, Some("bytes */10"))
+    );
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| site.get("/cgi/unknown", "Range: bytes=2-3\r\n"));
         std::fs::write(&fifo, "go\n").unwrap();
@@ -218,13 +228,21 @@ fn range_is_cut_out_of_an_answer_of_known_length() {
 #[test]
 fn file_is_sent_in_the_place_of_output() {
     let send = |field: &str| {
-        format!("printf 'Content-Type: application/x-report\\n{field}\\nSet-Cookie: a=b\\n\\nnot this'")
+        format!(
+            "printf 'Content-Type: application/x-report\\n{field}\\nSet-Cookie: a=b\\n\\nnot this'"
+        )
     };
     let site = Site::new(&[
-        ("own", &send("Script-Control: sendfile=DIR/files/report.txt")),
+        (
+            "own",
+            &send("Script-Control: sendfile=DIR/files/report.txt"),
+        ),
         ("alias", &send("X-Sendfile: DIR/files/report.txt")),
         ("dots", &send("X-Sendfile: DIR/cgi/../files/./report.txt")),
-        ("status", &send("Status: 410 Gone\\nX-Sendfile: DIR/files/report.txt")),
+        (
+            "status",
+            &send("Status: 410 Gone\\nX-Sendfile: DIR/files/report.txt"),
+        ),
         ("missing", &send("X-Sendfile: DIR/files/none.txt")),
         ("outside", &send("X-Sendfile: DIR/outside.txt")),
         ("upwards", &send("X-Sendfile: DIR/files/../outside.txt")),
@@ -249,7 +267,10 @@ fn file_is_sent_in_the_place_of_output() {
     let part = site.get("/cgi/own", "Range: bytes=4-9\r\n");
     assert_eq!((part.status, part.text().as_str()), (206, "kettle"));
     assert_eq!(part.header("content-type"), Some("application/x-report"));
-    let gone = site.get("/cgi/status", &format!("If-None-Match: {tag}\r\nRange: bytes=0-1\r\n"));
+    let gone = site.get(
+        "/cgi/status",
+        &format!("If-None-Match: {tag}\r\nRange: bytes=0-1\r\n"),
+    );
     assert_eq!((gone.status, gone.text().as_str()), (410, PAGE));
     for (path, status) in [
         ("/cgi/missing", 404),
@@ -259,13 +280,23 @@ fn file_is_sent_in_the_place_of_output() {
         ("/cgi/device", 502),
     ] {
         let refused = site.get(path, "");
-        assert_eq!((refused.status, refused.text().as_str()), (status, "own page"), "{path}");
-        assert_eq!(refused.header("content-type"), Some("text/html; charset=utf-8"));
+        assert_eq!(
+            (refused.status, refused.text().as_str()),
+            (status, "own page"),
+            "{path}"
+        );
+        assert_eq!(
+            refused.header("content-type"),
+            Some("text/html; charset=utf-8")
+        );
     }
     let outside = site.place.path("outside.txt");
     let record = site.record("/cgi/outside");
     assert_eq!(record["fault"], "script");
-    assert_eq!(record["reason"], "sendfile: the file is below no folder of `sendfile`");
+    assert_eq!(
+        record["reason"],
+        "sendfile: the file is below no folder of `sendfile`"
+    );
     assert_eq!(record["detail"], outside.to_str().unwrap());
 }
 
@@ -273,10 +304,16 @@ fn file_is_sent_in_the_place_of_output() {
 fn other_path_of_the_site_is_answered_in_the_place_of_output() {
     let redirect = |field: &str| format!("printf '{field}\\nSet-Cookie: a=b\\n\\n'");
     let site = Site::new(&[
-        ("own", &redirect("Script-Control: redirect=/inside/secret.html")),
+        (
+            "own",
+            &redirect("Script-Control: redirect=/inside/secret.html"),
+        ),
         ("alias", &redirect("X-Accel-Redirect: /inside/secret.html")),
         ("local", "printf 'Location: /cgi/show/more?x=1\\n\\n'"),
-        ("script", &redirect("X-Accel-Redirect: /cgi/show?from=script")),
+        (
+            "script",
+            &redirect("X-Accel-Redirect: /cgi/show?from=script"),
+        ),
         ("nowhere", &redirect("X-Accel-Redirect: /nowhere")),
         ("broken", &redirect("X-Accel-Redirect: /../up")),
         ("loop", &redirect("X-Accel-Redirect: /cgi/loop")),
@@ -289,8 +326,14 @@ fn other_path_of_the_site_is_answered_in_the_place_of_output() {
     assert_eq!(site.get("/inside/secret.html", "").status, 404);
     for path in ["/cgi/own", "/cgi/alias"] {
         let inside = site.get(path, "");
-        assert_eq!((inside.status, inside.text().as_str()), (200, "<p>secret</p>"));
-        assert_eq!(inside.header("content-type"), Some("text/html; charset=utf-8"));
+        assert_eq!(
+            (inside.status, inside.text().as_str()),
+            (200, "<p>secret</p>")
+        );
+        assert_eq!(
+            inside.header("content-type"),
+            Some("text/html; charset=utf-8")
+        );
         assert_eq!(inside.header("set-cookie"), Some("a=b"));
         let part = site.get(path, "Range: bytes=3-8\r\n");
         assert_eq!((part.status, part.text().as_str()), (206, "secret"));
@@ -308,7 +351,10 @@ fn other_path_of_the_site_is_answered_in_the_place_of_output() {
     assert_eq!(site.get("/cgi/loop", "").status, 500);
     assert_eq!(site.place.counter("limit_redirects"), 1);
     let record = site.record("/cgi/loop");
-    assert_eq!(record["reason"], "redirect: more than 10 internal redirects");
+    assert_eq!(
+        record["reason"],
+        "redirect: more than 10 internal redirects"
+    );
 }
 
 #[test]
@@ -351,7 +397,10 @@ fn word_that_means_nothing_is_noted_in_the_record() {
          'the kettle is warm, the kettle is warm'",
     )]);
     let answer = site.get("/cgi/odd", "Accept-Encoding: gzip\r\n");
-    assert_eq!((answer.status, answer.header("content-encoding")), (200, None));
+    assert_eq!(
+        (answer.status, answer.header("content-encoding")),
+        (200, None)
+    );
     let record = site.record("/cgi/odd");
     assert_eq!(record["note"], "Script-Control: a word of it is not known");
     assert_eq!(record["fault"], "none");
@@ -361,14 +410,26 @@ fn word_that_means_nothing_is_noted_in_the_record() {
 fn page_of_the_site_is_sent_where_a_program_has_no_words() {
     let scripts = [
         ("empty", "printf 'Status: 404\\nX-Why: none\\n\\n'"),
-        ("words", "printf 'Status: 404\\nContent-Type: text/plain\\n\\nmy own words'"),
-        ("other", "printf 'Status: 403\\nContent-Type: text/plain\\n\\n'"),
+        (
+            "words",
+            "printf 'Status: 404\\nContent-Type: text/plain\\n\\nmy own words'",
+        ),
+        (
+            "other",
+            "printf 'Status: 403\\nContent-Type: text/plain\\n\\n'",
+        ),
     ];
-    for (route_keys, words) in [("", "my own words"), ("intercept_errors = true", "own page")] {
+    for (route_keys, words) in [
+        ("", "my own words"),
+        ("intercept_errors = true", "own page"),
+    ] {
         let site = Site::with(&scripts, "headers = { X-Rule = \"yes\" }", route_keys);
         let empty = site.get("/cgi/empty", "");
         assert_eq!((empty.status, empty.text().as_str()), (404, "own page"));
-        assert_eq!(empty.header("content-type"), Some("text/html; charset=utf-8"));
+        assert_eq!(
+            empty.header("content-type"),
+            Some("text/html; charset=utf-8")
+        );
         assert_eq!(empty.header("x-why"), Some("none"));
         assert_eq!(site.get("/cgi/words", "").text(), words);
         let other = site.get("/cgi/other", "");
@@ -386,10 +447,16 @@ fn page_of_the_site_is_sent_where_a_program_has_no_words() {
 fn head_has_the_fields_of_get() {
     let site = Site::new(&[(
         "page",
-        &format!("printf 'Content-Type: text/html\\nETag: \"a\"\\n\\n{}'", PAGE.trim_end()),
+        &format!(
+            "printf 'Content-Type: text/html\\nETag: \"a\"\\n\\n{}'",
+            PAGE.trim_end()
+        ),
     )]);
     let asked = "Accept-Encoding: gzip\r\n";
-    let (get, head) = (site.get("/cgi/page", asked), site.call("HEAD", "/cgi/page", asked));
+    let (get, head) = (
+        site.get("/cgi/page", asked),
+        site.call("HEAD", "/cgi/page", asked),
+    );
     assert_eq!(get.header("content-encoding"), Some("gzip"));
     for name in ["content-encoding", "etag", "vary", "content-type"] {
         assert_eq!(head.header(name), get.header(name), "{name}");
