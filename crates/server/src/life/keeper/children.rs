@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait};
 
 use super::Failure;
 use crate::life::channel::{End, ToServer};
@@ -169,7 +169,8 @@ impl Children {
 pub(super) fn reap() -> Vec<(Pid, WaitStatus)> {
     let mut exits = Vec::new();
     while exits.len() < EXITS_PER_TURN_MAX {
-        match waitpid(None, WaitOptions::NOHANG) {
+        // Of every process group: spawners, and orphans of programs, have groups of their own.
+        match wait(WaitOptions::NOHANG) {
             Ok(Some(exit)) => exits.push(exit),
             Err(rustix::io::Errno::INTR) => {}
             Ok(None) | Err(_) => break,
