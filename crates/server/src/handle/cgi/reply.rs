@@ -33,7 +33,7 @@ pub(super) async fn of_program(
     let is_head_asked = request.head().method() == b"HEAD";
     // Where no body is sent, what comes of it need not be waited for.
     let wanted_bytes = head.body_bytes.unwrap_or(u64::MAX);
-    read_ahead(reading, body_at, wanted_bytes).await?;
+    read_ahead(reading, body_at, &head).await?;
     let mut first = reading.bytes.split_off(body_at);
     if is_bodiless(head.status) && !is_head_asked && !first.trim_ascii().is_empty() {
         return Err(Failure::Bodiless(head.status));
@@ -171,12 +171,15 @@ fn refused(reading: &Output, bad: BadHead) -> Failure {
     Failure::Head(bad, None)
 }
 
-/// Takes what has come of the body, without waiting for it.
-async fn read_ahead(
-    reading: &mut Output,
-    body_at: usize,
-    wanted_bytes: u64,
-) -> Result<(), Failure> {
+/// Takes what has come of the body, without waiting for it; but where the program says no type,
+/// whether there is a body has to be known, because only a body gets one.
+async fn read_ahead(reading: &mut Output, body_at: usize, head: &CgiHead) -> Result<(), Failure> {
+    let wanted_bytes = head.body_bytes.unwrap_or(u64::MAX);
+    let is_typed = head.fields.value(b"Content-Type").is_some();
+    let has_none = is_bodiless(head.status) || head.local.is_some() || wanted_bytes == 0;
+    if !is_typed && !has_none && reading.bytes.len() == body_at && !reading.is_over() {
+        reading.more().await?;
+    }
     loop {
         let held_bytes = reading.bytes.len() - body_at;
         if held_bytes >= OUTPUT_HELD_BYTES_MAX || held_bytes as u64 >= wanted_bytes {
