@@ -1,11 +1,12 @@
-//! Request heads: nothing panics, and bytes that come at once are read as those that come in
-//! pieces.
+//! Request heads: nothing panics, bytes that come at once are read as those that come in pieces,
+//! and the quick way reads as the careful one.
 //!
 //! The first byte says how the rest is cut.
 #![no_main]
 
 use hob_http::RequestHead;
 use hob_http::h1::parse::{Scan, Scanner, is_host, read_head};
+use hob_http::h1::quick::read_quickly;
 use hob_http::limits::Limits;
 use libfuzzer_sys::fuzz_target;
 
@@ -43,6 +44,13 @@ fuzz_target!(|data: &[u8]| {
     let whole = scan(input, std::iter::empty());
     let pieces = (0..input.len()).step_by(usize::from(step) % 16 + 1);
     assert_eq!(scan(input, pieces), whole);
+    let mut quick = RequestHead::empty();
+    if let Some((len, framing)) = read_quickly(input, &mut quick, &limits()) {
+        let mut careful = RequestHead::empty();
+        assert_eq!(whole, (0, Scan::Complete(len)));
+        assert_eq!(read_head(&input[..len], &mut careful, &limits()), Ok(framing));
+        assert_eq!(quick, careful);
+    }
     let (start, Scan::Complete(len)) = whole else {
         return;
     };

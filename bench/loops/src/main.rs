@@ -45,7 +45,8 @@ fn main() -> std::io::Result<()> {
             let counters = Arc::default();
             let limits = hob_http::limits::Limits::default();
             let mut thread = hob_http::thread::Thread::new(&crew, 0, limits, counters, site)?;
-            thread.set_listeners(vec![(0, Arc::new(listener.into()))])?;
+            let listener = hob_http::thread::Listening::new(0, Arc::new(listener.into()));
+            thread.set_listeners(vec![listener])?;
             thread.run()
         }
         _ => panic!("unknown loop {kind}"),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
 
 use hob_http::limits::Limits;
-use hob_http::thread::{Crew, Thread};
+use hob_http::thread::{Crew, Listening, Thread};
 use hob_server::answer::Answers;
 use hob_server::config::{self, Sources};
 use hob_server::handle::admin::helm::Helm;
@@ -63,6 +63,6 @@ pub fn run(listener: TcpListener, is_logged: bool) -> std::io::Result<()> {
     log.add_ring(consumer);
     let answers = Answers::new(&shared, &admin, Arc::clone(&block), producer);
     let mut thread = Thread::new(&crew, 0, Limits::default(), block, answers)?;
-    thread.set_listeners(vec![(0, Arc::new(listener.into()))])?;
+    thread.set_listeners(vec![Listening::new(0, Arc::new(listener.into()))])?;
     thread.run()
 }

@@ -4,6 +4,9 @@
 
 mod harness;
 
+#[path = "after_steps/programs.rs"]
+mod programs;
+
 use std::io::Read;
 
 use harness::Place;

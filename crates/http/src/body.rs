@@ -30,7 +30,7 @@ pub enum Body {
     Pipe {
         /// What was read from the pipe already: it goes ahead.
         first: Bytes,
-        /// The reading end.
+        /// The reading end of a pipe, nothing else: it is made non-blocking, and may be enlarged.
         fd: OwnedFd,
         /// All bytes announced, those in `first` too, when known.
         len: Option<u64>,

@@ -24,6 +24,7 @@ impl Span {
 }
 
 /// A request's head: one counted buffer and offsets into it.
+#[derive(PartialEq, Eq)]
 pub struct RequestHead {
     pub(crate) bytes: Vec<u8>,
     pub(crate) method: Span,
@@ -67,6 +68,7 @@ impl RequestHead {
         self.path = Span::default();
         self.query = None;
         self.host = Span::default();
+        self.protocol = Protocol::Http11;
         self.known = [0; Known::COUNT];
         self.repeated = 0;
     }
@@ -114,7 +116,13 @@ impl RequestHead {
     }
 
     pub(crate) fn push_field(&mut self, name: Span, value: Span) {
-        if let Some(known) = Known::of(name.of(&self.bytes)) {
+        self.push_known(Known::of(name.of(&self.bytes)), name, value);
+    }
+
+    /// Adds a field whose name has been looked up.
+    #[inline]
+    pub(crate) fn push_known(&mut self, known: Option<Known>, name: Span, value: Span) {
+        if let Some(known) = known {
             let slot = &mut self.known[known as usize];
             if *slot != 0 {
                 self.repeated |= 1 << known as u32;

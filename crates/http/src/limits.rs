@@ -63,6 +63,11 @@ const _: () = assert!(BULK_BYTES_PER_ROUND >= BULK_BYTES_PER_TURN);
 pub(crate) const TASKS_PER_TURN: usize = 256;
 /// Connections accepted before other events have their turn.
 pub(crate) const ACCEPTS_PER_TURN: usize = 64;
+/// Bytes of an answer out of a pipe after which it counts as bulk: it has its turns in the queue.
+pub(crate) const PIPE_SMALL_BYTES: usize = 64 * 1024;
+/// Size of the pipe of a long answer, and how many pipes of a thread are that large at a time.
+pub(crate) const LARGE_PIPE_BYTES: usize = 256 * 1024;
+pub(crate) const LARGE_PIPES_MAX: usize = 64;
 /// Request body bytes held for a handler that has not read them yet.
 pub(crate) const BODY_WINDOW_BYTES: usize = 64 * 1024;
 /// Answer bytes taken from a stream and not yet taken by the kernel.
@@ -79,6 +84,8 @@ pub(crate) const CHUNK_LINE_BYTES_MAX: usize = 4 * 1024;
 pub(crate) const HEADER_COUNT_MAX: usize = u16::MAX as usize - 1;
 /// Header fields parsed without an allocation.
 pub(crate) const HEADERS_INLINE: usize = 128;
+/// Open connections of listeners that stand aside from the limits a user sets.
+pub(crate) const ASIDE_CONNECTIONS_MAX: usize = 64;
 /// Connections over their limit that a thread still reads from, so that their client sees the 503.
 pub(crate) const REFUSED_CONNECTIONS_MAX: usize = 64;
 /// Requests kept for re-use per thread.

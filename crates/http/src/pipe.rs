@@ -20,7 +20,8 @@ pub(crate) struct Pipe {
     is_complete: bool,
 }
 
-const UNREADABLE: BodyError = BodyError::Source(Fault::Script, "the pipe could not be read");
+pub(crate) const UNREADABLE: BodyError =
+    BodyError::Source(Fault::Script, "the pipe could not be read");
 
 impl Pipe {
     /// Watches a pipe of which `left` bytes are to come.
@@ -89,6 +90,21 @@ impl Pipe {
         }
     }
 
+    /// How many bytes are in the pipe; none at its end.
+    pub(crate) fn poll_filled(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, BodyError>> {
+        while self.source.poll_readable(cx).is_ready() {
+            match rustix::io::ioctl_fionread(self.source.fd()) {
+                // All writers are gone, and this is known: nothing has come since.
+                Ok(0) if self.source.is_hung_up() => return Poll::Ready(Ok(0)),
+                // An event will tell of bytes, and of the end.
+                Ok(0) => self.source.clear_readable(),
+                Ok(count) => return Poll::Ready(Ok(count as usize)),
+                Err(_) => return Poll::Ready(Err(UNREADABLE)),
+            }
+        }
+        Poll::Pending
+    }
+
     /// Asks whether more will come into a pipe that is empty. `Ok` without `at_eof`: what has come
     /// meanwhile is the rest, and counted as such; a writer that goes on finds nobody.
     pub(crate) fn poll_end(
@@ -111,6 +127,7 @@ impl Pipe {
                 return Poll::Ready(Err(UNREADABLE));
             };
             self.left = Some(self.left.map_or(rest, |left| left.min(rest)));
+            self.source.mark_readable();
         }
         answer
     }

@@ -1,4 +1,5 @@
-//! System calls that take a raw pointer, for memory no reference may be made to.
+//! System calls that take a raw pointer: for memory no reference may be made to, and a socket
+//! option no crate wraps.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -30,6 +31,37 @@ pub(crate) fn send_region(
         Err(io::Error::last_os_error())
     } else {
         Ok(sent.cast_unsigned())
+    }
+}
+
+/// Has the kernel hold connections back until their first bytes are there, or that many seconds
+/// have passed (TCP_DEFER_ACCEPT). Says what the kernel made of the number.
+pub(crate) fn defer_accept(socket: BorrowedFd<'_>, seconds: u32) -> io::Result<u32> {
+    let mut value = libc::c_int::try_from(seconds).unwrap_or(libc::c_int::MAX);
+    let mut len = size_of_val(&value) as libc::socklen_t;
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
+    // SAFETY: `value` is a C int and `len` its size; both live through the calls.
+    let result = unsafe {
+        match libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            len,
+        ) {
+            0 => libc::getsockopt(
+                socket.as_raw_fd(),
+                level,
+                name,
+                (&raw mut value).cast(),
+                &raw mut len,
+            ),
+            failed => failed,
+        }
+    };
+    match result {
+        0 => Ok(value.cast_unsigned()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod wake;
 mod watched;
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -50,9 +51,13 @@ struct Inner {
     home: Option<Home>,
     ready: Rc<ReadyList>,
     now_ms: Cell<u64>,
+    /// When the next timer is due; asked for in every turn.
+    next_timer_ms: Cell<u64>,
     sources: RefCell<Sources>,
     timers: RefCell<Timers>,
     tasks: RefCell<Tasks>,
+    /// Tasks to be polled, in order.
+    woken: RefCell<VecDeque<u64>>,
 }
 
 /// The thread that drives a reactor, as the reactor sees it.
@@ -80,9 +85,11 @@ impl Reactor {
             home,
             ready: Rc::default(),
             now_ms: Cell::new(0),
+            next_timer_ms: Cell::new(u64::MAX),
             sources: RefCell::default(),
             timers: RefCell::default(),
             tasks: RefCell::default(),
+            woken: RefCell::default(),
         }))
     }
 
@@ -133,15 +140,22 @@ impl Reactor {
 
     /// When the next timer is due, in milliseconds; `u64::MAX` for none.
     pub(crate) fn next_timer_ms(&self) -> u64 {
-        self.0.timers.borrow().next_ms()
+        self.0.next_timer_ms.get()
     }
 
     /// Wakes those whose timers have run out.
     pub(crate) fn run_timers(&self) {
-        let due = self.0.timers.borrow_mut().take_due(self.now_ms());
-        for waker in due {
+        let now_ms = self.now_ms();
+        for waker in self.with_timers(|timers| timers.take_due(now_ms)) {
             waker.wake();
         }
+    }
+
+    fn with_timers<R>(&self, change: impl FnOnce(&mut Timers) -> R) -> R {
+        let mut timers = self.0.timers.borrow_mut();
+        let result = change(&mut timers);
+        self.0.next_timer_ms.set(timers.next_ms());
+        result
     }
 
     /// The thread ends: what waits here never goes on.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hob_http::limits::Limits;
-use hob_http::thread::{Crew, Drain, Handle, Thread};
+use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
 use hob_http::{Answer, Answered, Body, Bytes, Fields, Prepared, Request, Response};
 
 struct Counting;
@@ -103,7 +103,9 @@ fn the_fast_path_allocates_nothing() {
         let limits = Limits::default();
         let mut thread = Thread::new(&crew, 0, limits, Arc::default(), site).unwrap();
         let listener = Arc::new(listener.into());
-        thread.set_listeners(vec![(0, listener)]).unwrap();
+        thread
+            .set_listeners(vec![Listening::new(0, listener)])
+            .unwrap();
         thread.run().unwrap();
     });
 

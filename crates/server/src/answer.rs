@@ -128,7 +128,7 @@ impl Desk {
         }
         let raw = head.path();
         if raw == b"*" {
-            return Answered::Ready(plain::options(plain::READING));
+            return without_route(site, plain::options(plain::READING));
         }
         if head.method() == b"CONNECT" {
             let mut refusal = plain::wrong_method(b"CONNECT", plain::READING);
@@ -136,24 +136,24 @@ impl Desk {
             // already: they must not be taken for requests.
             //= rfc9931
             refusal.close = true;
-            return refused(site, refusal);
+            return without_route(site, refusal);
         }
         let mut room = self.path.borrow_mut();
         let normal = match target::normalise(raw, &mut room) {
             Ok(normal) => normal,
             Err(bad) => {
                 note_fault(request, Fault::Client, bad.reason());
-                return refused(site, plain::error(400));
+                return without_route(site, plain::error(400));
             }
         };
         let path = normal.path(raw, &room);
         let Some((index, below)) = site.find(path) else {
-            return refused(site, plain::error(404));
+            return without_route(site, plain::error(404));
         };
         let route = &site.routes[index as usize];
         if route.is_internal {
             note_fault(request, Fault::Client, "the route is internal");
-            return refused(site, plain::error(404));
+            return without_route(site, plain::error(404));
         }
         {
             let mut record = request.record_mut();
@@ -174,6 +174,20 @@ impl Desk {
         if route.is_final {
             return answered;
         }
+        self.finish(sites, (site_index, index), request, answered)
+    }
+
+    /// The steps after the handler of a route, which is named by its site's index and its own.
+    fn finish(
+        self: &Rc<Desk>,
+        sites: &Arc<Sites>,
+        (site_index, index): (u32, u32),
+        request: &Request,
+        answered: Answered,
+    ) -> Answered {
+        let Some((site, route)) = sites.route(site_index, index) else {
+            return answered;
+        };
         match answered {
             answered if route.handler.runs_programs() => {
                 let way = programs::Way::new(self, sites, request, (site_index, index));
@@ -262,20 +276,20 @@ impl Desk {
     /// A file below a handler's root.
     fn file(&self, files: &Arc<Files>, request: &Request, path: &[u8]) -> Answered {
         let ask = Ask {
-            files: Arc::clone(files),
-            request: request.clone(),
-            shared: Arc::clone(&self.shared),
-            counters: Arc::clone(&self.counters),
+            files,
+            request,
+            shared: &self.shared,
+            counters: &self.counters,
             now_ms: self.now_ms.get(),
         };
         let (mut local, mut key) = (self.local.borrow_mut(), self.key.borrow_mut());
-        find::answer(ask, path, &mut local, &mut key)
+        find::answer(&ask, path, &mut local, &mut key)
     }
 }
 
 /// An answer that no route gives.
-fn refused(site: &Site, refusal: Response) -> Answered {
-    Answered::Ready(dress(site, None, refusal))
+fn without_route(site: &Site, response: Response) -> Answered {
+    Answered::Ready(dress(site, None, response))
 }
 
 /// The listener's own log, 0 for none.

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hob_http::limits::Limits;
-use hob_http::thread::{Crew, Drain, Handle, Thread};
+use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
 use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
 use hob_trace::format::{Format, Names};
 use hob_trace::metric::Counters;
@@ -66,7 +66,7 @@ struct Server {
     logs: Vec<LogId>,
     /// Numbers of the config before: answers under way may still bear them.
     old_logs: Vec<LogId>,
-    listeners: Vec<(u16, Arc<OwnedFd>)>,
+    listeners: Vec<Listening>,
     next_listener: u16,
     /// The server's own end to the spawner; while it is open the spawner has a server.
     spawner: Option<OwnedFd>,
@@ -151,10 +151,7 @@ impl Server {
 
     /// Makes a generation the one that is served. Returns what threads must be given.
     #[allow(clippy::type_complexity)]
-    fn put_in_force(
-        &mut self,
-        generation: Generation,
-    ) -> Result<(Vec<(u16, Arc<OwnedFd>)>, Limits), String> {
+    fn put_in_force(&mut self, generation: Generation) -> Result<(Vec<Listening>, Limits), String> {
         let report = report(&generation);
         let Generation {
             number,
@@ -174,7 +171,7 @@ impl Server {
             }
         };
         let numbered = self.number_listeners(listeners, control);
-        for ((number, _), listener) in numbered.iter().zip(&config.listeners) {
+        for (Listening { number, .. }, listener) in numbered.iter().zip(&config.listeners) {
             if let LogChoice::Log(index) = listener.log {
                 let log = numbers.get(index).copied().unwrap_or(0);
                 sites.listener_logs.insert(*number, log);
@@ -280,7 +277,7 @@ impl Server {
         &mut self,
         sockets: Vec<OwnedFd>,
         control: Option<OwnedFd>,
-    ) -> Vec<(u16, Arc<OwnedFd>)> {
+    ) -> Vec<Listening> {
         let identity = |socket: &OwnedFd| {
             rustix::fs::fstat(socket)
                 .map(|stat| (stat.st_dev, stat.st_ino))
@@ -289,19 +286,21 @@ impl Server {
         let known: HashMap<_, _> = self
             .listeners
             .iter()
-            .map(|(number, socket)| (identity(socket), (*number, Arc::clone(socket))))
+            .map(|listening| (identity(&listening.socket), listening.clone()))
             .collect();
         let mut numbered = Vec::new();
         for socket in sockets {
             let place = known.get(&identity(&socket)).cloned().unwrap_or_else(|| {
                 self.next_listener = (self.next_listener + 1) % CONTROL_LISTENER;
-                (self.next_listener, Arc::new(socket))
+                Listening::new(self.next_listener, Arc::new(socket))
             });
             numbered.push(place);
         }
         if let Some(control) = control {
             let place = known.get(&identity(&control)).cloned();
-            numbered.push(place.unwrap_or((CONTROL_LISTENER, Arc::new(control))));
+            // A full server still tells its operator so, and lets itself be stopped.
+            let new = || Listening::aside(CONTROL_LISTENER, Arc::new(control));
+            numbered.push(place.unwrap_or_else(new));
         }
         numbered
     }
@@ -310,7 +309,7 @@ impl Server {
         &mut self,
         index: usize,
         limits: Limits,
-        listeners: Vec<(u16, Arc<OwnedFd>)>,
+        listeners: Vec<Listening>,
     ) -> io::Result<JoinHandle<()>> {
         let (shared, admin) = (Arc::clone(&self.shared), Arc::clone(&self.admin));
         let (crew, counters) = (Arc::clone(&self.crew), self.counters.new_thread());

@@ -135,6 +135,7 @@ counters! {
     limit_program_grace: "Programs killed: they did not end when they were asked to.";
     program_stderr_dropped: "Lines of programs' standard error left out of the log.";
     bad_request: "Requests refused: not well-formed (400).";
+    unsupported: "Requests refused: no length, or a coding, expectation or version that is not spoken here (411, 417, 501, 505).";
     client_left: "Requests whose client left before the answer was complete.";
     reloads: "Reloads that put a new config in force.";
 }

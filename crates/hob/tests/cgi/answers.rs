@@ -6,7 +6,10 @@ use crate::site::Programs;
 #[test]
 fn hello_in_each_language() {
     let programs = Programs::new()
-        .with_sh("sh.cgi", "printf 'Content-Type: text/plain\\n\\nhello from sh\\n'\n")
+        .with_sh(
+            "sh.cgi",
+            "printf 'Content-Type: text/plain\\n\\nhello from sh\\n'\n",
+        )
         .with(
             "perl.cgi",
             "#!/usr/bin/perl\nprint \"Content-Type: text/plain\\r\\n\\r\\nhello from perl\\n\";\n",
@@ -53,7 +56,10 @@ fn head_is_passed_on_but_for_what_is_the_servers() {
         let values = all.filter(|(known, _)| known == name);
         values.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
     };
-    assert_eq!((reply.answer.status, reply.answer.text().as_str()), (404, "body\n"));
+    assert_eq!(
+        (reply.answer.status, reply.answer.text().as_str()),
+        (404, "body\n")
+    );
     assert_eq!(header("content-type"), ["text/x-test"]);
     assert_eq!(header("x-own"), ["1"]);
     assert_eq!(header("set-cookie"), ["a=1", "b=2"]);
@@ -68,9 +74,15 @@ fn head_is_passed_on_but_for_what_is_the_servers() {
     assert!(date.ends_with("GMT"), "{date}");
     // Without a type nothing in it is run.
     let typeless = programs.get("/cgi/typeless.cgi").answer;
-    assert_eq!(typeless.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert_eq!(
+        typeless.header("content-type"),
+        Some("text/plain; charset=utf-8")
+    );
     let empty = programs.get("/cgi/empty.cgi").answer;
-    assert_eq!((empty.status, empty.header("content-length")), (200, Some("0")));
+    assert_eq!(
+        (empty.status, empty.header("content-length")),
+        (200, Some("0"))
+    );
     assert_eq!(empty.header("content-type"), None);
     programs.stop();
 }
@@ -94,7 +106,10 @@ fn status_line_of_its_own_is_read_and_the_answer_framed_anew() {
         )
         .serve("");
     let reply = programs.get("/cgi/nph-plain.cgi");
-    assert_eq!((reply.answer.status, reply.answer.text().as_str()), (404, "no"));
+    assert_eq!(
+        (reply.answer.status, reply.answer.text().as_str()),
+        (404, "no")
+    );
     assert_eq!(reply.answer.header("x-a"), Some("1"));
     assert_eq!(reply.answer.header("content-length"), Some("2"));
     assert_eq!(programs.text("/cgi/nph-chunks.cgi"), "abcdefg");
@@ -106,7 +121,10 @@ fn status_line_of_its_own_is_read_and_the_answer_framed_anew() {
 fn location_of_this_server_answers_instead() {
     let programs = Programs::new()
         .with_sh("file.cgi", "printf 'Location: /hello.txt\\n\\n'\n")
-        .with_sh("query.cgi", "printf 'Location: /cgi/shown.cgi/info?a=b%%20c\\n\\n'\n")
+        .with_sh(
+            "query.cgi",
+            "printf 'Location: /cgi/shown.cgi/info?a=b%%20c\\n\\n'\n",
+        )
         .with_sh(
             "shown.cgi",
             "printf 'Content-Type: text/plain\\n\\n'\n\
@@ -132,9 +150,15 @@ fn location_of_this_server_answers_instead() {
 #[test]
 fn other_locations_redirect_the_client() {
     let programs = Programs::new()
-        .with_sh("away.cgi", "printf 'Location: http://example.org/x?y#z\\n\\n'\n")
+        .with_sh(
+            "away.cgi",
+            "printf 'Location: http://example.org/x?y#z\\n\\n'\n",
+        )
         .with_sh("part.cgi", "printf 'Location: /hello.txt#part\\n\\n'\n")
-        .with_sh("other.cgi", "printf 'Status: 303 Other\\nLocation: /hello.txt\\n\\n'\n")
+        .with_sh(
+            "other.cgi",
+            "printf 'Status: 303 Other\\nLocation: /hello.txt\\n\\n'\n",
+        )
         .with_sh(
             "created.cgi",
             "printf 'Status: 201 Created\\nLocation: /new\\nContent-Type: text/plain\\n\\nmade'\n",
@@ -147,7 +171,10 @@ fn other_locations_redirect_the_client() {
         ("created", 201, "/new", "made"),
     ] {
         let answer = programs.get(&format!("/cgi/{name}.cgi")).answer;
-        assert_eq!((answer.status, answer.header("location")), (status, Some(location)));
+        assert_eq!(
+            (answer.status, answer.header("location")),
+            (status, Some(location))
+        );
         assert_eq!(answer.text(), body, "{name}");
     }
     programs.stop();
@@ -156,9 +183,18 @@ fn other_locations_redirect_the_client() {
 #[test]
 fn announced_length_is_held_against_the_body() {
     let programs = Programs::new()
-        .with_sh("exact.cgi", "printf 'Content-Length: 4\\nContent-Type: a/b\\n\\nbody'\n")
-        .with_sh("longer.cgi", "printf 'Content-Length: 4\\nContent-Type: a/b\\n\\nbody and more'\n")
-        .with_sh("shorter.cgi", "printf 'Content-Length: 9\\nContent-Type: a/b\\n\\nbody'\n")
+        .with_sh(
+            "exact.cgi",
+            "printf 'Content-Length: 4\\nContent-Type: a/b\\n\\nbody'\n",
+        )
+        .with_sh(
+            "longer.cgi",
+            "printf 'Content-Length: 4\\nContent-Type: a/b\\n\\nbody and more'\n",
+        )
+        .with_sh(
+            "shorter.cgi",
+            "printf 'Content-Length: 9\\nContent-Type: a/b\\n\\nbody'\n",
+        )
         .with_sh(
             "shorter-late.cgi",
             "printf 'Content-Length: 300000\\nContent-Type: a/b\\n\\n'\n\
@@ -167,18 +203,31 @@ fn announced_length_is_held_against_the_body() {
         .serve("");
     for name in ["exact", "longer"] {
         let reply = programs.get(&format!("/cgi/{name}.cgi"));
-        assert_eq!((reply.answer.status, reply.answer.text().as_str()), (200, "body"), "{name}");
+        assert_eq!(
+            (reply.answer.status, reply.answer.text().as_str()),
+            (200, "body"),
+            "{name}"
+        );
         assert_eq!(reply.answer.header("content-length"), Some("4"));
     }
     let shorter = programs.get("/cgi/shorter.cgi");
     assert_eq!(shorter.answer.status, 502);
     let record = programs.record("/cgi/shorter.cgi");
-    assert_eq!(record["reason"], "the program's output is shorter than its Content-Length");
-    assert!(record["detail"].as_str().unwrap().ends_with("4 bytes of 9"), "{record}");
+    assert_eq!(
+        record["reason"],
+        "the program's output is shorter than its Content-Length"
+    );
+    assert!(
+        record["detail"].as_str().unwrap().ends_with("4 bytes of 9"),
+        "{record}"
+    );
     // Its head has left: the client sees that something is missing.
     let late = programs.get("/cgi/shorter-late.cgi");
     assert_eq!((late.answer.status, late.is_whole), (200, false));
-    assert_eq!(programs.record("/cgi/shorter-late.cgi")["outcome"], "broken");
+    assert_eq!(
+        programs.record("/cgi/shorter-late.cgi")["outcome"],
+        "broken"
+    );
     programs.stop();
 }
 
@@ -199,13 +248,26 @@ fn large_output_is_passed_on_as_it_comes() {
     let reply = programs.get("/cgi/large.cgi");
     assert!(reply.is_whole && reply.is_chunked);
     assert_eq!(reply.answer.body.len(), 50_000_000);
-    assert!(reply.answer.body.chunks(16).all(|line| b"0123456789abcde\n".starts_with(line)));
+    assert!(
+        reply
+            .answer
+            .body
+            .chunks(16)
+            .all(|line| b"0123456789abcde\n".starts_with(line))
+    );
     // The first event arrives while the program waits for us.
     let fifo = programs.place.path("run/fifo");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::from_raw_mode(0o666)).unwrap();
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::Mode::from_raw_mode(0o666),
+    )
+    .unwrap();
     let mut connection = Connection::open(programs.port()).unwrap();
     let query = fifo.display().to_string().replace('/', "%2f");
-    connection.send_get(&format!("/cgi/events.cgi?{query}")).unwrap();
+    connection
+        .send_get(&format!("/cgi/events.cgi?{query}"))
+        .unwrap();
     let (status, _) = connection.read_head().unwrap();
     assert_eq!(status, 200);
     connection.read_until("data: first");
@@ -223,7 +285,10 @@ fn head_request_gets_the_head_alone() {
             "printf 'Content-Type: text/plain\\nX-Method: %s\\n\\n' $REQUEST_METHOD\n\
              head -c 1000000 /dev/zero\necho $? >&2\n",
         )
-        .with_sh("length.cgi", "printf 'Content-Length: 12\\nContent-Type: a/b\\n\\n'\n")
+        .with_sh(
+            "length.cgi",
+            "printf 'Content-Length: 12\\nContent-Type: a/b\\n\\n'\n",
+        )
         .serve("");
     let mut connection = Connection::open(programs.port()).unwrap();
     for path in ["/cgi/page.cgi", "/cgi/length.cgi", "/hello.txt"] {

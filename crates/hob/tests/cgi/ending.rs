@@ -20,7 +20,10 @@ fn number_in(programs: &Programs, name: &str) -> u32 {
 #[test]
 fn client_that_leaves_ends_the_program() {
     let programs = Programs::new()
-        .with_sh("asked.cgi", "trap 'echo asked >&2; exit' TERM\necho $$ > pid-asked\nsleep 1000 & wait\n")
+        .with_sh(
+            "asked.cgi",
+            "trap 'echo asked >&2; exit' TERM\necho $$ > pid-asked\nsleep 1000 & wait\n",
+        )
         .with_sh(
             "deaf.cgi",
             "trap '' TERM\nprintf 'Content-Type: text/plain\\n\\nbegun\\n'\necho $$ > pid-deaf\n\
@@ -81,7 +84,12 @@ fn program_may_work_on_after_it_has_closed_its_output() {
         )
         .serve("");
     let fifo = programs.place.path("run/fifo");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::from_raw_mode(0o666)).unwrap();
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::Mode::from_raw_mode(0o666),
+    )
+    .unwrap();
     let query = fifo.display().to_string().replace('/', "%2f");
     assert_eq!(programs.text(&format!("/cgi/works.cgi?{query}")), "done\n");
     std::fs::write(&fifo, "7\n").unwrap();
@@ -101,6 +109,9 @@ fn program_killed_in_the_middle_of_its_output_is_no_whole_answer() {
     assert_eq!((reply.answer.status, reply.is_whole), (200, false));
     let record = programs.record("/cgi/dies.cgi");
     assert_eq!(record["reason"], "a signal ended the program");
-    assert_eq!((&record["outcome"], &record["fault"]), (&"broken".into(), &"script".into()));
+    assert_eq!(
+        (&record["outcome"], &record["fault"]),
+        (&"broken".into(), &"script".into())
+    );
     programs.stop();
 }

@@ -10,7 +10,12 @@ const WAITS: &str = "printf 'Content-Type: text/plain\\n\\n'\n: > \"$RUN/started
 fn waiting(keys: &str) -> Programs {
     let programs = Programs::new().with_sh("waits.cgi", WAITS);
     let gate = programs.place.path("run/gate");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &gate, rustix::fs::Mode::from_raw_mode(0o666)).unwrap();
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        &gate,
+        rustix::fs::Mode::from_raw_mode(0o666),
+    )
+    .unwrap();
     let run = programs.place.path("run").display().to_string();
     programs.serve(&format!("env = {{ RUN = \"{run}\" }}, {keys}"))
 }
@@ -30,7 +35,10 @@ fn wait_for_started(programs: &Programs, count: usize) {
         if names.filter(|name| name.starts_with("started-")).count() >= count {
             return;
         }
-        assert!(std::time::Instant::now() < until, "{count} programs did not start");
+        assert!(
+            std::time::Instant::now() < until,
+            "{count} programs did not start"
+        );
         std::thread::yield_now();
     }
 }
@@ -45,11 +53,19 @@ fn requests_wait_for_a_place_and_the_queue_has_an_end() {
     let mut first = begin(&programs, "/cgi/waits.cgi?first");
     wait_for_started(&programs, 1);
     let mut second = begin(&programs, "/cgi/waits.cgi?second");
-    programs.place.wait_for_counter("limit_program_concurrent", 1);
+    programs
+        .place
+        .wait_for_counter("limit_program_concurrent", 1);
     let third = programs.get("/cgi/waits.cgi?third").answer;
-    assert_eq!((third.status, third.header("retry-after")), (503, Some("1")));
+    assert_eq!(
+        (third.status, third.header("retry-after")),
+        (503, Some("1"))
+    );
     let record = programs.record("/cgi/waits.cgi?third");
-    assert_eq!(record["reason"], "limits: cgi.queue: too many requests wait for the program");
+    assert_eq!(
+        record["reason"],
+        "limits: cgi.queue: too many requests wait for the program"
+    );
     assert_eq!(record["fault"], "server");
     assert_eq!(programs.place.counter("limit_program_queue"), 1);
     release(&programs);
@@ -57,7 +73,12 @@ fn requests_wait_for_a_place_and_the_queue_has_an_end() {
     wait_for_started(&programs, 2);
     release(&programs);
     assert_eq!(second.read_reply().answer.text(), "released\n");
-    assert!(programs.record("/cgi/waits.cgi?second")["queue_us"].as_u64().unwrap() > 0);
+    assert!(
+        programs.record("/cgi/waits.cgi?second")["queue_us"]
+            .as_u64()
+            .unwrap()
+            > 0
+    );
     assert_eq!(programs.record("/cgi/waits.cgi?first")["queue_us"], 0);
     programs.stop();
 }
@@ -68,9 +89,15 @@ fn request_waits_no_longer_than_it_may() {
     let mut first = begin(&programs, "/cgi/waits.cgi?first");
     wait_for_started(&programs, 1);
     let second = programs.get("/cgi/waits.cgi?second").answer;
-    assert_eq!((second.status, second.header("retry-after")), (503, Some("1")));
+    assert_eq!(
+        (second.status, second.header("retry-after")),
+        (503, Some("1"))
+    );
     let record = programs.record("/cgi/waits.cgi?second");
-    assert_eq!(record["reason"], "limits: cgi.queue_time: no process became free in time");
+    assert_eq!(
+        record["reason"],
+        "limits: cgi.queue_time: no process became free in time"
+    );
     assert_eq!(programs.place.counter("limit_program_queue_time"), 1);
     release(&programs);
     assert_eq!(first.read_reply().answer.text(), "released\n");
@@ -83,7 +110,9 @@ fn client_that_leaves_the_queue_takes_no_place() {
     let mut first = begin(&programs, "/cgi/waits.cgi?first");
     wait_for_started(&programs, 1);
     let second = begin(&programs, "/cgi/waits.cgi?second");
-    programs.place.wait_for_counter("limit_program_concurrent", 1);
+    programs
+        .place
+        .wait_for_counter("limit_program_concurrent", 1);
     drop(second);
     programs.place.wait_for_counter("client_left", 1);
     release(&programs);
@@ -98,13 +127,25 @@ fn client_that_leaves_the_queue_takes_no_place() {
 #[test]
 fn silent_program_is_ended_and_answered_for() {
     let programs = Programs::new()
-        .with_sh("sleeps.cgi", "echo 'about to sleep' >&2\nsleep 1000 & wait\n")
+        .with_sh(
+            "sleeps.cgi",
+            "echo 'about to sleep' >&2\nsleep 1000 & wait\n",
+        )
         .serve("first_byte = \"200ms\"");
     let reply = programs.get("/cgi/sleeps.cgi");
     assert_eq!(reply.answer.status, 504);
     let record = programs.record("/cgi/sleeps.cgi");
-    assert_eq!(record["reason"], "limits: cgi.first_byte: no head of an answer in time");
-    assert!(record["detail"].as_str().unwrap().ends_with("stderr: about to sleep"), "{record}");
+    assert_eq!(
+        record["reason"],
+        "limits: cgi.first_byte: no head of an answer in time"
+    );
+    assert!(
+        record["detail"]
+            .as_str()
+            .unwrap()
+            .ends_with("stderr: about to sleep"),
+        "{record}"
+    );
     assert_eq!(record["fault"], "script");
     assert_eq!(programs.place.counter("limit_program_first_byte"), 1);
     programs.stop();
@@ -126,10 +167,17 @@ fn program_that_runs_for_too_long_is_ended_with_all_it_started() {
     let reason = "limits: cgi.total: the program ran for too long";
     assert_eq!(programs.record("/cgi/headless.cgi")["reason"], reason);
     let reply = programs.get("/cgi/endless.cgi");
-    assert_eq!((reply.answer.status, reply.is_whole), (200, false), "{reply:?}");
+    assert_eq!(
+        (reply.answer.status, reply.is_whole),
+        (200, false),
+        "{reply:?}"
+    );
     assert_eq!(reply.answer.text(), "begun\n");
     let record = programs.record("/cgi/endless.cgi");
-    assert_eq!((&record["reason"], &record["outcome"]), (&reason.into(), &"broken".into()));
+    assert_eq!(
+        (&record["reason"], &record["outcome"]),
+        (&reason.into(), &"broken".into())
+    );
     let pid = std::fs::read_to_string(programs.path("pid-child")).unwrap();
     crate::harness::wait_for_end(pid.trim().parse().unwrap());
     assert_eq!(programs.place.counter("limit_program_total"), 2);
@@ -139,7 +187,10 @@ fn program_that_runs_for_too_long_is_ended_with_all_it_started() {
 #[test]
 fn head_longer_than_its_limit_is_refused() {
     let programs = Programs::new()
-        .with_sh("long.cgi", "printf 'X-A: '\nhead -c 2000 /dev/zero | tr '\\0' x\nprintf '\\n\\n'\n")
+        .with_sh(
+            "long.cgi",
+            "printf 'X-A: '\nhead -c 2000 /dev/zero | tr '\\0' x\nprintf '\\n\\n'\n",
+        )
         .with_sh("endless.cgi", "yes 'X-A: 1'\n")
         .serve("head = \"1KiB\"");
     for path in ["/cgi/long.cgi", "/cgi/endless.cgi"] {

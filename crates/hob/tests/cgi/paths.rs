@@ -38,7 +38,10 @@ fn folder_of_programs() {
         assert_eq!(parts(&programs, path), expected, "{path}");
     }
     let folder = programs.get("/cgi/sub?q").answer;
-    assert_eq!((folder.status, folder.header("location")), (301, Some("/cgi/sub/?q")));
+    assert_eq!(
+        (folder.status, folder.header("location")),
+        (301, Some("/cgi/sub/?q"))
+    );
     let posted = call(programs.port(), "POST", "/cgi/sub", "", b"x").answer;
     assert_eq!(posted.status, 308);
     for (path, status) in [
@@ -58,7 +61,10 @@ fn folder_of_programs() {
         assert!(!answer.text().contains("secret"), "{path}");
     }
     let reason = programs.record("/cgi/plain.cgi")["reason"].to_string();
-    assert!(reason.contains("not executable") && reason.contains("chmod +x"), "{reason}");
+    assert!(
+        reason.contains("not executable") && reason.contains("chmod +x"),
+        "{reason}"
+    );
     programs.stop();
 }
 
@@ -72,10 +78,17 @@ fn interpreters_run_files_by_their_ending() {
              sys.flags.isolated)\n",
             0o644,
         )
-        .with_mode("a.pl", "print \"Content-Type: text/plain\\n\\n$0\\n\";\n", 0o644)
+        .with_mode(
+            "a.pl",
+            "print \"Content-Type: text/plain\\n\\n$0\\n\";\n",
+            0o644,
+        )
         .with_mode("a.txt", "text", 0o644)
         .serve("interpreters = { \".py\" = \"python3 -I\", \".pl\" = \"/usr/bin/perl\" }");
-    assert_eq!(programs.text("/cgi/a.py/x?one+two"), "/cgi/a.py /x ['one', 'two'] 1\n");
+    assert_eq!(
+        programs.text("/cgi/a.py/x?one+two"),
+        "/cgi/a.py /x ['one', 'two'] 1\n"
+    );
     let perl = programs.text("/cgi/a.pl");
     assert_eq!(perl.trim_end(), programs.path("a.pl").display().to_string());
     assert_eq!(programs.get("/cgi/a.txt").answer.status, 403);
@@ -122,7 +135,9 @@ fn explain_says_what_would_run_and_runs_nothing() {
         .with_mode("plain.cgi", "", 0o644)
         .serve("");
     let explain = |path: &str| {
-        let output = programs.place.run(&["explain", "GET", path, "--config", "hob.toml"]);
+        let output = programs
+            .place
+            .run(&["explain", "GET", path, "--config", "hob.toml"]);
         assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
         text_of(&output)
     };
@@ -138,8 +153,13 @@ fn explain_says_what_would_run_and_runs_nothing() {
     }
     assert!(!programs.path("ran").exists());
     let refused = explain("/cgi/plain.cgi");
-    assert!(refused.contains("403 Forbidden") && refused.contains("chmod +x"), "{refused}");
-    let output = programs.place.run(&["explain", "--json", "GET", "/cgi/a.cgi"]);
+    assert!(
+        refused.contains("403 Forbidden") && refused.contains("chmod +x"),
+        "{refused}"
+    );
+    let output = programs
+        .place
+        .run(&["explain", "--json", "GET", "/cgi/a.cgi"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["program"]["script_name"], "/cgi/a.cgi");
     assert_eq!(json["answer"]["status"], serde_json::Value::Null);

@@ -13,7 +13,8 @@ fn show() -> Programs {
 
 /// The value of a variable in a text of `NAME=value` lines.
 fn variable<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
+    text.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
 }
 
 #[test]
@@ -38,7 +39,10 @@ fn variables_are_those_of_the_rfc() {
         ("REQUEST_SCHEME", "http".to_owned()),
         ("REQUEST_URI", "/cgi/show.cgi/a%20b/c?x=1&y=%26".to_owned()),
         ("SCRIPT_NAME", "/cgi/show.cgi".to_owned()),
-        ("SCRIPT_FILENAME", programs.path("show.cgi").display().to_string()),
+        (
+            "SCRIPT_FILENAME",
+            programs.path("show.cgi").display().to_string(),
+        ),
         ("PATH_INFO", "/a b/c".to_owned()),
         ("PATH_TRANSLATED", format!("{root}/a b/c")),
         ("DOCUMENT_ROOT", root.clone()),
@@ -49,11 +53,24 @@ fn variables_are_those_of_the_rfc() {
         ("REMOTE_HOST", "127.0.0.1".to_owned()),
         ("HTTP_HOST", "Example.org:99".to_owned()),
         ("HTTP_ACCEPT", "a, b".to_owned()),
-        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
+        (
+            "PATH",
+            "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
+        ),
     ] {
-        assert_eq!(variable(&text, name), Some(value.as_str()), "{name} in\n{text}");
+        assert_eq!(
+            variable(&text, name),
+            Some(value.as_str()),
+            "{name} in\n{text}"
+        );
     }
-    assert!(variable(&text, "REMOTE_PORT").unwrap().parse::<u16>().unwrap() > 0);
+    assert!(
+        variable(&text, "REMOTE_PORT")
+            .unwrap()
+            .parse::<u16>()
+            .unwrap()
+            > 0
+    );
     assert_eq!(variable(&text, "UNIQUE_ID").unwrap().split('-').count(), 3);
     let unset = [
         "AUTH_TYPE",
@@ -82,7 +99,13 @@ fn what_the_config_sets_is_in_the_environment_and_stays() {
     let programs = show().serve(
         "pass_authorization = true, env = { HTTPS = \"on\", OWN = \"a b\", PATH = \"/bin:/usr/bin\" }",
     );
-    let reply = call(programs.port(), "GET", "/cgi/show.cgi", "Authorization: Basic x\r\n", b"");
+    let reply = call(
+        programs.port(),
+        "GET",
+        "/cgi/show.cgi",
+        "Authorization: Basic x\r\n",
+        b"",
+    );
     let text = reply.answer.text();
     for (name, value) in [
         ("HTTPS", "on"),
@@ -91,7 +114,10 @@ fn what_the_config_sets_is_in_the_environment_and_stays() {
         ("HTTP_AUTHORIZATION", "Basic x"),
     ] {
         assert_eq!(variable(&text, name), Some(value), "{name}");
-        let count = text.lines().filter(|line| line.starts_with(&format!("{name}="))).count();
+        let count = text
+            .lines()
+            .filter(|line| line.starts_with(&format!("{name}=")))
+            .count();
         assert_eq!(count, 1, "{name}");
     }
     programs.stop();
@@ -101,13 +127,24 @@ fn what_the_config_sets_is_in_the_environment_and_stays() {
 fn words_of_an_index_query_are_arguments() {
     let programs = show().serve("");
     let arguments = |method: &str, query: &str| {
-        let reply = call(programs.port(), method, &format!("/cgi/show.cgi?{query}"), "", b"");
+        let reply = call(
+            programs.port(),
+            method,
+            &format!("/cgi/show.cgi?{query}"),
+            "",
+            b"",
+        );
         let text = reply.answer.text();
         assert_eq!(variable(&text, "QUERY_STRING"), Some(query));
-        let lines = text.lines().filter_map(|line| line.strip_prefix("argument "));
+        let lines = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("argument "));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(arguments("GET", "one+two%20words+$(id)"), ["<one>", "<two words>", "<$(id)>"]);
+    assert_eq!(
+        arguments("GET", "one+two%20words+$(id)"),
+        ["<one>", "<two words>", "<$(id)>"]
+    );
     for query in ["a=b", "one+b=c", "-e+one", "one+%2De"] {
         assert!(arguments("GET", query).is_empty(), "{query}");
     }
@@ -135,7 +172,11 @@ fn program_has_standard_input_output_and_error_and_nothing_else() {
             kinds.push(target.split(':').next().unwrap());
         }
     }
-    assert_eq!((numbers, kinds), (vec!["0", "1", "2"], vec!["pipe"; 3]), "{text}");
+    assert_eq!(
+        (numbers, kinds),
+        (vec!["0", "1", "2"], vec!["pipe"; 3]),
+        "{text}"
+    );
     assert!(text.ends_with("wrote\nread\n"), "{text}");
     programs.hob().wait_for("stderr: to stderr");
     programs.stop();
@@ -149,15 +190,19 @@ fn body_reaches_the_program_whole() {
             "printf 'Content-Type: application/octet-stream\\nX-Length: %s\\n\\n' \
              \"$CONTENT_LENGTH\"\ncat\n",
         )
-        .with("count.cgi", "#!/usr/bin/perl\nread(STDIN, my $body, $ENV{CONTENT_LENGTH});\n\
-             print \"Content-Type: text/plain\\n\\n\", length($body), \"\\n\";\n")
-        .serve_route(
-            "path = \"/cgi/*\"\nbody = \"64MiB\"\ncgi = { dir = \"cgi\" }\n",
-        );
+        .with(
+            "count.cgi",
+            "#!/usr/bin/perl\nread(STDIN, my $body, $ENV{CONTENT_LENGTH});\n\
+             print \"Content-Type: text/plain\\n\\n\", length($body), \"\\n\";\n",
+        )
+        .serve_route("path = \"/cgi/*\"\nbody = \"64MiB\"\ncgi = { dir = \"cgi\" }\n");
     for size in [1, 1000, 65_536, 65_537, 10_000_000] {
         let body: Vec<u8> = (0..size).map(|at| (at * 7 % 251) as u8).collect();
         let reply = call(programs.port(), "POST", "/cgi/echo.cgi", "", &body);
-        assert_eq!(reply.answer.header("x-length"), Some(size.to_string().as_str()));
+        assert_eq!(
+            reply.answer.header("x-length"),
+            Some(size.to_string().as_str())
+        );
         assert!(reply.is_whole && reply.answer.body == body, "{size}");
         let counted = call(programs.port(), "POST", "/cgi/count.cgi", "", &body);
         assert_eq!(counted.answer.text(), format!("{size}\n"));
@@ -196,7 +241,11 @@ fn body_in_chunks_is_collected_and_its_length_told() {
             0 => String::new(),
             size => size.to_string(),
         };
-        assert_eq!(reply.answer.header("x-length"), Some(expected.as_str()), "{reply:?}");
+        assert_eq!(
+            reply.answer.header("x-length"),
+            Some(expected.as_str()),
+            "{reply:?}"
+        );
         assert_eq!(reply.answer.header("x-coding"), Some(""));
         assert!(reply.is_whole && reply.answer.body == body, "{size}");
     }
@@ -208,18 +257,28 @@ fn body_in_chunks_is_collected_and_its_length_told() {
 #[test]
 fn program_that_does_not_read_its_input_holds_nobody() {
     let programs = Programs::new()
-        .with_sh("deaf.cgi", "printf 'Content-Type: text/plain\\n\\nanswered'\n")
+        .with_sh(
+            "deaf.cgi",
+            "printf 'Content-Type: text/plain\\n\\nanswered'\n",
+        )
         .with_sh(
             "deaf-and-large.cgi",
             "printf 'Content-Type: text/plain\\n\\n'\nhead -c 2000000 /dev/zero\n",
         )
-        .with_sh("closed.cgi", "exec 0<&-\nprintf 'Content-Type: text/plain\\n\\nclosed'\n")
+        .with_sh(
+            "closed.cgi",
+            "exec 0<&-\nprintf 'Content-Type: text/plain\\n\\nclosed'\n",
+        )
         .serve_route("path = \"/cgi/*\"\nbody = \"64MiB\"\ncgi = { dir = \"cgi\" }\n");
     let body = vec![b'x'; 200_000];
     for (name, bytes) in [("deaf", 8), ("deaf-and-large", 2_000_000), ("closed", 6)] {
         let path = format!("/cgi/{name}.cgi");
         let reply = call(programs.port(), "POST", &path, "", &body);
-        assert_eq!((reply.answer.status, reply.answer.body.len()), (200, bytes), "{name}");
+        assert_eq!(
+            (reply.answer.status, reply.answer.body.len()),
+            (200, bytes),
+            "{name}"
+        );
         assert!(reply.is_whole, "{name}");
     }
     programs.stop();
@@ -250,16 +309,18 @@ fn connection_is_kept_for_more_than_one_program() {
         .serve("");
     let mut connection = Connection::open(programs.port()).unwrap();
     for round in 0..5 {
-        let request = format!(
-            "POST /cgi/echo.cgi HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n{round}"
-        );
+        let request =
+            format!("POST /cgi/echo.cgi HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n{round}");
         connection.send(request.as_bytes()).unwrap();
         let (status, headers) = connection.read_head().unwrap();
         assert_eq!(status, 200);
         let is_chunked = headers.iter().any(|(name, _)| name == "transfer-encoding");
         match is_chunked {
             true => connection.read_until("\r\n0\r\n\r\n"),
-            false => assert_eq!(connection.read_body(&headers).unwrap(), round.to_string().as_bytes()),
+            false => assert_eq!(
+                connection.read_body(&headers).unwrap(),
+                round.to_string().as_bytes()
+            ),
         }
     }
     programs.stop();

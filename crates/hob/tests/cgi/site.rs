@@ -109,7 +109,9 @@ impl Programs {
         let until = std::time::Instant::now() + crate::harness::DEADLINE;
         loop {
             let lines = std::fs::read_to_string(&log).unwrap_or_default();
-            let records = lines.lines().filter_map(|line| serde_json::from_str(line).ok());
+            let records = lines
+                .lines()
+                .filter_map(|line| serde_json::from_str(line).ok());
             let mut records = records.filter(|line: &serde_json::Value| line["target"] == target);
             if let Some(record) = records.next() {
                 return record;

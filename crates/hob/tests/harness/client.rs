@@ -128,7 +128,10 @@ impl Connection {
     /// Reads until this text has come; it and all before it are taken.
     pub fn read_until(&mut self, text: &str) {
         loop {
-            let found = self.ahead.windows(text.len()).position(|part| part == text.as_bytes());
+            let found = self
+                .ahead
+                .windows(text.len())
+                .position(|part| part == text.as_bytes());
             if let Some(at) = found {
                 self.ahead.drain(..at + text.len());
                 return;

@@ -19,6 +19,7 @@ use hob_trace::Protocol;
 use crate::h1::chunked::{Decoded, Decoder};
 use crate::h1::encode::Writing;
 use crate::h1::parse::{self, Framing, Length, Refusal, Scan, Scanner};
+use crate::h1::quick;
 use crate::head::RequestHead;
 use crate::limits::{DISCARD_BYTES_MAX, Limits};
 
@@ -182,7 +183,7 @@ impl Conn {
             };
             let rest = &input[used..];
             if scanner.is_fresh()
-                && let Some((len, framing)) = parse::read_at_once(rest, head, &self.limits)
+                && let Some((len, framing)) = quick::read_quickly(rest, head, &self.limits)
             {
                 self.begin_request(framing, head);
                 return (used + len, Event::Request(framing));

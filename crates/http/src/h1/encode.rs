@@ -147,6 +147,11 @@ impl Conn {
         Some(())
     }
 
+    /// True when pieces of body have something after them.
+    pub fn is_chunked(&self) -> bool {
+        self.writing == Writing::Chunked
+    }
+
     /// Appends what goes after a piece of body.
     pub fn push_data_suffix(&self, out: &mut Vec<u8>) {
         if self.writing == Writing::Chunked {

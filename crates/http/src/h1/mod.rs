@@ -1,6 +1,7 @@
 //! HTTP/1.0 and 1.1: a pure core, bytes and time in, bytes and events out.
 //!
-//! - `parse` finds and reads a head, strictly; `target` its target and host
+//! - `quick` reads the usual head in one pass; `parse` finds and reads any, strictly; `target` its
+//!   target and host
 //! - `chunked` decodes the chunked coding
 //! - `conn` the state of one connection: what is read next, what comes after, when time is up
 //! - `encode` how an answer is framed
@@ -11,6 +12,7 @@ pub mod chunked;
 pub mod conn;
 mod encode;
 pub mod parse;
+pub mod quick;
 mod target;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 //!
 //! Two steps: a [`Scanner`] finds the end of the head line by line as bytes come in, each byte
 //! looked at once; then [`read_head`] reads the whole head once. Strict where another reading of
-//! the same bytes is possible: such a request is refused, never repaired.
+//! the same bytes is possible: such a request is refused, never repaired. Most heads do not come
+//! here: see `quick`.
 
 use std::mem::MaybeUninit;
 
@@ -144,49 +145,6 @@ impl Scanner {
     }
 }
 
-/// Reads a head that stands whole at the start of `input`, which is nearly always so, without
-/// looking for its end first. `None` when anything is missing or wrong: then the [`Scanner`] and
-/// [`read_head`] say what. `head` is empty before, and after `None`.
-pub(crate) fn read_at_once(
-    input: &[u8],
-    head: &mut RequestHead,
-    limits: &Limits,
-) -> Option<(usize, Framing)> {
-    if limits.header_count > HEADERS_INLINE || matches!(input.first(), Some(b'\r' | b'\n')) {
-        return None;
-    }
-    let window = &input[..input.len().min(limits.head_bytes)];
-    let mut slots = [const { MaybeUninit::uninit() }; HEADERS_INLINE];
-    let mut parsed = httparse::Request::new(&mut []);
-    let slots = &mut slots[..limits.header_count];
-    let Ok(httparse::Status::Complete(len)) = parsed.parse_with_uninit_headers(window, slots)
-    else {
-        return None;
-    };
-    let bytes = &window[..len];
-    let line_bytes = parsed.method.map_or(0, str::len) + parsed.path.map_or(0, str::len) + 11;
-    // Also where the scanner would not have waited for the line's end.
-    if has_lone_lf(bytes) || line_bytes > limits.target_bytes + REQUEST_LINE_REST_BYTES {
-        return None;
-    }
-    match fill(&parsed, bytes, head, limits) {
-        Ok(framing) => Some((len, framing)),
-        Err(_) => {
-            head.clear();
-            None
-        }
-    }
-}
-
-/// True when a line ends with LF without CR. One pass that compilers turn into vector code.
-fn has_lone_lf(bytes: &[u8]) -> bool {
-    let pairs = bytes.iter().zip(&bytes[1.min(bytes.len())..]);
-    bytes.first() == Some(&b'\n')
-        || pairs.fold(false, |found, (&before, &byte)| {
-            found | ((byte == b'\n') & (before != b'\r'))
-        })
-}
-
 /// Reads a complete head (`bytes` is exactly the head) into `head`, which is empty.
 pub fn read_head(
     bytes: &[u8],
@@ -305,7 +263,7 @@ fn refusal_of(error: httparse::Error, bytes: &[u8]) -> Refusal {
 
 /// Body framing, persistence, expectations.
 //= rfc9112#6.3
-fn read_framing(head: &RequestHead) -> Result<Framing, Refusal> {
+pub(crate) fn read_framing(head: &RequestHead) -> Result<Framing, Refusal> {
     let is_11 = head.protocol == Protocol::Http11;
     let length = match (
         head.value(Known::TransferEncoding),

@@ -38,6 +38,9 @@ pub struct Options {
     pub notsent_lowat: Option<usize>,
     /// TCP_USER_TIMEOUT; `None` leaves it to the kernel.
     pub user_timeout: Option<Duration>,
+    /// How long the kernel holds a connection back that has sent nothing (TCP_DEFER_ACCEPT), in
+    /// whole seconds; zero does not.
+    pub defer_accept: Duration,
     /// IPV6_V6ONLY; without meaning for other addresses.
     pub v6only: bool,
 }

@@ -16,6 +16,7 @@ fn plain() -> Options {
         receive_buffer: None,
         notsent_lowat: None,
         user_timeout: None,
+        defer_accept: Duration::ZERO,
         v6only: true,
     }
 }

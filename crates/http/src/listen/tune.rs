@@ -9,6 +9,7 @@ use socket2::SockRef;
 
 use super::Options;
 use super::open::backlog;
+use crate::raw;
 
 /// Sets every option, also on a socket that already listens, and says what differs from the wish.
 pub fn tune(socket: impl AsFd, options: &Options) -> Vec<String> {
@@ -33,6 +34,7 @@ pub fn tune(socket: impl AsFd, options: &Options) -> Vec<String> {
         if let Some(timeout) = options.user_timeout {
             note(user_timeout(socket, timeout));
         }
+        note(defer_accept(socket, options.defer_accept));
     }
     note(backlog_limit(options));
     if sockopt::socket_acceptconn(socket).unwrap_or(false) {
@@ -78,6 +80,14 @@ fn user_timeout(socket: impl AsFd, timeout: Duration) -> Option<String> {
         let asked_ms = timeout.as_millis();
         format!("user_timeout: {asked_ms} ms asked for, the kernel gives {given_ms}")
     })
+}
+
+fn defer_accept(socket: impl AsFd, time: Duration) -> Option<String> {
+    let seconds = u32::try_from(time.as_millis().div_ceil(1000)).unwrap_or(u32::MAX);
+    // The kernel counts in retransmissions, so it gives what is near: no reason for a warning.
+    raw::defer_accept(socket.as_fd(), seconds)
+        .err()
+        .map(|error| format!("TCP_DEFER_ACCEPT was not set: {error}"))
 }
 
 /// The kernel keeps twice what is asked for, the second half for its own bookkeeping, and answers

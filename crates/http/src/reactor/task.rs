@@ -1,7 +1,6 @@
 //! Tasks: futures that belong to a thread and to no connection. They are polled after the events of
 //! a turn, a limited number of them, and before the connections they may have woken.
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,8 +24,6 @@ pub(super) enum Care {
 #[derive(Default)]
 pub(super) struct Tasks {
     tasks: Slab<Task>,
-    /// Tasks to be polled, in order.
-    woken: VecDeque<u64>,
     awaited_count: usize,
     /// The thread has ended: no task begins any more.
     is_shut: bool,
@@ -58,18 +55,18 @@ impl Reactor {
             if let Some(task) = tasks.tasks.get_mut(key) {
                 task.waker = Some(waker);
             }
-            tasks.woken.push_back(key);
+            self.0.woken.borrow_mut().push_back(key);
         }
     }
 
     /// A task can go on.
     pub(crate) fn wake_task(&self, key: u64) {
-        self.0.tasks.borrow_mut().woken.push_back(key & !REACTOR);
+        self.0.woken.borrow_mut().push_back(key & !REACTOR);
     }
 
     /// True when there are tasks to be polled.
     pub(crate) fn has_woken_tasks(&self) -> bool {
-        !self.0.tasks.borrow().woken.is_empty()
+        !self.0.woken.borrow().is_empty()
     }
 
     /// True while there are tasks that a drain waits for.
@@ -79,14 +76,17 @@ impl Reactor {
 
     /// Polls those that were woken before this turn's tasks began, a limited number of them.
     pub(crate) fn run_tasks(&self) {
-        let count = self.0.tasks.borrow().woken.len().min(TASKS_PER_TURN);
+        let count = self.0.woken.borrow().len().min(TASKS_PER_TURN);
         for _ in 0..count {
             self.run_next_task();
         }
     }
 
     fn run_next_task(&self) {
-        let Some((key, mut work, waker)) = self.0.tasks.borrow_mut().begin_next() else {
+        let Some(key) = self.0.woken.borrow_mut().pop_front() else {
+            return;
+        };
+        let Some((mut work, waker)) = self.0.tasks.borrow_mut().begin_poll(key) else {
             return;
         };
         // Nothing is borrowed: a task may spawn others, set timers, watch and close descriptors.
@@ -100,12 +100,11 @@ impl Reactor {
 }
 
 impl Tasks {
-    /// Takes the next woken task that is still there.
-    fn begin_next(&mut self) -> Option<(u64, Work, Arc<KeyWaker>)> {
-        let key = self.woken.pop_front()?;
+    /// Takes a task to poll it, if it is still there.
+    fn begin_poll(&mut self, key: u64) -> Option<(Work, Arc<KeyWaker>)> {
         let task = self.tasks.get_mut(key)?;
         let waker = Arc::clone(task.waker.as_ref()?);
-        Some((key, task.work.take()?, waker))
+        Some((task.work.take()?, waker))
     }
 
     /// Puts a task back, or returns what is left of it.
@@ -125,7 +124,6 @@ impl Tasks {
     pub(super) fn shut(&mut self) -> impl Sized + use<> {
         self.is_shut = true;
         self.awaited_count = 0;
-        self.woken.clear();
         std::mem::take(&mut self.tasks)
     }
 }

@@ -54,15 +54,13 @@ impl Timer {
     pub fn set(&self, after: Duration) {
         let deadline_ms = self.reactor.after(after);
         self.reactor
-            .0
-            .timers
-            .borrow_mut()
-            .set(self.key, deadline_ms);
+            .with_timers(|timers| timers.set(self.key, deadline_ms));
     }
 
     /// Elapses no more.
     pub fn clear(&self) {
-        self.reactor.0.timers.borrow_mut().set(self.key, u64::MAX);
+        self.reactor
+            .with_timers(|timers| timers.set(self.key, u64::MAX));
     }
 
     /// Ready once the time is up, until it is set or cleared.
@@ -86,7 +84,7 @@ impl Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        let entry = self.reactor.0.timers.borrow_mut().remove(self.key);
+        let entry = self.reactor.with_timers(|timers| timers.remove(self.key));
         // The waker goes when nothing is borrowed.
         drop(entry);
     }

@@ -115,6 +115,11 @@ impl Watched {
         self.place.with(|source| source.is_readable = false);
     }
 
+    /// It is known from elsewhere that there is something to read.
+    pub(crate) fn mark_readable(&self) {
+        self.place.with(|source| source.is_readable = true);
+    }
+
     /// Ready while writing is worth a try.
     pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.place.poll(|source| match source.is_writable {

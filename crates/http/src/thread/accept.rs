@@ -10,12 +10,47 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags};
 
 use crate::h1::{self, Next};
-use crate::limits::{ACCEPTS_PER_TURN, REFUSED_CONNECTIONS_MAX};
+use crate::limits::{ACCEPTS_PER_TURN, ASIDE_CONNECTIONS_MAX, REFUSED_CONNECTIONS_MAX};
 use crate::request::Facts;
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Counted, Stage};
 use crate::thread::run::Thread;
 use crate::thread::shared::{Crew, Letter};
+
+/// A listening socket as the threads watch it.
+#[derive(Clone, Debug)]
+pub struct Listening {
+    /// Tells listeners apart; connections know it as [`Facts::listener`].
+    pub number: u16,
+    /// The socket, not blocking.
+    pub socket: Arc<OwnedFd>,
+    /// Its connections count towards the limits of connections.
+    pub is_counted: bool,
+}
+
+impl Listening {
+    /// A listener whose connections count.
+    pub fn new(number: u16, socket: Arc<OwnedFd>) -> Listening {
+        Listening {
+            number,
+            socket,
+            is_counted: true,
+        }
+    }
+
+    /// A listener for those who must get in though the server is full. At most 64 connections are
+    /// open that came this way.
+    pub fn aside(number: u16, socket: Arc<OwnedFd>) -> Listening {
+        Listening {
+            is_counted: false,
+            ..Listening::new(number, socket)
+        }
+    }
+
+    pub(crate) fn is_same(&self, other: &Listening) -> bool {
+        self.number == other.number && Arc::ptr_eq(&self.socket, &other.socket)
+    }
+}
 
 /// A connection on its way to its thread.
 pub(crate) struct Accepted {
@@ -25,34 +60,75 @@ pub(crate) struct Accepted {
     counted: Counted,
 }
 
+/// How many connections to ask for when a listener has some. Asking once more to hear that there
+/// are no more costs a system call, for most connections one each; a listener that still has some
+/// is reported again anyway.
+#[derive(Debug)]
+pub(crate) struct Accepts {
+    expected: usize,
+    /// Visits in a row that did not come to the end.
+    full_visits: usize,
+}
+
+impl Default for Accepts {
+    fn default() -> Accepts {
+        Accepts {
+            expected: 1,
+            full_visits: 0,
+        }
+    }
+}
+
+impl Accepts {
+    /// Full visits after which more is asked for.
+    const PATIENCE: usize = 4;
+
+    fn next_visit(&mut self) -> usize {
+        if self.full_visits >= Accepts::PATIENCE {
+            self.expected = (self.expected * 2).min(ACCEPTS_PER_TURN);
+            self.full_visits = 0;
+        }
+        self.full_visits += 1;
+        self.expected
+    }
+
+    fn came_to_the_end(&mut self, taken: usize) {
+        self.expected = taken.max(1);
+        self.full_visits = 0;
+    }
+}
+
 /// What a client gets when there is no room for its connection.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n\
     Connection: close\r\n\r\n";
 
 impl<A: Answer + 'static> Thread<A> {
     pub(crate) fn accept(&mut self, listener: u16) {
-        let Some((_, socket)) = self
-            .listeners
-            .iter()
-            .find(|(number, _)| *number == listener)
-        else {
+        let Some(listening) = self.listeners.iter().find(|l| l.number == listener) else {
             return;
         };
-        let listening = Arc::clone(socket);
-        for _ in 0..ACCEPTS_PER_TURN {
+        let is_counted = listening.is_counted;
+        let listening = Arc::clone(&listening.socket);
+        let asked = self.accepts.next_visit();
+        for taken in 0..asked {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             match rustix::net::acceptfrom_with(&listening, flags) {
                 Ok((socket, address)) => {
                     let peer = address.and_then(|address| SocketAddr::try_from(address).ok());
-                    self.place(Accepted {
+                    let accepted = Accepted {
                         socket,
                         // One client has one address, also over a socket for both families.
                         peer: peer.map(|peer| (peer.ip().to_canonical(), peer.port()).into()),
                         listener,
                         counted: Counted::Refused,
-                    });
+                    };
+                    let entered = match is_counted {
+                        true => self.crew.enter(&self.limits, accepted.peer),
+                        false => self.crew.enter_aside(),
+                    };
+                    self.place(accepted, entered);
                 }
-                Err(Errno::AGAIN) => return,
+                Err(Errno::AGAIN) => return self.accepts.came_to_the_end(taken),
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(error) => {
                     // Out of descriptors or memory: the connection stays in the kernel's queue and
@@ -66,9 +142,9 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Gives a connection to the thread with the fewest, unless a limit is reached.
-    fn place(&mut self, mut accepted: Accepted) {
+    fn place(&mut self, mut accepted: Accepted, entered: Result<Counted, Full>) {
         self.counters.connections_accepted.add(1);
-        match self.crew.enter(&self.limits, accepted.peer) {
+        match entered {
             Ok(counted) => accepted.counted = counted,
             Err(full) => return self.turn_away(accepted, full),
         }
@@ -187,10 +263,24 @@ impl Crew {
         Ok(Counted::ServerAndClient)
     }
 
+    /// Counts a connection in that does not count towards the limits a user sets.
+    fn enter_aside(&self) -> Result<Counted, Full> {
+        if self.open_aside.fetch_add(1, Ordering::Relaxed) >= ASIDE_CONNECTIONS_MAX {
+            self.open_aside.fetch_sub(1, Ordering::Relaxed);
+            return Err(Full::Server);
+        }
+        Ok(Counted::Aside)
+    }
+
     /// Counts a connection out of what it counted towards.
     pub(crate) fn leave(&self, counted: Counted, peer: Option<SocketAddr>) {
-        if counted == Counted::Refused {
-            return;
+        match counted {
+            Counted::Refused => return,
+            Counted::Aside => {
+                self.open_aside.fetch_sub(1, Ordering::Relaxed);
+                return;
+            }
+            Counted::Server | Counted::ServerAndClient => {}
         }
         self.open.fetch_sub(1, Ordering::Relaxed);
         let (Counted::ServerAndClient, Some(peer)) = (counted, peer) else {
@@ -206,5 +296,41 @@ impl Crew {
                 per_client.remove(&peer.ip());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Visits and calls a listener with `waiting` connections needs until it has none.
+    fn empty(accepts: &mut Accepts, mut waiting: usize) -> (usize, usize) {
+        let (mut visits, mut calls) = (0, 0);
+        while waiting > 0 {
+            visits += 1;
+            let asked = accepts.next_visit();
+            let taken = asked.min(waiting);
+            waiting -= taken;
+            calls += taken;
+            if taken < asked {
+                calls += 1;
+                accepts.came_to_the_end(taken);
+            }
+        }
+        (visits, calls)
+    }
+
+    #[test]
+    fn connections_that_come_one_by_one_seldom_cost_a_second_call() {
+        let mut accepts = Accepts::default();
+        let calls: usize = (0..1000).map(|_| empty(&mut accepts, 1).1).sum();
+        assert!(calls <= 1250, "{calls}");
+    }
+
+    #[test]
+    fn flood_is_taken_in_large_visits_soon() {
+        let (visits, _) = empty(&mut Accepts::default(), 10_000);
+        let least = 10_000 / ACCEPTS_PER_TURN;
+        assert!(visits <= least + 40, "{visits}");
     }
 }

@@ -11,10 +11,10 @@ use bytes::Bytes;
 
 use crate::body::{BodyStream, FetchFuture, FileBody, Region};
 use crate::h1;
-use crate::pipe::Pipe;
 use crate::reactor::wake::KeyWaker;
-use crate::request::{Facts, Request};
+use crate::request::{Facts, HalfClose, Request};
 use crate::response::Response;
+use crate::thread::pipe::Splicing;
 
 pub(crate) struct Conn {
     pub(crate) socket: OwnedFd,
@@ -54,6 +54,8 @@ pub(crate) enum Counted {
     Server,
     /// The server's and its client's.
     ServerAndClient,
+    /// None of those a user sets: its listener stands aside.
+    Aside,
     /// None: there was no room for it, and it is told so.
     Refused,
 }
@@ -67,7 +69,7 @@ pub(crate) enum Stage {
     /// The body comes as a stream, or raw bytes flow both ways.
     Stream(Box<dyn BodyStream>),
     /// The body comes out of a pipe.
-    Pipe(Box<Pipe>),
+    Pipe(Box<Splicing>),
     /// All of the answer is queued; what the engine says comes next follows when it has left.
     Flushing(h1::Next),
     /// The rest of the request body is read and dropped; then the next request.
@@ -128,6 +130,17 @@ impl Conn {
             && self.core.is_between_requests()
             && self.carry.is_empty()
             && self.out.is_empty()
+    }
+
+    /// True when the client has sent FIN and the answer under way takes that for its leaving. To a
+    /// tunnel FIN is the end of one direction.
+    pub(crate) fn has_left_by_fin(&self) -> bool {
+        self.is_half_closed
+            && !self.core.is_tunnel()
+            && self
+                .request
+                .as_ref()
+                .is_some_and(|request| request.exchange.half_close.get() == HalfClose::Cancel)
     }
 
     /// The close that follows resets the connection and drops what the kernel still holds.

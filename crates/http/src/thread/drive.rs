@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use crate::h1::{Eof, Event, Framing, Length, Next, Refusal};
 use crate::limits::{READ_BYTES_PER_TURN, REQUESTS_PER_TURN};
-use crate::request::{HalfClose, Incoming, IncomingState, Request};
+use crate::request::{Incoming, IncomingState, Request};
 use crate::response::{Answer, Answered};
 use crate::thread::conn::{Conn, Piece, Stage};
 use crate::thread::pump::{Discarded, Pumped, Read};
@@ -99,6 +99,7 @@ impl<A: Answer + 'static> Thread<A> {
         match conn.stage {
             Stage::Reading => self.read_requests(conn),
             Stage::Later(_) => self.poll_answer(conn),
+            Stage::Stream(_) | Stage::Pipe(_) if conn.has_left_by_fin() => Step::Close,
             Stage::Stream(_) => self.pull(conn),
             Stage::Pipe(_) => self.pull_pipe(conn),
             Stage::Flushing(next) => self.go_on(conn, next),
@@ -114,7 +115,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// for each other.
     fn read_beside(&mut self, conn: &mut Conn) -> Fate {
         match conn.stage {
-            Stage::Stream(_) => match self.pump(conn) {
+            Stage::Stream(_) | Stage::Pipe(_) => match self.pump(conn) {
                 Pumped::Broken => Fate::Close,
                 Pumped::Something | Pumped::Nothing => Fate::Keep,
             },
@@ -294,7 +295,7 @@ impl<A: Answer + 'static> Thread<A> {
             self.respond(conn, request, response);
             return Step::Again;
         }
-        if conn.is_half_closed && request.exchange.half_close.get() == HalfClose::Cancel {
+        if conn.has_left_by_fin() {
             return Step::Close;
         }
         match self.pump(conn) {

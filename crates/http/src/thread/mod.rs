@@ -1,11 +1,12 @@
 //! One server thread: a loop that carries bytes between sockets, the HTTP engine and answers.
 //!
 //! - `shared` what other threads may touch: the mailbox, the counts, the hand-over of connections
-//! - `run` the loop
+//! - `run` the loop, `clock` its time
 //! - `accept` new connections
 //! - `conn` a connection and its stages
 //! - `drive` what happens when a connection can go on
-//! - `respond` a response to bytes in order, `pull` bodies that come bit by bit, `pipe` out of a pipe
+//! - `respond` a response to bytes in order, `pull` bodies that come bit by bit, `pipe` out of a
+//!   pipe
 //! - `send` bytes to the kernel, in order, with budgets
 //! - `pump` request bodies in
 //! - `drain` how a thread ends
@@ -14,6 +15,7 @@
 
 mod accept;
 mod bulk;
+mod clock;
 mod conn;
 mod drain;
 mod drive;
@@ -29,6 +31,7 @@ mod shared;
 mod tests;
 mod wheel;
 
+pub use accept::Listening;
 pub use run::{Guest, Thread};
 pub use shared::{Crew, Drain, Handle};
 pub(crate) use shared::{Letter, Mailbox};

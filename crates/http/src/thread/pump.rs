@@ -261,7 +261,7 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
-    /// Counts a refusal under the limit that caused it.
+    /// Counts a refusal under the limit or the fault that caused it.
     pub(crate) fn count_refusal(&self, refusal: Refusal) {
         let counters = &self.counters;
         match refusal.status {
@@ -270,7 +270,8 @@ impl<A: Answer + 'static> Thread<A> {
             414 => counters.limit_target.add(1),
             431 if refusal == crate::h1::parse::TOO_MANY_HEADERS => counters.limit_headers.add(1),
             431 => counters.limit_head.add(1),
-            _ => counters.bad_request.add(1),
+            400 => counters.bad_request.add(1),
+            _ => counters.unsupported.add(1),
         }
     }
 }

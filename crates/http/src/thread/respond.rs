@@ -37,8 +37,10 @@ impl<A: Answer + 'static> Thread<A> {
         let Response {
             head, body, close, ..
         } = response;
-        // A stream may still read the request's body; nobody else will.
-        let nobody_reads = !matches!(body, Body::Stream(_)) && conn.core.rest_is_large();
+        // A stream may still read the request's body, and so may the program behind a pipe; nobody
+        // else will.
+        let may_read = matches!(body, Body::Stream(_) | Body::Pipe { .. });
+        let nobody_reads = !may_read && conn.core.rest_is_large();
         let close = close || nobody_reads || self.draining.is_some();
         let before = self.output.len();
         let status = head.status();

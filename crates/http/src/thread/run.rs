@@ -5,9 +5,8 @@
 //! after the events, with budgets.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,9 +14,7 @@ use std::time::Duration;
 
 use hob_trace::metric::ThreadCounters;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
-};
+use rustix::time::{TimerfdClockId, TimerfdFlags, Timespec};
 
 use crate::date::DateLine;
 use crate::limits::{Limits, READ_BYTES_PER_TURN};
@@ -25,6 +22,8 @@ use crate::reactor::wake::{Here, KeyWaker};
 use crate::reactor::{REACTOR, Reactor};
 use crate::request::{ReadyList, Request};
 use crate::response::Answer;
+use crate::thread::accept::{Accepts, Listening};
+use crate::thread::bulk::Bulk;
 use crate::thread::conn::{Conn, Counted};
 use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
@@ -46,7 +45,7 @@ pub struct Thread<A: Answer> {
     pub(crate) wheel: Wheel,
     pub(crate) slots: Vec<Slot>,
     pub(crate) free: Vec<u32>,
-    pub(crate) listeners: Vec<(u16, Arc<OwnedFd>)>,
+    pub(crate) listeners: Vec<Listening>,
     /// Bytes as they come from a socket; empty between reads.
     pub(crate) input: Box<[u8]>,
     /// Bytes on their way to the socket of the connection being driven; empty between connections.
@@ -56,18 +55,19 @@ pub struct Thread<A: Answer> {
     pub(crate) pool: Vec<Request>,
     pub(crate) reactor: Reactor,
     pub(crate) ready: Rc<ReadyList>,
-    pub(crate) bulk: VecDeque<u64>,
-    /// Bytes of queued answers the kernel took since the round began, and what turns count for.
-    pub(crate) bulk_bytes: usize,
+    pub(crate) bulk: Bulk,
+    /// Each pipe that was made larger holds a count of it.
+    pub(crate) large_pipes: Rc<()>,
     pub(crate) now_us: u64,
     pub(crate) now_ms: u64,
     pub(crate) unix_offset_ms: u64,
     pub(crate) date: DateLine,
-    next_date_ms: u64,
+    pub(crate) next_date_ms: u64,
     pub(crate) draining: Option<Draining>,
     /// Connections there was no room for, being told so.
     pub(crate) refused_count: usize,
-    guest: Option<Box<dyn Guest>>,
+    pub(crate) accepts: Accepts,
+    pub(crate) guest: Option<Box<dyn Guest>>,
     pub(crate) must_stop: bool,
 }
 
@@ -142,8 +142,8 @@ impl<A: Answer + 'static> Thread<A> {
             pool: Vec::new(),
             ready: Rc::clone(reactor.ready()),
             reactor,
-            bulk: VecDeque::new(),
-            bulk_bytes: 0,
+            bulk: Bulk::default(),
+            large_pipes: Rc::default(),
             now_us: 0,
             now_ms: 0,
             unix_offset_ms: 0,
@@ -151,6 +151,7 @@ impl<A: Answer + 'static> Thread<A> {
             next_date_ms: 0,
             draining: None,
             refused_count: 0,
+            accepts: Accepts::default(),
             guest: None,
             must_stop: false,
         };
@@ -175,32 +176,26 @@ impl<A: Answer + 'static> Thread<A> {
         &mut self.answer
     }
 
+    /// The loop's own reactor, for jobs of [`Handle::run`](crate::thread::Handle::run).
+    pub fn reactor(&self) -> &Reactor {
+        &self.reactor
+    }
+
     /// Sets the limits for connections accepted from now on.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = Rc::new(limits);
     }
 
     /// Watches exactly these listening sockets from now on; all threads watch the same ones.
-    pub fn set_listeners(&mut self, listeners: Vec<(u16, Arc<OwnedFd>)>) -> io::Result<()> {
-        let has = |list: &[(u16, Arc<OwnedFd>)], number: u16, socket: &Arc<OwnedFd>| {
-            list.iter()
-                .any(|(n, s)| *n == number && Arc::ptr_eq(s, socket))
-        };
-        for (number, socket) in &self.listeners {
-            if !has(&listeners, *number, socket) {
-                epoll::delete(&self.epoll, socket)?;
-            }
+    pub fn set_listeners(&mut self, listeners: Vec<Listening>) -> io::Result<()> {
+        let has = |list: &[Listening], one: &Listening| list.iter().any(|l| l.is_same(one));
+        for old in self.listeners.iter().filter(|old| !has(&listeners, old)) {
+            epoll::delete(&self.epoll, &old.socket)?;
         }
-        for (number, socket) in &listeners {
-            if !has(&self.listeners, *number, socket) {
-                let key = EventData::new_u64(SPECIAL | u64::from(*number));
-                epoll::add(
-                    &self.epoll,
-                    socket,
-                    key,
-                    EventFlags::IN | EventFlags::EXCLUSIVE,
-                )?;
-            }
+        for new in listeners.iter().filter(|new| !has(&self.listeners, new)) {
+            let key = EventData::new_u64(SPECIAL | u64::from(new.number));
+            let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
+            epoll::add(&self.epoll, &new.socket, key, flags)?;
         }
         self.listeners = listeners;
         Ok(())
@@ -263,25 +258,6 @@ impl<A: Answer + 'static> Thread<A> {
         }
         self.mailbox.wake_up();
         Ok(())
-    }
-
-    fn begin_turn(&mut self) {
-        let now = clock_gettime(ClockId::Monotonic);
-        self.now_us = micros(now);
-        self.now_ms = self.now_us / 1000;
-        self.reactor.begin_turn(self.now_ms);
-        if self.now_ms >= self.next_date_ms {
-            let unix_ms = micros(clock_gettime(ClockId::Realtime)) / 1000;
-            self.unix_offset_ms = unix_ms.wrapping_sub(self.now_ms);
-            self.date = DateLine::new(Duration::from_millis(unix_ms));
-            self.next_date_ms = self.now_ms + 1000 - unix_ms % 1000;
-        }
-        self.answer.begin_turn(self.now_ms);
-    }
-
-    /// Reads the clock again, after work.
-    pub(crate) fn clock_us() -> u64 {
-        micros(clock_gettime(ClockId::Monotonic))
     }
 
     fn dispatch(&mut self, key: u64, flags: EventFlags) {
@@ -405,72 +381,6 @@ impl<A: Answer + 'static> Thread<A> {
             .get_or_insert_with(|| KeyWaker::new(&self.mailbox, conn.key))
             .waker()
     }
-
-    pub(crate) fn arm_timer(&self, at_ms: u64) {
-        if at_ms >= self.timer_ms.get() {
-            return;
-        }
-        self.timer_ms.set(at_ms);
-        let at = Timespec {
-            tv_sec: (at_ms / 1000) as i64,
-            tv_nsec: (at_ms % 1000 * 1_000_000) as i64,
-        };
-        let once = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let spec = Itimerspec {
-            it_interval: once,
-            it_value: at,
-        };
-        let armed =
-            rustix::time::timerfd_settime(self.timer.as_fd(), TimerfdTimerFlags::ABSTIME, &spec);
-        if let Err(error) = armed {
-            tracing::error!(%error, "the timer of a server thread could not be set");
-        }
-    }
-
-    fn run_timer(&mut self) {
-        let _ = rustix::io::read(&self.timer, &mut [0u8; 8]);
-        self.timer_ms.set(u64::MAX);
-        let guest = self.guest.as_mut();
-        if let Some(guest) =
-            guest.filter(|g| g.next_deadline_ms().is_some_and(|at| at <= self.now_ms))
-        {
-            guest.turn();
-        }
-        while let Some((tick, keys)) = self.wheel.take_due(self.now_ms) {
-            for key in keys {
-                self.check_deadline(key, tick);
-            }
-        }
-        if let Some(next_ms) = self.wheel.next_ms() {
-            self.arm_timer(next_ms);
-        }
-        self.reactor.run_timers();
-    }
-
-    fn check_deadline(&mut self, key: u64, tick: u64) {
-        let index = (key & 0xffff_ffff) as usize;
-        let Some(slot) = self.slots.get_mut(index) else {
-            return;
-        };
-        if u64::from(slot.generation) != key >> 32 {
-            return;
-        }
-        let Some(mut conn) = slot.conn.take_if(|conn| conn.tick == tick) else {
-            return;
-        };
-        conn.tick = 0;
-        let (deadline_ms, deadline) = conn.core.deadline();
-        if deadline_ms > self.now_ms {
-            return self.keep(conn);
-        }
-        match self.time_out(&mut conn, deadline) {
-            Fate::Keep => self.keep(conn),
-            Fate::Close => self.close(conn),
-        }
-    }
 }
 
 impl<A: Answer> Drop for Thread<A> {
@@ -479,8 +389,4 @@ impl<A: Answer> Drop for Thread<A> {
         self.mailbox.shut();
         self.reactor.shut();
     }
-}
-
-fn micros(time: Timespec) -> u64 {
-    time.tv_sec.cast_unsigned() * 1_000_000 + time.tv_nsec.cast_unsigned() / 1000
 }

@@ -73,7 +73,7 @@ impl<A: Answer + 'static> Thread<A> {
                     note_first_byte::<A>(conn);
                     conn.core.wrote_some(self.now_ms);
                     budget = budget.saturating_sub(count);
-                    self.bulk_bytes += count;
+                    self.bulk.count(count);
                 }
                 Ok(Sent::MustFetch) => {
                     conn.core.wait_for_source();
@@ -284,7 +284,7 @@ fn sending(conn: &Conn) -> Option<&Request> {
     queued.next().or(conn.request.as_ref())
 }
 
-fn note_first_byte<A: Answer + 'static>(conn: &Conn) {
+pub(super) fn note_first_byte<A: Answer + 'static>(conn: &Conn) {
     if let Some(request) = sending(conn) {
         let mut record = request.record_mut();
         if record.first_byte_us == 0 && record.status != 0 {

@@ -16,6 +16,8 @@ use crate::thread::run::Thread;
 pub struct Crew {
     mailboxes: Vec<Arc<Mailbox>>,
     pub(crate) open: AtomicUsize,
+    /// Connections that do not count towards the limits.
+    pub(crate) open_aside: AtomicUsize,
     pub(crate) next_number: AtomicU64,
     pub(crate) per_client: Mutex<HashMap<IpAddr, usize>>,
 }
@@ -66,6 +68,7 @@ impl Crew {
                 .map(|_| mailbox())
                 .collect::<std::io::Result<_>>()?,
             open: AtomicUsize::new(0),
+            open_aside: AtomicUsize::new(0),
             next_number: AtomicU64::new(1),
             per_client: Mutex::default(),
         }))
@@ -76,7 +79,7 @@ impl Crew {
         self.mailboxes.len()
     }
 
-    /// Open connections of all threads.
+    /// Open connections of all threads, without those of listeners that stand aside.
     pub fn open_connections(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }

@@ -101,7 +101,11 @@ impl Way {
         let Some(instead) = &control.instead else {
             return Next::Done(self.finish_own(site, route, &control, response).await);
         };
-        let status = response.status();
+        let status = match instead {
+            Instead::SendFile(_) => response.status(),
+            // The other path's answer has its own.
+            Instead::Redirect(_) => 200,
+        };
         let fields = std::mem::take(response.fields_mut());
         // Its output is not wanted: the program is told before anything else begins.
         drop(response);
@@ -259,8 +263,8 @@ fn say(said: &Said, response: &mut Response) {
         || media_type.is_some_and(|name| name.starts_with(b"multipart/byteranges"));
     let is_kept = |name: &[u8]| {
         let is = |known: &&[u8]| known.eq_ignore_ascii_case(name);
-        let is_type = is(&&b"Content-Type"[..]);
-        !(is_type && has_own_type) && !ABOUT_BYTES.iter().any(is)
+        let gives_way = has_own_type && is(&&b"Content-Type"[..]);
+        !gives_way && !ABOUT_BYTES.iter().any(is)
     };
     let is_added = |name: &[u8]| {
         name.eq_ignore_ascii_case(b"Set-Cookie") || name.eq_ignore_ascii_case(b"Vary")

@@ -310,7 +310,7 @@ const DEFAULT_ADDRESS: std::net::SocketAddr = std::net::SocketAddr::V4(
 );
 
 /// Keys that mean nothing for a Unix socket.
-const TCP_ONLY: [&str; 3] = ["notsent_lowat", "user_timeout", "v6only"];
+const TCP_ONLY: [&str; 4] = ["notsent_lowat", "user_timeout", "defer_accept", "v6only"];
 
 fn read_address(section: &Section, faults: &mut Faults<'_>) -> Option<ListenAddress> {
     let given = section.given("address")?;
@@ -355,6 +355,7 @@ fn listener(
         receive_buffer: size("receive_buffer"),
         notsent_lowat: size("notsent_lowat"),
         user_timeout: section.optional_time("user_timeout"),
+        defer_accept: section.time("defer_accept"),
         v6only: section.flag("v6only"),
         log: match logs.choice(section, "log", faults) {
             LogChoice::Inherit => inherited,

@@ -133,6 +133,7 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
         for (route, spots) in site.routes.iter().zip(&spots.routes) {
             if let (Handler::Files(files), Some(spots)) = (&route.handler, &spots.files) {
                 files_on_disk(files, spots, &mut looked, faults);
+                config_in_root(files, spots, &mut looked, faults);
                 pinned(config, files, spots, faults);
             }
             if let (Handler::Cgi(cgi), Some(spots)) = (&route.handler, &spots.cgi) {
@@ -428,6 +429,33 @@ fn root_on_disk(
     looked.told.insert((spot.source, spot.start));
     faults.error(spot, message).hint(hint);
     None
+}
+
+/// Whoever asks for a config file by its name would get it.
+fn config_in_root(
+    files: &Files,
+    spots: &FilesSpots,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    let sources = faults.sources();
+    let served = (0..sources.count()).find_map(|source| {
+        let name = Path::new(sources.names().nth(source)?).file_name()?;
+        let is_hidden = !files.dot_files && name.as_encoded_bytes().starts_with(b".");
+        let is_inside = sources.dir(source).starts_with(&files.root);
+        // What was given on a command line has a name too.
+        let mut is_file = || looked.look(&sources.dir(source).join(name)) == Found::File;
+        (is_inside && !is_hidden && is_file()).then(|| name.display().to_string())
+    });
+    let Some(name) = served else {
+        return;
+    };
+    if looked.told.insert((spots.root.source, spots.root.start)) {
+        let message = format!("`root` holds {name}: whoever knows its name can download it");
+        faults
+            .warn(spots.root, message)
+            .hint("serve a folder that holds nothing but what is to be served");
+    }
 }
 
 fn fallback(files: &Files, spots: &FilesSpots, looked: &mut Looked<'_>, faults: &mut Faults<'_>) {

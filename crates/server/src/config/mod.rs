@@ -175,6 +175,8 @@ pub struct Listener {
     pub notsent_lowat: Option<usize>,
     /// TCP_USER_TIMEOUT; `None` leaves it to the kernel.
     pub user_timeout: Option<Duration>,
+    /// TCP_DEFER_ACCEPT; zero is off.
+    pub defer_accept: Duration,
     /// IPV6_V6ONLY.
     pub v6only: bool,
     /// Access log of connections from here.

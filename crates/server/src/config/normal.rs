@@ -113,6 +113,7 @@ impl Listener {
             "user_timeout = {}",
             or_none(self.user_timeout.map(duration_text))
         )?;
+        writeln!(f, "defer_accept = {}", duration_text(self.defer_accept))?;
         writeln!(f, "v6only = {}", self.v6only)?;
         writeln!(f, "log = {}", self.log)
     }

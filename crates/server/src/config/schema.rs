@@ -165,7 +165,7 @@ pub static LIMITS: Table = Table {
             },
             Preset::Integer(10_000),
         )
-        .says("Open connections of the server.")
+        .says("Open connections of the server. Those of the control socket do not count.")
         .example("50000")
         .aka(&["max_connections", "worker_connections"]),
         Key::new(
@@ -563,6 +563,15 @@ pub static LISTEN: Table = Table {
                  (TCP_USER_TIMEOUT).",
             )
             .example("\"30s\""),
+        Key::new("defer_accept", TIME_TO_MINUTE, secs(1))
+            .says(
+                "How long the kernel keeps a new connection to itself while it has sent nothing \
+                 (TCP_DEFER_ACCEPT, in whole seconds): a request is then answered without waiting \
+                 twice. Until then the connection counts towards no limit. `\"0s\"` takes \
+                 connections at once.",
+            )
+            .example("\"0s\"")
+            .aka(&["deferred", "accept_filter"]),
         Key::new("v6only", Flag, Preset::Flag(false))
             .says("An IPv6 wildcard address takes no IPv4 connections (IPV6_V6ONLY).")
             .example("true")
@@ -628,10 +637,10 @@ pub static SITE: Table = Table {
 pub static ROUTE: Table = Table {
     name: "route",
     header: "`[[site.route]]`",
-    text: "A path pattern and one handler: `files`, `cgi`, `redirect` or `respond`. Routes are tried \
-           in order and the first that matches answers, so a narrow pattern stands before a wide one. \
-           Keys of `[[site]]` about answers, `headers` to `buffer_max`, may stand here too and hold \
-           for the route.",
+    text: "A path pattern and one handler: `files`, `cgi`, `redirect` or `respond`. Routes are \
+           tried in order and the first that matches answers, so a narrow pattern stands before \
+           a wide one. Keys of `[[site]]` about answers, `headers` to `buffer_max`, may stand here \
+           too and hold for the route.",
     base: Some(&ANSWER),
     keys: &[
         Key::new("path", Text, Required)

@@ -7,7 +7,8 @@
 //!
 //! | field | is |
 //! | --- | --- |
-//! | `Script-Control: WORD; WORD` | words in any order: `buffer=on` or `off`, `compress=off`, `timeout=10s`, `redirect=PATH`, `sendfile=PATH` |
+//! | `Script-Control: WORD; WORD` | `buffer=on` or `off`, `compress=off`, `timeout=10s` |
+//! | | `redirect=PATH`, `sendfile=PATH` |
 //! | `X-Sendfile: PATH` | `sendfile=PATH` |
 //! | `X-Accel-Redirect: PATH`, `X-LiteSpeed-Location: PATH` | `redirect=PATH` |
 //! | `X-Accel-Buffering: no` | `buffer=off` |

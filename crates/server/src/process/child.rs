@@ -26,7 +26,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -70,11 +70,13 @@ pub(super) struct Ids {
 }
 
 /// What is particular to one start.
-pub(super) struct Particulars {
+pub(super) struct Particulars<'a> {
     pub(super) recipe: Rc<Recipe>,
     pub(super) descriptors: [OwnedFd; 3],
-    /// `cgroup.procs` of the groups it enters.
-    pub(super) groups: Vec<OwnedFd>,
+    /// `cgroup.procs` of the control groups it enters.
+    pub(super) groups: &'a [OwnedFd],
+    /// The folder of the control group it is born in.
+    pub(super) born_in: Option<BorrowedFd<'a>>,
     /// What marks everything it starts: a limit that nothing else uses.
     pub(super) mark: u64,
     pub(super) outlives: bool,
@@ -117,7 +119,6 @@ pub(super) struct Slot {
     pointers: Vec<*const u8>,
     stack: Vec<u128>,
     plan: Option<Box<Plan>>,
-    groups: Vec<OwnedFd>,
     recipe: Option<Rc<Recipe>>,
     /// Children of this slot are forked, so that it is always free again.
     is_spare: bool,
@@ -140,7 +141,6 @@ impl Slot {
             pointers: Vec::new(),
             stack: Vec::new(),
             plan: None,
-            groups: Vec::new(),
             recipe: None,
         }
     }
@@ -183,7 +183,7 @@ impl Slot {
     pub(super) fn start(
         &mut self,
         layout: Layout,
-        particulars: Particulars,
+        particulars: Particulars<'_>,
         report: Report<'_>,
     ) -> io::Result<i32> {
         assert!(self.is_free(), "a child still reads this slot");
@@ -198,6 +198,7 @@ impl Slot {
             recipe,
             descriptors,
             groups,
+            born_in,
             mark,
             outlives,
         } = particulars;
@@ -206,10 +207,9 @@ impl Slot {
             let arguments = self.pointers.as_ptr().add(2);
             (arguments, arguments.add(layout.argument_count + 1))
         };
-        let shares_memory =
-            !self.is_spare && !recipe.must_fork && recipe.namespaces == 0 && groups.is_empty();
+        let is_plain = recipe.namespaces == 0 && groups.is_empty() && born_in.is_none();
+        let shares_memory = is_plain && !recipe.must_fork && !self.is_spare;
         let in_own_pids = recipe.namespaces & libc::CLONE_NEWPID as u64 != 0;
-        self.groups = groups;
         let plan = self.plan.insert(Box::new(Plan {
             program: self.pointers[0],
             folder: self.pointers[1],
@@ -217,8 +217,8 @@ impl Slot {
             variables,
             recipe: Rc::as_ptr(&recipe),
             descriptors: descriptors.each_ref().map(AsRawFd::as_raw_fd),
-            groups: self.groups.as_ptr(),
-            group_count: self.groups.len(),
+            groups: groups.as_ptr(),
+            group_count: groups.len(),
             mark,
             parent: if in_own_pids {
                 0
@@ -236,13 +236,10 @@ impl Slot {
         } else {
             // SAFETY: the plan and what it points to live until the call returns here; the child
             // has a copy of all of it.
-            unsafe { fork(plan, recipe.namespaces) }
+            unsafe { fork(plan, recipe.namespaces, born_in) }
         };
         if started.is_err() {
             self.word.store(0, Ordering::Release);
-        }
-        if self.is_free() {
-            self.groups.clear();
         }
         // The child has a table of descriptors of its own, so ours can be closed.
         drop(descriptors);
@@ -289,7 +286,6 @@ impl Drop for Slot {
         std::mem::forget(std::mem::take(&mut self.memory));
         std::mem::forget(std::mem::take(&mut self.pointers));
         std::mem::forget(std::mem::take(&mut self.stack));
-        std::mem::forget(std::mem::take(&mut self.groups));
         std::mem::forget((self.plan.take(), self.recipe.take()));
     }
 }
@@ -316,14 +312,52 @@ fn point(pointers: &mut Vec<*const u8>, strings: &[u8], layout: Layout) -> bool 
     is_right
 }
 
-/// A fork of this process that runs `plan`, in namespaces of its own where wanted.
+/// `struct clone_args` up to what is used of it.
+#[repr(C)]
+#[derive(Default)]
+struct CloneArguments {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
+}
+
+/// A fork of this process that runs `plan`, in namespaces of its own where wanted, born in a
+/// control group where wanted: entering one later takes a lock of the whole system.
 ///
 /// # Safety
 /// The plan and what it points to live until this returns.
-unsafe fn fork(plan: *mut Plan, namespaces: u64) -> io::Result<i32> {
-    let flags = namespaces | libc::SIGCHLD as u64;
+unsafe fn fork(
+    plan: *mut Plan,
+    namespaces: u64,
+    born_in: Option<BorrowedFd<'_>>,
+) -> io::Result<i32> {
+    const CLONE_INTO_CGROUP: u64 = 1 << 33;
+    let arguments = CloneArguments {
+        flags: namespaces | born_in.map_or(0, |_| CLONE_INTO_CGROUP),
+        exit_signal: libc::SIGCHLD as u64,
+        cgroup: born_in.map_or(0, |group| group.as_raw_fd() as u64),
+        ..CloneArguments::default()
+    };
+    let flags = (namespaces | arguments.exit_signal) as usize;
     // SAFETY: without a stack and CLONE_VM it is a fork: the child goes on on a copy of everything.
-    let result = unsafe { call(libc::SYS_clone, [flags as usize, 0, 0, 0, 0, 0]) };
+    let result = unsafe {
+        match born_in {
+            None => call(libc::SYS_clone, [flags, 0, 0, 0, 0, 0]),
+            Some(_) => {
+                let place = &raw const arguments as usize;
+                let bytes = size_of::<CloneArguments>();
+                call(libc::SYS_clone3, [place, bytes, 0, 0, 0, 0])
+            }
+        }
+    };
     match result {
         Ok(0) => {
             run(plan.cast());

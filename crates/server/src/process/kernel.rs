@@ -14,7 +14,7 @@ use super::message::Usage;
 
 /// The limit whose value marks what a program started. It counts for real-time threads only, and
 /// is so high that it never binds; a hard limit is inherited and cannot be raised again.
-pub(super) const MARK_RESOURCE: u32 = libc::RLIMIT_RTTIME as u32;
+pub(super) const MARK_RESOURCE: u32 = libc::RLIMIT_RTTIME;
 
 /// A process that ended.
 #[derive(Clone, Copy, Debug)]

@@ -28,7 +28,7 @@ pub struct Sites {
     hosts: HostTable,
     sites: Vec<Site>,
     /// Access log of each listener, by its number; 0 is none.
-    pub listener_logs: HashMap<u16, u16>,
+    pub listener_logs: HashMap<u16, u16, foldhash::fast::RandomState>,
 }
 
 /// One site.
@@ -112,7 +112,7 @@ impl Sites {
         Ok(Sites {
             hosts,
             sites,
-            listener_logs: HashMap::new(),
+            listener_logs: HashMap::default(),
         })
     }
 

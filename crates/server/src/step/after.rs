@@ -7,11 +7,10 @@
 use hob_http::status::is_bodiless;
 use hob_http::{Body, Fields, Known, Request, Response, ResponseHead};
 
-use super::compress::{compress, default_level};
 use super::conditional::{self, Conditions, Method, Validators, Verdict};
 use super::cut::cut;
 use super::date::parse_http_date;
-use super::encode::{Encoded, Flush};
+use super::encode::{Encoded, Encoder, Flush};
 use super::negotiate::{self, Negotiated};
 use super::range::{self, ByteRange, Selection};
 use super::weights::weighted;
@@ -287,8 +286,8 @@ fn encode(response: &mut Response, coding: Coding, control: &Control) {
     let body = std::mem::replace(&mut response.body, Body::Empty);
     let encoded = match body {
         Body::Bytes(bytes) if bytes.len() <= AT_ONCE_BYTES_MAX => {
-            match compress(&bytes, coding, default_level(coding)) {
-                Ok(Some(smaller)) => Body::Bytes(smaller.into()),
+            match Encoder::whole(&bytes, coding) {
+                Ok(coded) if coded.len() < bytes.len() => Body::Bytes(coded.into()),
                 // Not smaller: it stays as it is.
                 _ => {
                     response.body = Body::Bytes(bytes);

@@ -53,6 +53,14 @@ impl Encoder {
         }))
     }
 
+    /// All of a body that is in memory. Unlike the cache's, the result is for one client: it is
+    /// made with little effort.
+    pub fn whole(input: &[u8], coding: Coding) -> io::Result<Vec<u8>> {
+        let mut encoder = Encoder::new(coding)?;
+        encoder.push(input)?;
+        encoder.finish()
+    }
+
     /// Takes bytes in.
     pub fn push(&mut self, input: &[u8]) -> io::Result<()> {
         match &mut self.0 {

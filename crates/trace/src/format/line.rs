@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use super::escape::{put_json, put_text, put_word};
 use super::pen::{Block, Pen};
-use super::{Field, Format, Style};
+use super::{Field, Format, Part, Style};
 use crate::calendar::{Moment, two_digits};
 use crate::record::{Record, Texts};
 
@@ -66,6 +66,9 @@ struct Last {
     iso: [u8; ISO_BYTES],
     client: IpAddr,
     client_text: Vec<u8>,
+    /// The steady parts of the last format (0 is none) as text.
+    start_of: u64,
+    start: Vec<u8>,
 }
 
 const CLF_BYTES: usize = b"[21/Nov/2026:21:13:07 +0000]".len();
@@ -87,6 +90,8 @@ impl LineCache {
             iso: [0; ISO_BYTES],
             client,
             client_text: Vec::new(),
+            start_of: 0,
+            start: Vec::new(),
         };
         last.write_second(0);
         last.write_client(client);
@@ -112,6 +117,7 @@ impl Last {
     #[cold]
     fn write_second(&mut self, second: u64) {
         self.second = second;
+        self.start_of = 0;
         let m = Moment::from_unix_s(second.cast_signed());
         let year = [two_digits(m.year / 100), two_digits(m.year % 100)];
         let [day, hour, minute, second] = [m.day, m.hour, m.minute, m.second].map(two_digits);
@@ -134,6 +140,7 @@ impl Last {
     #[cold]
     fn write_client(&mut self, client: IpAddr) {
         self.client = client;
+        self.start_of = 0;
         self.client_text.clear();
         match client.to_canonical() {
             client if client.is_unspecified() => {}
@@ -172,6 +179,14 @@ impl Format {
     ) {
         let LineCache { block, last } = cache;
         last.see(record);
+        let steady = if texts.user.is_empty() {
+            self.steady
+        } else {
+            0
+        };
+        if steady > 0 && last.start_of != self.identity.0 {
+            self.write_start(block, last, names, record, texts);
+        }
         let line = Line {
             style: self.style,
             last,
@@ -180,12 +195,38 @@ impl Format {
             texts,
         };
         let mut pen = Pen::new(block, out);
-        for part in &self.parts {
-            pen.put_literal(&part.before);
-            line.put(part.field, &mut pen);
+        if steady > 0 {
+            pen.put(&last.start);
         }
+        line.put_parts(&self.parts[steady..], &mut pen);
         pen.put_literal(&self.end);
         pen.finish();
+    }
+
+    /// Writes what the next lines will have in common.
+    #[cold]
+    fn write_start(
+        &self,
+        block: &mut Block,
+        last: &mut Last,
+        names: &Names,
+        record: &Record,
+        texts: &Texts<'_>,
+    ) {
+        let mut start = std::mem::take(&mut last.start);
+        start.clear();
+        let line = Line {
+            style: self.style,
+            last,
+            names,
+            record,
+            texts,
+        };
+        let mut pen = Pen::new(block, &mut start);
+        line.put_parts(&self.parts[..self.steady], &mut pen);
+        pen.finish();
+        last.start = start;
+        last.start_of = self.identity.0;
     }
 }
 
@@ -199,6 +240,14 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
+    #[inline]
+    fn put_parts(&self, parts: &[Part], pen: &mut Pen<'_>) {
+        for part in parts {
+            pen.put_literal(&part.before);
+            self.put(part.field, pen);
+        }
+    }
+
     fn put(&self, field: Field, pen: &mut Pen<'_>) {
         let record = self.record;
         match field {

@@ -9,7 +9,7 @@ mod escape;
 mod line;
 mod pen;
 
-use compile::{Field, Style};
+use compile::{Field, Part, Style};
 pub use compile::{Format, FormatError};
 pub use line::{LineCache, Names};
 

@@ -167,7 +167,9 @@ const PAIRS: [[u8; 2]; 100] = {
 trait Wanted: Copy {
     /// Some byte of the block is not wanted. The block comes by value and there is no early exit:
     /// so the compiler looks at all of it at once.
-    fn refuses<const LEN: usize>(self, block: [u8; LEN]) -> bool;
+    fn refuses(self, block: [u8; MOVE_BYTES]) -> bool;
+    /// The same for eight bytes, in one register.
+    fn refuses_word(self, word: u64) -> bool;
 }
 
 #[derive(Clone, Copy)]
@@ -175,7 +177,12 @@ struct Any;
 
 impl Wanted for Any {
     #[inline(always)]
-    fn refuses<const LEN: usize>(self, _: [u8; LEN]) -> bool {
+    fn refuses(self, _: [u8; MOVE_BYTES]) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn refuses_word(self, _: u64) -> bool {
         false
     }
 }
@@ -187,39 +194,88 @@ struct Plain {
 
 impl Wanted for Plain {
     #[inline(always)]
-    fn refuses<const LEN: usize>(self, block: [u8; LEN]) -> bool {
+    fn refuses(self, block: [u8; MOVE_BYTES]) -> bool {
         block.iter().fold(false, |refused, byte| {
             let byte = *byte;
             refused | (byte < self.lowest) | (byte > b'~') | (byte == b'"') | (byte == b'\\')
         })
     }
-}
 
-/// Copies to the start of `to`, which is no shorter; says whether all bytes were wanted.
-#[inline(always)]
-fn copy(from: &[u8], to: &mut [u8], wanted: impl Wanted) -> bool {
-    match from.len() {
-        0 => true,
-        1..4 => copy_blocks::<1>(from, to, wanted),
-        4..8 => copy_blocks::<4>(from, to, wanted),
-        8..16 => copy_blocks::<8>(from, to, wanted),
-        _ => copy_blocks::<MOVE_BYTES>(from, to, wanted),
+    #[inline(always)]
+    fn refuses_word(self, word: u64) -> bool {
+        const ONES: u64 = u64::from_ne_bytes([1; 8]);
+        // Sets the highest bit of the first byte below `limit`; what it sets behind that one does
+        // not matter here.
+        let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
+        let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+        let found = below(word, self.lowest) | equal(0x7f) | equal(b'"') | equal(b'\\') | word;
+        found & (ONES << 7) != 0
     }
 }
 
-/// Copies in moves of `LEN` bytes; the last overlaps the one before it, so that nothing is left
-/// over.
+/// Copies to the start of `to`, which is no shorter; says whether all bytes were wanted. Moves of
+/// one text overlap, so that nothing is left over.
 #[inline(always)]
-fn copy_blocks<const LEN: usize>(from: &[u8], to: &mut [u8], wanted: impl Wanted) -> bool {
+fn copy(from: &[u8], to: &mut [u8], wanted: impl Wanted) -> bool {
     let to = &mut to[..from.len()];
+    match from {
+        [] => true,
+        [one] => {
+            to[0] = *one;
+            !wanted.refuses_word(u64::from_ne_bytes([*one; 8]))
+        }
+        [one, two] => {
+            (to[0], to[1]) = (*one, *two);
+            let [one, two] = [*one, *two];
+            !wanted.refuses_word(u64::from_ne_bytes([one, two, one, two, one, two, one, two]))
+        }
+        [one, two, three] => {
+            (to[0], to[1], to[2]) = (*one, *two, *three);
+            let [a, b, c] = [*one, *two, *three];
+            !wanted.refuses_word(u64::from_ne_bytes([a, b, c, a, b, c, a, b]))
+        }
+        _ if from.len() >= MOVE_BYTES => copy_blocks(from, to, wanted),
+        _ => copy_words(from, to, wanted),
+    }
+}
+
+/// Copies 4 to 15 bytes in two moves.
+#[inline(always)]
+fn copy_words(from: &[u8], to: &mut [u8], wanted: impl Wanted) -> bool {
+    if let (Some(first), Some(last)) = (from.first_chunk::<8>(), from.last_chunk::<8>()) {
+        let (first_word, last_word) = (u64::from_ne_bytes(*first), u64::from_ne_bytes(*last));
+        if let Some(to) = to.first_chunk_mut() {
+            *to = *first;
+        }
+        if let Some(to) = to.last_chunk_mut() {
+            *to = *last;
+        }
+        return !(wanted.refuses_word(first_word) | wanted.refuses_word(last_word));
+    }
+    let (Some(first), Some(last)) = (from.first_chunk::<4>(), from.last_chunk::<4>()) else {
+        return false;
+    };
+    if let Some(to) = to.first_chunk_mut() {
+        *to = *first;
+    }
+    if let Some(to) = to.last_chunk_mut() {
+        *to = *last;
+    }
+    let halves = [u32::from_ne_bytes(*first), u32::from_ne_bytes(*last)].map(u64::from);
+    !wanted.refuses_word(halves[0] << 32 | halves[1])
+}
+
+/// Copies in moves of 16 bytes.
+#[inline(always)]
+fn copy_blocks(from: &[u8], to: &mut [u8], wanted: impl Wanted) -> bool {
     let mut is_refused = false;
-    let (from_blocks, _) = from.as_chunks::<LEN>();
-    let (to_blocks, _) = to.as_chunks_mut::<LEN>();
+    let (from_blocks, _) = from.as_chunks::<MOVE_BYTES>();
+    let (to_blocks, _) = to.as_chunks_mut::<MOVE_BYTES>();
     for (from, to) in from_blocks.iter().zip(to_blocks) {
         is_refused |= wanted.refuses(*from);
         *to = *from;
     }
-    if let (Some(from), Some(to)) = (from.last_chunk::<LEN>(), to.last_chunk_mut::<LEN>()) {
+    if let (Some(from), Some(to)) = (from.last_chunk(), to.last_chunk_mut()) {
         is_refused |= wanted.refuses(*from);
         *to = *from;
     }

@@ -1,6 +1,7 @@
 //! Tests of the compiled formats: refusals here, lines in `crates/trace/tests/format/`.
 
 use super::*;
+use crate::record::{Record, Texts};
 
 fn refusal(text: &str) -> String {
     Format::parse(text).unwrap_err().to_string()
@@ -67,5 +68,45 @@ fn every_field_can_be_named() {
     for (name, help) in Format::fields() {
         assert!(Format::parse(&format!("{{{name}}}")).is_ok(), "{name}");
         assert!(help.ends_with('.'), "{name}: {help}");
+    }
+}
+
+#[test]
+fn lines_do_not_depend_on_the_lines_before_them() {
+    let texts = |user| Texts {
+        method: b"GET",
+        target: b"/",
+        host: b"",
+        referer: b"",
+        user_agent: b"",
+        user,
+        detail: b"",
+    };
+    let record = |second: u64, client: [u8; 4]| Record {
+        started_unix_ms: second * 1000,
+        client: client.into(),
+        ..Record::empty()
+    };
+    let formats = [
+        "common",
+        "combined",
+        "{user}{client}",
+        "{time} {status}",
+        "json",
+    ]
+    .map(|text| Format::parse(text).unwrap());
+    let mut shared = LineCache::new();
+    for (second, client) in [(1, [127, 0, 0, 1]), (2, [127, 0, 0, 1]), (2, [10, 0, 0, 1])] {
+        for user in [&b""[..], b"ann", b""] {
+            for format in &formats {
+                let line = |cache: &mut LineCache| {
+                    let mut out = Vec::new();
+                    let record = record(second, client);
+                    format.push_line(cache, &Names::new(), &record, &texts(user), &mut out);
+                    out
+                };
+                assert_eq!(line(&mut shared), line(&mut LineCache::new()));
+            }
+        }
     }
 }

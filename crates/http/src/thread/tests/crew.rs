@@ -2,47 +2,60 @@
 
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use hob_trace::{Fault, Outcome};
 
 use super::client::Client;
-use super::{serve, serve_on};
+use super::{PATIENCE, serve, serve_on};
 use crate::limits::Limits;
+use crate::thread::Listening;
 
 const LONG: Duration = Duration::from_secs(3600);
 
 #[test]
 fn small_requests_are_answered_while_bulk_answers_run() {
+    const READERS: usize = 12;
     let server = serve(Limits::default());
     let stop = Arc::new(AtomicBool::new(false));
-    let readers: Vec<_> = (0..12)
+    let served = Arc::new(AtomicUsize::new(0));
+    let readers: Vec<_> = (0..READERS)
         .map(|at| {
             let targets = ["/endless", "/endless-file", "/pipe?2000000000"];
             let mut client = server.connect();
             client.get(targets[at % targets.len()]);
             client.head();
-            let stop = Arc::clone(&stop);
+            let (stop, served) = (Arc::clone(&stop), Arc::clone(&served));
             std::thread::spawn(move || {
                 let mut buffer = vec![0; 256 * 1024];
                 let mut sum = 0;
                 while !stop.load(Ordering::Relaxed) {
+                    let before = sum;
                     sum += client.stream.read(&mut buffer).unwrap();
+                    if before < 1_000_000 && sum >= 1_000_000 {
+                        served.fetch_add(1, Ordering::Relaxed);
+                    }
                 }
                 client.reset();
-                sum
             })
         })
         .collect();
     let mut client = server.connect();
-    for _ in 0..100 {
+    let begin = Instant::now();
+    let mut count = 0;
+    // No bulk answer stands still meanwhile.
+    while count < 100 || served.load(Ordering::Relaxed) < READERS {
         assert_eq!(client.ask("/ready").text(), "ready");
+        count += 1;
+        assert!(
+            begin.elapsed() < PATIENCE,
+            "{served:?} after {count} requests"
+        );
     }
     stop.store(true, Ordering::Relaxed);
     for reader in readers {
-        let sum = reader.join().unwrap();
-        assert!(sum > 1_000_000, "no bulk answer stands still: {sum}");
+        reader.join().unwrap();
     }
 }
 
@@ -192,7 +205,7 @@ fn listening_sockets_are_exchanged_by_number_and_socket() {
     let mut client = server.connect();
     server.ask(move |thread| {
         thread
-            .set_listeners(vec![(7, Arc::new(listener.into()))])
+            .set_listeners(vec![Listening::new(7, Arc::new(listener.into()))])
             .unwrap()
     });
     assert_eq!(Client::connect(address).ask("/ready").text(), "ready");
@@ -208,7 +221,7 @@ fn a_unix_socket_serves_too() {
     listener.set_nonblocking(true).unwrap();
     server.ask(move |thread| {
         thread
-            .set_listeners(vec![(9, Arc::new(listener.into()))])
+            .set_listeners(vec![Listening::new(9, Arc::new(listener.into()))])
             .unwrap()
     });
     let mut stream = std::os::unix::net::UnixStream::connect(&dir).unwrap();

@@ -2,15 +2,17 @@
 //! face.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::Finished;
+use super::programs::Pipes;
 use super::sources::{Echo, FileKind, Pattern, Regions, Script, Step, counted_region, file, pipe};
 use crate::body::Body;
 use crate::head::Fields;
+use crate::reactor::Reactor;
 use crate::request::{HalfClose, Request};
 use crate::response::{Answer, Answered, Prepared, Response};
 
@@ -24,6 +26,8 @@ pub(super) struct Probe {
     pub(super) held_max: AtomicUsize,
     /// Regions that are not given back.
     pub(super) regions: AtomicUsize,
+    pub(super) pipes: Pipes,
+    pub(super) is_started: AtomicBool,
 }
 
 impl Probe {
@@ -34,6 +38,8 @@ impl Probe {
             produced: AtomicU64::new(0),
             held_max: AtomicUsize::new(0),
             regions: AtomicUsize::new(0),
+            pipes: Pipes::default(),
+            is_started: AtomicBool::new(false),
         }
     }
 
@@ -90,6 +96,10 @@ impl Answer for Dummy {
             .or_else(|| answer_later(request, &path, &probe))
             .or_else(|| body_of(request, &path, probe).map(|body| ready(new(body))))
             .unwrap_or_else(|| ready(Response::text(404, "not here")))
+    }
+
+    fn start(&self, _: &Reactor) {
+        self.probe.is_started.store(true, Ordering::Relaxed);
     }
 
     fn finished(&self, request: &Request) {
@@ -149,6 +159,9 @@ fn answer_later(request: &Request, path: &str, probe: &Arc<Probe>) -> Option<Ans
         "/slow-count" => later(slow_count(request, probe)),
         "/echo" => later(echo(request)),
         "/sleep" | "/unix" | "/task" => super::guest::answer(&request, path, probe),
+        "/held" | "/told" | "/first" | "/cancel" | "/cat" | "/no-pipe" => {
+            super::programs::answer(&request, path, probe)
+        }
         _ => return None,
     })
 }
@@ -156,6 +169,12 @@ fn answer_later(request: &Request, path: &str, probe: &Arc<Probe>) -> Option<Ans
 /// Bodies of every kind; a request's query is a number of bytes.
 fn body_of(request: &Request, path: &str, probe: Arc<Probe>) -> Option<Body> {
     let len = number(request);
+    if let Some(path) = path.strip_prefix("/in-chunks") {
+        return body_of(request, path, probe).map(super::chunks::seen);
+    }
+    if let Some(path) = path.strip_prefix("/plain-chunks") {
+        return body_of(request, path, probe).map(|body| Body::Stream(body.into_stream()));
+    }
     Some(match path {
         "/bytes" => Body::Bytes(pattern(len).into()),
         "/region" => Body::Region(counted_region(len, probe)),

@@ -1,14 +1,17 @@
 //! Limits of size, time and number; each is reached.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hob_trace::metric::ThreadCounters;
 use hob_trace::{Fault, Outcome};
 
+use super::client::Client;
 use super::dummy::pattern;
 use super::{Running, serve};
-use crate::limits::Limits;
+use crate::limits::{ASIDE_CONNECTIONS_MAX, Limits};
+use crate::thread::Listening;
 
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -227,10 +230,16 @@ fn refusals_are_counted_by_their_limit() {
     let many = "X: y\r\n".repeat(101);
     assert_eq!(status_of(&format!("GET / HTTP/1.1\r\n{many}\r\n")), 431);
     assert_eq!(status_of("GET / HTTP/2.0\r\n\r\n"), 505);
+    assert_eq!(status_of("POST / HTTP/1.0\r\n\r\n"), 411);
+    let head = |field: &str| format!("GET / HTTP/1.1\r\nHost: h\r\n{field}\r\n\r\n");
+    assert_eq!(status_of(&head("Expect: miracles")), 417);
+    assert_eq!(status_of(&head("Transfer-Encoding: gzip, chunked")), 501);
+    assert_eq!(status_of(&head("Host: other")), 400);
     assert_eq!(counter(&server, |c| c.limit_target.value()), 1);
     assert_eq!(counter(&server, |c| c.limit_head.value()), 1);
     assert_eq!(counter(&server, |c| c.limit_headers.value()), 1);
     assert_eq!(counter(&server, |c| c.bad_request.value()), 1);
+    assert_eq!(counter(&server, |c| c.unsupported.value()), 4);
 }
 
 //= rfc9110#15.6.4
@@ -269,6 +278,39 @@ fn many_connections_too_many_hold_nothing_for_long() {
         client.assert_end();
     }
     assert_eq!(counter(&server, |c| c.limit_connections.value()), 200);
+}
+
+#[test]
+fn a_listener_that_stands_aside_lets_clients_into_a_full_server() {
+    let server = serve(Limits {
+        connection_count: 1,
+        connection_count_per_client: 1,
+        ..Limits::default()
+    });
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    server.ask(move |thread| {
+        let mut listeners = thread.listeners.clone();
+        listeners.push(Listening::aside(9, Arc::new(listener.into())));
+        thread.set_listeners(listeners).unwrap();
+    });
+    let mut held = server.connect();
+    assert_eq!(held.ask("/ready").text(), "ready");
+    assert_eq!(server.connect().ask("/ready").status, 503);
+    let mut aside: Vec<_> = (0..ASIDE_CONNECTIONS_MAX)
+        .map(|_| Client::connect(address))
+        .collect();
+    for client in &mut aside {
+        assert_eq!(client.ask("/ready").text(), "ready");
+    }
+    assert_eq!(server.crew.open_connections(), 1);
+    assert_eq!(Client::connect(address).ask("/ready").status, 503);
+    assert_eq!(counter(&server, |c| c.limit_connections.value()), 2);
+    // They take no room from others either.
+    drop(held);
+    server.wait_for_open(0);
+    assert_eq!(server.connect().ask("/ready").text(), "ready");
 }
 
 #[test]

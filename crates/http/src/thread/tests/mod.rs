@@ -2,12 +2,16 @@
 
 mod answers;
 mod bodies;
+mod chunks;
 mod client;
 mod crew;
 mod dummy;
 mod guest;
 mod leaving;
 mod limits;
+mod pipes;
+mod programs;
+mod reactor;
 mod sources;
 
 use std::net::{SocketAddr, TcpListener};
@@ -23,7 +27,7 @@ use hob_trace::{Fault, Outcome};
 
 use crate::limits::Limits;
 use crate::request::Request;
-use crate::thread::{Crew, Drain, Guest, Handle, Thread};
+use crate::thread::{Crew, Drain, Guest, Handle, Listening, Thread};
 use client::Client;
 use dummy::{Dummy, Gate, Probe};
 
@@ -116,7 +120,9 @@ fn serve_with(
             if let Some(guest) = guest {
                 thread.set_guest(guest).unwrap();
             }
-            thread.set_listeners(vec![(7, listener)]).unwrap();
+            thread
+                .set_listeners(vec![Listening::new(7, listener)])
+                .unwrap();
             thread.run().unwrap();
         })
     });
@@ -216,6 +222,8 @@ impl Drop for Running {
         self.join();
         let open = self.crew.open.load(Ordering::Relaxed);
         assert_eq!(open, 0, "every connection was counted out");
+        let aside = self.crew.open_aside.load(Ordering::Relaxed);
+        assert_eq!(aside, 0, "those that stood aside too");
         for count in self.crew.connections_by_thread() {
             assert_eq!(count, 0, "every thread's connections were counted out");
         }

@@ -235,14 +235,14 @@ impl Way<'_> {
             told.disk = Some(disk::look(files, path));
         }
         let ask = Ask {
-            files: Arc::clone(files),
-            request: self.request.clone(),
-            shared: Arc::clone(self.shared),
-            counters: Arc::default(),
+            files,
+            request: self.request,
+            shared: self.shared,
+            counters: &Arc::default(),
             now_ms: 0,
         };
         wait(find::answer(
-            ask,
+            &ask,
             path,
             &mut Local::default(),
             &mut Vec::new(),

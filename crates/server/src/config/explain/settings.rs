@@ -21,13 +21,37 @@ pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
         HeaderRule::Remove(name) => format!("{name} (removed)"),
     });
     all.push(("headers", Setting::Texts(headers.collect())));
-    all.push(("internal", Setting::Flag(route.internal)));
+    if let Handler::Cgi(_) = &route.handler {
+        all.extend(of_after(route));
+    }
+    if route.internal {
+        all.push(("internal", Setting::Flag(true)));
+    }
     let half_close = match route.half_close {
         HalfClose::Cancel => "cancel",
         HalfClose::Serve => "serve",
     };
     all.push(("half_close", text(half_close)));
     all
+}
+
+/// What is done to a program's answers.
+fn of_after(route: &Route) -> [(&'static str, Setting); 6] {
+    let after = &route.after;
+    let codings = after.compress.iter().map(|coding| coding.word().to_owned());
+    let folders = route.sendfile.iter();
+    let folders = folders.map(|files| files.root.display().to_string());
+    [
+        ("compress", Setting::Texts(codings.collect())),
+        ("compress_min", Setting::Number(after.compress_min)),
+        (
+            "compress_types",
+            Setting::Texts(after.compress_types.clone()),
+        ),
+        ("intercept_errors", Setting::Flag(after.intercept_errors)),
+        ("sendfile", Setting::Texts(folders.collect())),
+        ("buffer_max", Setting::Number(after.buffer_max)),
+    ]
 }
 
 fn of_files(files: &Files) -> Vec<(&'static str, Setting)> {

@@ -13,8 +13,12 @@ pub(super) const OUTPUT_HELD_BYTES_MAX: usize = 64 * 1024;
 pub(super) const COMMAND_HELD_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of output read at a time.
 pub(super) const READ_BYTES: usize = 16 * 1024;
+/// The same for the beginning: most answers are short, and room costs its clearing.
+pub(super) const FIRST_READ_BYTES: usize = 4 * 1024;
 /// Bytes of standard error, or of output nobody wants, read before others have their turn.
 pub(super) const ASIDE_BYTES_PER_TURN: usize = 64 * 1024;
+/// Bytes of standard error read at a time: mostly there are none.
+pub(super) const STDERR_READ_BYTES: usize = 2 * 1024;
 /// Longest line of standard error in the log, in bytes; the rest is left out.
 pub(super) const STDERR_LINE_BYTES_MAX: usize = 1024;
 /// Lines of standard error that a route may log at once, and then in each second

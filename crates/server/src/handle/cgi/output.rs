@@ -10,7 +10,7 @@ use hob_http::reactor::Timer;
 use hob_http::{BodyError, PipeEnd, Request, Watched};
 
 use crate::handle::cgi::fail::{self, Failure};
-use crate::handle::cgi::limits::READ_BYTES;
+use crate::handle::cgi::limits::{FIRST_READ_BYTES, READ_BYTES};
 use crate::handle::cgi::run::{Run, Why};
 use crate::process::Exit;
 
@@ -115,7 +115,14 @@ impl Output {
             return Poll::Ready(Ok(More::End));
         };
         let filled = self.bytes.len();
-        self.bytes.resize(filled + READ_BYTES, 0);
+        if source.poll_readable(cx).is_pending() {
+            return self.poll_silent(cx);
+        }
+        let room = match filled {
+            0 => FIRST_READ_BYTES,
+            _ => READ_BYTES,
+        };
+        self.bytes.resize(filled + room, 0);
         let polled = source.poll_read(cx, &mut self.bytes[filled..]);
         let count = match polled {
             Poll::Ready(Ok(count)) => count,

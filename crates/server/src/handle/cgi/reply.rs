@@ -27,7 +27,8 @@ pub(super) async fn of_program(
     let (head, body_at) = read_head(reading).await?;
     reading.has_head();
     request.record_mut().program_us = started.elapsed().as_micros() as u64;
-    if let Some(total) = script_control::Control::read(&head.fields).timeout {
+    let control = script_control::Control::read(&head.fields);
+    if let Some(total) = control.timeout {
         reading.run.set_total(total);
     }
     let is_head_asked = request.head().method() == b"HEAD";
@@ -70,12 +71,15 @@ pub(super) async fn of_program(
             first = dechunk(&first).ok_or(Failure::Chunks)?;
         }
         first.truncate(usize::try_from(wanted_bytes).unwrap_or(usize::MAX));
-        if !first.is_empty() {
+        if !first.is_empty() && control.instead.is_none() {
             say_type(&mut fields);
         }
         return Ok(Response::new(head.status, fields, whole(first)));
     }
-    say_type(&mut fields);
+    // What is sent in its place has a type of its own.
+    if control.instead.is_none() {
+        say_type(&mut fields);
+    }
     let run = Rc::clone(&reading.run);
     let Some(source) = reading.into_source() else {
         return Err(Failure::Unreadable);

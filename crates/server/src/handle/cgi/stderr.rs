@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use hob_http::Watched;
 
 use crate::handle::cgi::limits::{
-    ASIDE_BYTES_PER_TURN, READ_BYTES, STDERR_KEPT_BYTES, STDERR_LINE_BYTES_MAX,
-    STDERR_LINES_AT_ONCE, STDERR_LINES_PER_SECOND,
+    ASIDE_BYTES_PER_TURN, STDERR_KEPT_BYTES, STDERR_LINE_BYTES_MAX, STDERR_LINES_AT_ONCE,
+    STDERR_LINES_PER_SECOND, STDERR_READ_BYTES,
 };
 
 /// Standard error of one process.
@@ -34,9 +34,12 @@ impl Stderr {
         kept: &mut Vec<u8>,
         mut each: impl FnMut(&[u8]),
     ) -> Poll<()> {
-        let mut buffer = [0; READ_BYTES];
         let mut bytes_read = 0;
         while let Some(source) = &self.source {
+            if source.poll_readable(cx).is_pending() {
+                return Poll::Pending;
+            }
+            let mut buffer = [0; STDERR_READ_BYTES];
             match source.poll_read(cx, &mut buffer) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(count)) if count > 0 => {

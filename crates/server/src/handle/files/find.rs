@@ -23,19 +23,53 @@ use crate::handle::{html, plain};
 use crate::shared::Shared;
 use crate::step::negotiate::{self, ListingForm};
 
-/// One request for a file.
-#[derive(Clone)]
-pub struct Ask {
+/// One request for a file. Counting references costs as much as a look-up: an answer at hand
+/// borrows.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
     /// The handler.
-    pub files: Arc<Files>,
+    pub files: &'a Arc<Files>,
     /// The request.
-    pub request: Request,
+    pub request: &'a Request,
     /// What all threads share.
-    pub shared: Arc<Shared>,
+    pub shared: &'a Arc<Shared>,
     /// The thread's own counters.
-    pub counters: Arc<ThreadCounters>,
+    pub counters: &'a Arc<ThreadCounters>,
     /// Loop time, in milliseconds.
     pub now_ms: u64,
+}
+
+/// The same for an answer that comes later.
+struct LaterAsk {
+    files: Arc<Files>,
+    request: Request,
+    shared: Arc<Shared>,
+    counters: Arc<ThreadCounters>,
+    now_ms: u64,
+}
+
+impl Ask<'_> {
+    fn keep(&self) -> LaterAsk {
+        LaterAsk {
+            files: Arc::clone(self.files),
+            request: self.request.clone(),
+            shared: Arc::clone(self.shared),
+            counters: Arc::clone(self.counters),
+            now_ms: self.now_ms,
+        }
+    }
+}
+
+impl LaterAsk {
+    fn ask(&self) -> Ask<'_> {
+        Ask {
+            files: &self.files,
+            request: &self.request,
+            shared: &self.shared,
+            counters: &self.counters,
+            now_ms: self.now_ms,
+        }
+    }
 }
 
 /// What is left to do for an answer.
@@ -69,7 +103,7 @@ pub enum Fetched {
 
 /// Answers a request for `path`, which is normal and below the handler's root, without its first
 /// slash.
-pub fn answer(ask: Ask, path: &[u8], local: &mut Local, key: &mut Vec<u8>) -> Answered {
+pub fn answer(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &mut Vec<u8>) -> Answered {
     match ask.request.head().method() {
         b"GET" | b"HEAD" => {}
         b"OPTIONS" => return Answered::Ready(plain::options(plain::READING)),
@@ -80,13 +114,13 @@ pub fn answer(ask: Ask, path: &[u8], local: &mut Local, key: &mut Vec<u8>) -> An
         return Answered::Ready(plain::error(404));
     }
     write_key(ask.files.id, path, key);
-    let step = match at_hand(&ask, path, local, key) {
-        Some(view) => serve(&ask, view),
-        None => load_now(&ask, path, local, key),
+    let step = match at_hand(ask, path, local, key) {
+        Some(view) => serve(ask, view),
+        None => load_now(ask, path, local, key),
     };
     match step {
         Step::Done(response) => Answered::Ready(response),
-        step => Answered::Later(Box::pin(finish_later(ask, path.into(), step))),
+        step => Answered::Later(Box::pin(finish_later(ask.keep(), path.into(), step))),
     }
 }
 
@@ -98,7 +132,7 @@ pub fn has_dot_name(path: &[u8]) -> bool {
 }
 
 /// The entry if it is in memory and fresh, or can be made fresh without waiting.
-fn at_hand(ask: &Ask, path: &[u8], local: &mut Local, key: &[u8]) -> Option<Rc<View>> {
+fn at_hand(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &[u8]) -> Option<Rc<View>> {
     let view = match local.find(key) {
         Some(view) => Rc::clone(view),
         None => local.insert(ask.shared.store.find(key)?),
@@ -111,7 +145,7 @@ fn at_hand(ask: &Ask, path: &[u8], local: &mut Local, key: &[u8]) -> Option<Rc<V
         return Some(view);
     }
     let moment = ask.shared.moment(ask.now_ms);
-    match load::survey(&ask.files, path, moment, May::TouchMemoryOnly) {
+    match load::survey(ask.files, path, moment, May::TouchMemoryOnly) {
         Ok(found) if entry.is_settled && found.stamps == entry.stamps => {
             entry.set_checked(found.as_of_ms);
             entry.warm_up();
@@ -127,20 +161,20 @@ fn at_hand(ask: &Ask, path: &[u8], local: &mut Local, key: &[u8]) -> Option<Rc<V
 }
 
 /// Loads the file if that needs no disk.
-fn load_now(ask: &Ask, path: &[u8], local: &mut Local, key: &[u8]) -> Step {
+fn load_now(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &[u8]) -> Step {
     ask.request.record_mut().cache = CacheOutcome::Miss;
     let key: Key = key.into();
     let moment = ask.shared.moment(ask.now_ms);
-    match load::load(&ask.files, &key, path, moment, May::TouchMemoryOnly) {
+    match load::load(ask.files, &key, path, moment, May::TouchMemoryOnly) {
         Err(Trouble::WouldWait) => Step::Fetch(path.into()),
         Ok(Loaded::File(entry)) => {
             let entry: Arc<Entry> = Arc::from(entry);
-            if keep(&ask.files, &ask.shared, &entry) {
+            if keep(ask.files, ask.shared, &entry) {
                 return serve(ask, local.insert(entry));
             }
             serve(ask, passing_view(entry))
         }
-        other => settle(ask, path, fetched(other, &ask.files)),
+        other => settle(ask, path, fetched(other, ask.files)),
     }
 }
 
@@ -173,13 +207,13 @@ fn fetched(loaded: Result<Loaded, Trouble>, files: &Files) -> Fetched {
     }
 }
 
-fn serve(ask: &Ask, view: Rc<View>) -> Step {
-    match respond::choose(&ask.files, &view.entry, ask.request.head()) {
+fn serve(ask: &Ask<'_>, view: Rc<View>) -> Step {
+    match respond::choose(ask.files, &view.entry, ask.request.head()) {
         Choice::Send(coding) => Step::Done(respond::respond(
-            &ask.files,
+            ask.files,
             &view,
             coding,
-            &ask.request,
+            ask.request,
             &ask.files.pool,
         )),
         Choice::Make(coding) => Step::Make(view, coding),
@@ -192,11 +226,11 @@ fn serve(ask: &Ask, view: Rc<View>) -> Step {
 }
 
 /// What follows from what was found at `path`.
-fn settle(ask: &Ask, path: &[u8], found: Fetched) -> Step {
+fn settle(ask: &Ask<'_>, path: &[u8], found: Fetched) -> Step {
     let settings = &ask.files.settings;
     match found {
         Fetched::File(entry) => serve(ask, passing_view(entry)),
-        Fetched::FolderWithoutSlash => Step::Done(plain::add_slash(&ask.request)),
+        Fetched::FolderWithoutSlash => Step::Done(plain::add_slash(ask.request)),
         Fetched::Folder if settings.listing => Step::List(path.into()),
         Fetched::Folder | Fetched::Forbidden => Step::Done(plain::error(403)),
         Fetched::Missing => match &settings.fallback {
@@ -215,7 +249,8 @@ fn settle(ask: &Ask, path: &[u8], found: Fetched) -> Step {
 }
 
 /// Does what has to wait, step by step.
-async fn finish_later(ask: Ask, path: Box<[u8]>, mut step: Step) -> Response {
+async fn finish_later(kept: LaterAsk, path: Box<[u8]>, mut step: Step) -> Response {
+    let ask = kept.ask();
     loop {
         step = match step {
             Step::Done(response) => return response,
@@ -228,14 +263,14 @@ async fn finish_later(ask: Ask, path: Box<[u8]>, mut step: Step) -> Response {
             Step::Make(view, coding) => {
                 let coding = make(&ask, &view, coding).await;
                 let pool = &ask.files.pool;
-                return respond::respond(&ask.files, &view, coding, &ask.request, pool);
+                return respond::respond(ask.files, &view, coding, ask.request, pool);
             }
             Step::List(wanted) => return list(&ask, wanted).await,
         };
     }
 }
 
-fn no_room(ask: &Ask) -> Response {
+fn no_room(ask: &Ask<'_>) -> Response {
     ask.counters.disk_refused.add(1);
     ask.counters.limit_disk_queue.add(1);
     let mut record = ask.request.record_mut();
@@ -246,11 +281,11 @@ fn no_room(ask: &Ask) -> Response {
 
 /// Has the pool look at a path; requests for the same path wait for one look together. `None` when
 /// the pool has no room.
-async fn fetch(ask: &Ask, path: &[u8]) -> Option<Fetched> {
+async fn fetch(ask: &Ask<'_>, path: &[u8]) -> Option<Fetched> {
     let mut key = Vec::new();
     write_key(ask.files.id, path, &mut key);
     let key: Key = key.into();
-    let (files, shared) = (Arc::clone(&ask.files), Arc::clone(&ask.shared));
+    let (files, shared) = (Arc::clone(ask.files), Arc::clone(ask.shared));
     let (wanted, now_ms, job_key): (Box<[u8]>, _, _) = (path.into(), ask.now_ms, key.clone());
     let waiting = ask.shared.flights.join(&ask.files.pool, key, move || {
         let loaded = load::load(&files, &job_key, &wanted, shared.moment(now_ms), May::Wait);
@@ -264,7 +299,7 @@ async fn fetch(ask: &Ask, path: &[u8]) -> Option<Fetched> {
 }
 
 /// Awaits the pool and notes how long that took.
-async fn timed<T>(ask: &Ask, waiting: impl Future<Output = T>) -> T {
+async fn timed<T>(ask: &Ask<'_>, waiting: impl Future<Output = T>) -> T {
     let started = Instant::now();
     let answer = waiting.await;
     ask.request.record_mut().disk_wait_us += started.elapsed().as_micros() as u64;
@@ -273,8 +308,8 @@ async fn timed<T>(ask: &Ask, waiting: impl Future<Output = T>) -> T {
 
 /// Has the pool compress the file and keep the copy, also when the client leaves meanwhile. Gives
 /// the coding that can be sent now.
-async fn make(ask: &Ask, view: &Rc<View>, coding: Coding) -> Option<Coding> {
-    let (entry, shared) = (Arc::clone(&view.entry), Arc::clone(&ask.shared));
+async fn make(ask: &Ask<'_>, view: &Rc<View>, coding: Coding) -> Option<Coding> {
+    let (entry, shared) = (Arc::clone(&view.entry), Arc::clone(ask.shared));
     let job = ask.files.pool.run(move || {
         let Some(made) = compressed(&entry, coding) else {
             entry.gave_up_making(coding);
@@ -319,7 +354,7 @@ fn whole_file(file: &OpenFile) -> Option<bytes::Bytes> {
 }
 
 /// The folder's listing, as a page or as JSON. The pool writes it too: a large one takes a while.
-async fn list(ask: &Ask, path: Box<[u8]>) -> Response {
+async fn list(ask: &Ask<'_>, path: Box<[u8]>) -> Response {
     let head = ask.request.head();
     let sort = Sort::from_query(head.query());
     let mut room = Vec::new();
@@ -328,7 +363,7 @@ async fn list(ask: &Ask, path: Box<[u8]>) -> Response {
     let shown: Box<[u8]> = normal.map_or(raw, |normal| normal.path(raw, &room)).into();
     let accept = head.joined(Known::Accept);
     let form = negotiate::listing_form(accept.as_deref());
-    let files = Arc::clone(&ask.files);
+    let files = Arc::clone(ask.files);
     let job = ask.files.pool.run(move || {
         let contents = folder::read(&files, &path)?;
         Ok::<_, std::io::Error>(match form {

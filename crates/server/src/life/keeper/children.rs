@@ -169,7 +169,7 @@ impl Children {
 pub(super) fn reap() -> Vec<(Pid, WaitStatus)> {
     let mut exits = Vec::new();
     while exits.len() < EXITS_PER_TURN_MAX {
-        // Of every process group: spawners, and orphans of programs, have groups of their own.
+        // Whatever process group they are in: spawners, and what programs left, have others.
         match wait(WaitOptions::NOHANG) {
             Ok(Some(exit)) => exits.push(exit),
             Err(rustix::io::Errno::INTR) => {}

@@ -112,6 +112,7 @@ fn options_of(listener: &Listener) -> Options {
         receive_buffer: listener.receive_buffer,
         notsent_lowat: listener.notsent_lowat,
         user_timeout: listener.user_timeout,
+        defer_accept: listener.defer_accept,
         v6only: listener.v6only,
     }
 }
@@ -127,6 +128,8 @@ pub(super) fn announcement(listener: &KeptListener) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
     use crate::config::LogChoice;
 
     fn listener(address: ListenAddress) -> Listener {
@@ -137,6 +140,7 @@ mod tests {
             receive_buffer: None,
             notsent_lowat: None,
             user_timeout: None,
+            defer_accept: Duration::ZERO,
             v6only: true,
             log: LogChoice::Inherit,
         }

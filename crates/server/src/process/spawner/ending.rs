@@ -1,13 +1,15 @@
 //! Ending programs with everything they started.
 //!
-//! What can be reached at once is: the first process and its group. Whoever left the group is
-//! looked for in `/proc`, for all programs that end in one look, and again until a look finds
+//! In a control group of its own a program ends at once and whole. Without one, what can be reached
+//! at once is: the first process and its process group. Whoever left the group is looked for in `/proc`, for all programs that end in one look, and again until a look finds
 //! nobody: who forks while it is looked for is found the next time.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::cgroup::Seat;
 use super::running::Run;
 use super::tree;
 use crate::process::message::End;
@@ -28,35 +30,38 @@ struct Ending {
     pid: i32,
     mark: u64,
     looks: u32,
+    /// Given back when nobody is looked for any more.
+    seat: Option<Rc<Seat>>,
 }
 
 impl Endings {
     /// Ends a program.
     pub(super) fn begin(&mut self, run: Run, how: End, now: Instant) {
-        let signal = match how {
-            End::Term => Signal::TERM,
-            End::Kill => Signal::KILL,
-        };
+        match how {
+            End::Term => ask(&run),
+            End::Kill => self.kill(run, now),
+        }
+    }
+
+    fn kill(&mut self, run: Run, now: Instant) {
         if let Some(pid) = Pid::from_raw(run.pid) {
             // Not reaped yet, so the number is its own. Before it made its group only the process
             // can be reached, after that both mean it.
-            let _ = kill_process(pid, signal);
-            let _ = kill_process_group(pid, signal);
+            let _ = kill_process(pid, Signal::KILL);
+            let _ = kill_process_group(pid, Signal::KILL);
         }
-        match how {
-            End::Term => {
-                tree::signal_programs(&[(run.pid, run.mark)], signal);
-            }
-            End::Kill if self.killed.iter().any(|ending| ending.mark == run.mark) => {}
-            End::Kill => {
-                self.killed.push(Ending {
-                    pid: run.pid,
-                    mark: run.mark,
-                    looks: 0,
-                });
-                self.look_at = Some(now);
-            }
+        if run.seat.as_ref().is_some_and(|seat| seat.kill())
+            || self.killed.iter().any(|ending| ending.mark == run.mark)
+        {
+            return;
         }
+        self.killed.push(Ending {
+            pid: run.pid,
+            mark: run.mark,
+            looks: 0,
+            seat: run.seat,
+        });
+        self.look_at = Some(now);
     }
 
     /// The first process ended and its number may be another's soon; what it started may live on.
@@ -81,7 +86,9 @@ impl Endings {
             .iter()
             .map(|ending| (ending.pid, ending.mark))
             .collect();
-        if tree::signal_programs(&programs, Signal::KILL) == 0 {
+        let seats = self.killed.iter().filter_map(|ending| ending.seat.as_ref());
+        let on_seats: usize = seats.map(|seat| seat.signal(Signal::KILL)).sum();
+        if tree::signal_programs(&programs, Signal::KILL) + on_seats == 0 {
             self.killed.clear();
         }
         for ending in &mut self.killed {
@@ -94,5 +101,19 @@ impl Endings {
     /// Nobody is left to be ended.
     pub(super) fn is_done(&self) -> bool {
         self.killed.is_empty()
+    }
+}
+
+/// Sends SIGTERM, to everybody once: a second one may come in the middle of what the first started.
+fn ask(run: &Run) {
+    let signal = Signal::TERM;
+    let asked = match &run.seat {
+        Some(seat) => seat.signal(signal),
+        None => tree::signal_programs(&[(run.pid, run.mark)], signal),
+    };
+    if asked == 0
+        && let Some(pid) = Pid::from_raw(run.pid)
+    {
+        let _ = kill_process(pid, signal);
     }
 }

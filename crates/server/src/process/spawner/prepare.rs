@@ -8,6 +8,7 @@ use std::rc::Rc;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, getpriority_process, getrlimit};
 
+use super::cgroup::{Group, Places};
 use crate::config::{IoClass, Namespace, Rlimits, Sandbox};
 use crate::process::child::{Ids, Recipe};
 use crate::process::kernel::{self, right};
@@ -25,13 +26,20 @@ pub(super) struct Prepared {
     pub(super) recipe: Rc<Recipe>,
     /// Who its pipes are given to.
     pub(super) owner: Option<u32>,
+    /// The control group of its processes.
+    pub(super) group: Option<Rc<Group>>,
     roots: Vec<PathBuf>,
     executables: Vec<PathBuf>,
 }
 
 impl Prepared {
-    /// Prepares the program; `trouble` gets what the operator should know.
-    pub(super) fn of(rules: &Rules, trouble: &mut dyn FnMut(String)) -> Prepared {
+    /// Prepares the program called `name`; `trouble` gets what the operator should know.
+    pub(super) fn of(
+        rules: &Rules,
+        name: &str,
+        places: &Places,
+        trouble: &mut dyn FnMut(String),
+    ) -> Prepared {
         let identity = rules.identity.as_ref();
         let namespaces = rules.sandbox.namespaces.as_slice();
         let has = |namespace| namespaces.contains(&namespace);
@@ -42,6 +50,7 @@ impl Prepared {
         if is_user_needed {
             flags |= libc::CLONE_NEWUSER as u64;
         }
+        let files = sandbox(&rules.sandbox, trouble);
         let recipe = Recipe {
             namespaces: flags,
             maps: is_user_needed.then(maps),
@@ -57,13 +66,18 @@ impl Prepared {
                 gid: identity.gid,
                 groups: identity.groups.clone(),
             }),
-            no_new_privileges: rules.sandbox.no_new_privileges,
-            sandbox: sandbox(&rules.sandbox, trouble),
+            // Landlock demands it: otherwise a program that gains rights would be confused by it.
+            no_new_privileges: rules.sandbox.no_new_privileges || files.is_some(),
+            sandbox: files,
             must_fork: identity.is_some() && is_shared_memory_shown(),
         };
         Prepared {
             recipe: Rc::new(recipe),
             owner: identity.map(|identity| identity.uid),
+            group: match rules.cgroup.is_wanted {
+                true => Group::make(places, name, &rules.cgroup, trouble),
+                false => None,
+            },
             roots: rules.roots.clone(),
             executables: rules.executables.clone(),
         }
@@ -260,6 +274,7 @@ mod tests {
         Prepared {
             recipe: Rc::default(),
             owner: None,
+            group: None,
             roots: vec!["/srv/cgi".into(), "/opt/x/".into()],
             executables: vec!["/usr/bin/python3".into()],
         }

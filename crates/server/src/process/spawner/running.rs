@@ -1,9 +1,11 @@
 //! The programs that run, found by process and by what the server calls them.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 
 use super::RUNNING_MAX;
+use super::cgroup::Seat;
 use crate::process::child::Report;
 use crate::process::kernel;
 
@@ -15,12 +17,14 @@ pub(super) struct Name {
 }
 
 /// A program that runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) name: Name,
     pub(super) pid: i32,
     /// What everything it started bears.
     pub(super) mark: u64,
+    /// Its place in a control group of its program.
+    pub(super) seat: Option<Rc<Seat>>,
     report: usize,
 }
 
@@ -62,10 +66,6 @@ impl Running {
         self.by_name.contains_key(&name)
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.by_pid.len()
-    }
-
     /// A report and a mark for a program that is about to start.
     pub(super) fn reserve(&mut self) -> Option<(Report<'static>, Reserved)> {
         if self.is_full() {
@@ -85,12 +85,13 @@ impl Running {
     }
 
     /// The program started.
-    pub(super) fn add(&mut self, name: Name, pid: i32, reserved: Reserved) {
+    pub(super) fn add(&mut self, name: Name, pid: i32, reserved: Reserved, seat: Option<Rc<Seat>>) {
         let Reserved { report, mark } = reserved;
         let run = Run {
             name,
             pid,
             mark,
+            seat,
             report,
         };
         self.by_pid.insert(pid, run);
@@ -103,7 +104,7 @@ impl Running {
     }
 
     pub(super) fn find(&self, name: Name) -> Option<Run> {
-        self.by_pid.get(self.by_name.get(&name)?).copied()
+        self.by_pid.get(self.by_name.get(&name)?).cloned()
     }
 
     /// The program with this process ended: takes it out, with what it reported before it ran.
@@ -121,11 +122,11 @@ impl Running {
     /// Programs of one link.
     pub(super) fn of_link(&self, link: u64) -> Vec<Run> {
         let is_its = |run: &&Run| run.name.link == link;
-        self.by_pid.values().filter(is_its).copied().collect()
+        self.by_pid.values().filter(is_its).cloned().collect()
     }
 
     pub(super) fn all(&self) -> Vec<Run> {
-        self.by_pid.values().copied().collect()
+        self.by_pid.values().cloned().collect()
     }
 }
 

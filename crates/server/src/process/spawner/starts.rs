@@ -51,17 +51,26 @@ pub(super) fn start(
     for descriptor in &standard {
         give(descriptor, prepared.owner)?;
     }
+    let seat = match &prepared.group {
+        None => None,
+        Some(group) => {
+            let seat = group.seat();
+            let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EIO);
+            Some(Rc::new(seat.map_err(|error| (Step::Cgroup, errno(error)))?))
+        }
+    };
     let (report, reserved) = running.reserve().ok_or((Step::Room, libc::EAGAIN))?;
     let particulars = Particulars {
         recipe: Rc::clone(&prepared.recipe),
         descriptors: standard,
-        groups: Vec::new(),
+        groups: seat.as_ref().map_or(&[], |seat| seat.to_enter()),
+        born_in: seat.as_ref().and_then(|seat| seat.born_in()),
         mark: reserved.mark,
         outlives: head.outlives,
     };
     match slot.start(layout, particulars, report) {
         Ok(pid) => {
-            running.add(name, pid, reserved);
+            running.add(name, pid, reserved, seat);
             Ok(())
         }
         Err(error) => {

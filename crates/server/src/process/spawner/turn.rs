@@ -14,6 +14,7 @@ use rustix::process::{
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
+use super::cgroup::{self, Places};
 use super::ending::Endings;
 use super::links::{Link, Links, Whose};
 use super::prepare::Prepared;
@@ -68,6 +69,7 @@ struct Spawner {
     policies: VecDeque<(u64, Vec<Rc<Prepared>>)>,
     running: Running,
     endings: Endings,
+    places: Places,
     slots: Vec<Slot>,
     /// For when all slots have a child on its way; it is only forked from.
     spare: Slot,
@@ -103,10 +105,12 @@ impl Spawner {
             policies: VecDeque::new(),
             running: Running::new()?,
             endings: Endings::default(),
+            places: Places::find(),
             slots: Vec::new(),
             spare: Slot::spare(),
             scratch: Vec::new(),
         };
+        cgroup::remove_stale(&spawner.places);
         spawner.say(&Said::Ready);
         Ok(spawner)
     }
@@ -188,9 +192,13 @@ impl Spawner {
 
     fn take_policy(&mut self, policy: &Policy) {
         let mut trouble = Vec::new();
-        let programs = policy.programs.iter();
+        let programs = policy.programs.iter().enumerate();
         let prepared = programs
-            .map(|rules| Rc::new(Prepared::of(rules, &mut |text| trouble.push(text))))
+            .map(|(index, rules)| {
+                let name = format!("{}-{index}", policy.generation);
+                let mut note = |text| trouble.push(text);
+                Rc::new(Prepared::of(rules, &name, &self.places, &mut note))
+            })
             .collect();
         // A generation that was refused by the server comes again with another content.
         self.policies
@@ -376,7 +384,7 @@ impl Spawner {
 
     /// A link is gone: what was started over it ends.
     fn lose(&mut self, number: u64) {
-        // Closed here, so epoll forgets it.
+        // Closed with this, so epoll forgets it.
         if self.links.remove(number).is_none() {
             return;
         }

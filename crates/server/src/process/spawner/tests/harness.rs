@@ -100,6 +100,41 @@ impl Spawner {
         }
     }
 
+    /// What it has said and nobody asked for yet.
+    pub(super) fn said_already(&mut self) -> Option<Said> {
+        match self.keeper.receive() {
+            Ok(parcel) => Some(Said::decode(&parcel).unwrap()),
+            Err(_) => None,
+        }
+    }
+
+    /// Leaves it without keeper and server, so that it ends.
+    pub(super) fn dismiss(&mut self) {
+        let (_, unused) = parcel::pair().unwrap();
+        self.keeper = Channel::of_keeper(unused);
+        self.server = None;
+    }
+
+    /// Everything below it with this name.
+    pub(super) fn descendants_named(&self, name: &str) -> Vec<i32> {
+        let all = processes();
+        let mut below = vec![self.pid()];
+        let mut next = 0;
+        while let Some(parent) = below.get(next).copied() {
+            below.extend(
+                all.iter()
+                    .filter(|(_, of)| *of == parent)
+                    .map(|(pid, _)| *pid),
+            );
+            next += 1;
+        }
+        let is_named = |pid: &i32| {
+            let found = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            found.trim() == name && is_alive(*pid)
+        };
+        below.into_iter().filter(is_named).collect()
+    }
+
     pub(super) fn link(&self) -> Link {
         let link = crate::process::end_for_thread(self.server.as_ref().unwrap()).unwrap();
         Link {

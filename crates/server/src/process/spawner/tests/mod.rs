@@ -3,10 +3,12 @@
 //! The spawner is this test program, started again for one test that becomes it.
 
 mod bench;
+mod groups;
 mod harness;
 mod limits;
 mod rules;
 mod runs;
+mod sandbox;
 
 /// Set for the process that becomes a spawner: the test below does nothing without it.
 const SPAWNER: &str = "HOB_TEST_SPAWNER";

@@ -214,6 +214,19 @@ fn kill_ends_everything_that_was_started() {
 }
 
 #[test]
+fn program_that_is_asked_to_end_hears_it_once() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let text = "trap 'echo asked; exit 6' TERM; sleep 1011 > /dev/null & echo ready; wait";
+    let mut run = link.start(&shell(text));
+    assert_eq!(run.line(), "ready");
+    link.kill(&run, End::Term);
+    assert_eq!(link.outcome(&run).0, Outcome::Code(6));
+    assert_eq!(run.rest(), "asked\n");
+    spawner.wait_until_childless();
+}
+
+#[test]
 fn daemon_survives_a_normal_end() {
     let spawner = Spawner::with(vec![rules()]);
     let mut link = spawner.link();
@@ -272,11 +285,10 @@ fn spawner_ends_with_the_keeper_and_the_last_server() {
     let mut link = spawner.link();
     let mut run = link.start(&shell("echo $$; exec sleep 1009"));
     let pid: i32 = run.line().parse().unwrap();
-    let (_, unused) = crate::life::parcel::pair().unwrap();
-    spawner.keeper = crate::life::channel::End::of_keeper(unused);
+    let server = spawner.server.take();
+    spawner.dismiss();
     assert_eq!(link.print("echo still"), "still\n", "a server is left");
-    drop(link);
-    spawner.server = None;
+    drop((link, server));
     spawner.wait();
     until("it is gone", || !is_alive(pid));
 }

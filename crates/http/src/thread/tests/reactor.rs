@@ -1,0 +1,429 @@
+//! Descriptors, timers and tasks on a thread's own loop.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use super::dummy::{Dummy, Gate, Probe};
+use super::{PATIENCE, Running, serve};
+use crate::limits::{Limits, TASKS_PER_TURN};
+use crate::reactor::{Reactor, Watched};
+use crate::thread::{Handle, TICK_MS, Thread};
+
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Spawns what a test makes of the first thread's reactor.
+fn spawn<F: Future<Output = ()> + 'static>(
+    server: &Running,
+    task: impl FnOnce(Reactor, Arc<Probe>) -> F + Send + 'static,
+) {
+    let probe = Arc::clone(&server.probe);
+    server.ask(move |thread| {
+        let reactor = thread.reactor.clone();
+        thread.reactor.spawn(task(reactor, probe));
+    });
+}
+
+async fn read(watched: &Watched, buffer: &mut [u8]) -> std::io::Result<usize> {
+    poll_fn(|cx| watched.poll_read(cx, buffer)).await
+}
+
+async fn write(watched: &Watched, bytes: &[u8]) -> std::io::Result<usize> {
+    poll_fn(|cx| watched.poll_write(cx, bytes)).await
+}
+
+fn pair(reactor: &Reactor) -> (Watched, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    (reactor.watch(ours.into()).unwrap(), theirs)
+}
+
+#[test]
+fn the_answers_are_started_before_the_first_request() {
+    let server = serve(Limits::default());
+    assert_eq!(server.connect().ask("/ready").text(), "ready");
+    assert!(server.probe.is_started.load(Ordering::Relaxed));
+}
+
+#[test]
+fn bytes_are_read_and_written_as_they_come() {
+    let server = serve(Limits::default());
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    spawn(&server, |reactor, probe| async move {
+        let watched = reactor.watch(OwnedFd::from(ours)).unwrap();
+        let mut sum = 0;
+        let mut buffer = [0; 1000];
+        loop {
+            match read(&watched, &mut buffer).await.unwrap() {
+                0 => break,
+                count => sum += count,
+            }
+        }
+        probe.note(format!("read {sum}"));
+        let mut left = 5_000_000;
+        while left > 0 {
+            left -= write(&watched, &vec![7; left]).await.unwrap();
+        }
+    });
+    for _ in 0..10 {
+        theirs.write_all(&[1; 12_345]).unwrap();
+    }
+    theirs.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(server.note(), "read 123450");
+    let mut all = Vec::new();
+    theirs.read_to_end(&mut all).unwrap();
+    assert_eq!(all.len(), 5_000_000);
+    assert_eq!(server.connect().ask("/ready").text(), "ready");
+}
+
+#[test]
+fn a_hang_up_is_noticed_and_bytes_before_it_are_read() {
+    let server = serve(Limits::default());
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    spawn(&server, |reactor, probe| async move {
+        let watched = reactor.watch(reader).unwrap();
+        let mut buffer = [0; 10];
+        assert_eq!(read(&watched, &mut buffer).await.unwrap(), 2);
+        let is_alive = !watched.is_hung_up();
+        assert!(is_alive);
+        probe.note("read");
+        // Bytes are an event of their own.
+        while !watched.is_hung_up() {
+            watched.clear_readable();
+            poll_fn(|cx| watched.poll_readable(cx)).await;
+        }
+        assert_eq!(read(&watched, &mut buffer).await.unwrap(), 2);
+        assert_eq!(read(&watched, &mut buffer).await.unwrap(), 0);
+        let fd = watched.into_fd();
+        let again = reactor.watch(fd).unwrap();
+        assert_eq!(read(&again, &mut buffer).await.unwrap(), 0);
+        probe.note("over");
+    });
+    rustix::io::write(&writer, b"ab").unwrap();
+    assert_eq!(server.note(), "read");
+    rustix::io::write(&writer, b"cd").unwrap();
+    drop(writer);
+    assert_eq!(server.note(), "over");
+}
+
+#[test]
+fn writing_to_nobody_is_an_error_and_no_wait() {
+    let server = serve(Limits::default());
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    spawn(&server, |reactor, probe| async move {
+        let watched = reactor.watch(writer).unwrap();
+        let error = loop {
+            if let Err(error) = write(&watched, &[0; 65_536]).await {
+                break error;
+            }
+            probe.note("written");
+        };
+        probe.note(error.kind().to_string());
+    });
+    assert_eq!(server.note(), "written");
+    drop(reader);
+    assert_eq!(server.note(), "broken pipe");
+}
+
+#[test]
+fn a_file_cannot_be_watched() {
+    let server = serve(Limits::default());
+    let error = server.ask(|thread| {
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        thread
+            .reactor
+            .watch(file.into())
+            .err()
+            .map(|e| e.raw_os_error())
+    });
+    assert_eq!(error, Some(Some(1)));
+}
+
+#[test]
+fn events_of_a_descriptor_that_is_gone_reach_no_other() {
+    let server = serve(Limits::default());
+    server.ask(|thread| {
+        let (first, theirs) = pair(&thread.reactor);
+        // The event is there, and will be told after the descriptor has gone.
+        (&theirs).write_all(b"x").unwrap();
+        let twin = rustix::io::dup(first.fd()).unwrap();
+        drop(first);
+        let (second, other) = pair(&thread.reactor);
+        second.clear_readable();
+        thread.reactor.spawn(async move {
+            let _kept = (twin, theirs, other);
+            poll_fn(|cx| second.poll_readable(cx)).await;
+            unreachable!("nothing was written to it");
+        });
+    });
+    for _ in 0..3 {
+        assert_eq!(server.connect().ask("/ready").text(), "ready");
+    }
+}
+
+#[test]
+fn timers_elapse_in_time_and_in_order() {
+    let server = serve(Limits::default());
+    let begin = Instant::now();
+    spawn(&server, |reactor, probe| async move {
+        let [soon, late, moved, cleared] = std::array::from_fn(|_| reactor.timer());
+        late.set(Duration::from_millis(350));
+        soon.set(Duration::from_millis(50));
+        cleared.set(Duration::from_millis(50));
+        moved.set(Duration::from_millis(50));
+        moved.set(Duration::from_millis(230));
+        cleared.clear();
+        let begin_ms = reactor.now_ms();
+        for (timer, name, least_ms) in [
+            (&soon, "soon", 50),
+            (&moved, "moved", 230),
+            (&late, "late", 350),
+        ] {
+            timer.elapsed().await;
+            let took_ms = reactor.now_ms() - begin_ms;
+            assert!(took_ms >= least_ms, "{name} came after {took_ms} ms");
+            // It has elapsed until it is set anew.
+            timer.elapsed().await;
+            probe.note(name);
+        }
+        let is_silent = poll_fn(|cx| Poll::Ready(cleared.poll_elapsed(cx).is_pending())).await;
+        assert!(is_silent, "a cleared timer does not elapse");
+        soon.set(Duration::ZERO);
+        soon.elapsed().await;
+        probe.note("again");
+    });
+    for name in ["soon", "moved", "late", "again"] {
+        assert_eq!(server.note(), name);
+    }
+    assert!(begin.elapsed() >= Duration::from_millis(350));
+}
+
+#[test]
+fn timers_that_go_leave_nothing_behind() {
+    let server = serve(Limits::default());
+    server.ask(|thread| {
+        let timers: Vec<_> = (0..1000).map(|_| thread.reactor.timer()).collect();
+        for (at, timer) in timers.iter().enumerate() {
+            timer.set(LONG + Duration::from_millis(at as u64));
+        }
+        let next_ms = thread.reactor.next_timer_ms();
+        assert!(next_ms >= thread.now_ms + 3_600_000 && next_ms < u64::MAX);
+        assert!(next_ms <= thread.now_ms + 3_600_000 + TICK_MS);
+        // Out of order, so that others are moved into their places.
+        let (even, odd): (Vec<_>, Vec<_>) = timers
+            .into_iter()
+            .enumerate()
+            .partition(|(at, _)| at % 2 == 0);
+        drop(even);
+        drop(odd);
+        assert_eq!(thread.reactor.next_timer_ms(), u64::MAX);
+    });
+}
+
+#[test]
+fn a_wake_on_the_thread_itself_sends_no_letter() {
+    let server = serve(Limits::default());
+    let mut client = server.connect();
+    client.get("/later");
+    assert_eq!(server.note(), "waiting");
+    let (is_woken, has_mail) = server.ask(|thread| {
+        let mut conn = thread.take_conn(0).unwrap();
+        let waker = thread.waker_of(&mut conn);
+        thread.keep(conn);
+        waker.wake_by_ref();
+        waker.wake();
+        (!thread.ready.is_empty(), thread.mailbox.has_mail())
+    });
+    assert!(is_woken && !has_mail);
+    // From elsewhere it comes by mail.
+    server.gate().open();
+    assert_eq!(client.answer().text(), "later");
+}
+
+/// Ready at its second look; between them it asks for that by itself.
+async fn turn() {
+    let mut was_here = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut was_here, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+#[test]
+fn tasks_wake_themselves_each_other_and_are_woken_from_elsewhere() {
+    let server = serve(Limits::default());
+    spawn(&server, |reactor, probe| async move {
+        let waiting: Rc<RefCell<(bool, Option<Waker>)>> = Rc::default();
+        let (theirs, note) = (Rc::clone(&waiting), Arc::clone(&probe));
+        reactor.spawn(async move {
+            poll_fn(|cx: &mut Context<'_>| {
+                let mut waiting = theirs.borrow_mut();
+                waiting.1 = Some(cx.waker().clone());
+                if waiting.0 {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+            note.note("second");
+        });
+        for _ in 0..10 {
+            turn().await;
+        }
+        probe.note("first");
+        waiting.borrow_mut().0 = true;
+        let waker = waiting.borrow_mut().1.take();
+        waker.unwrap().wake();
+        Gate::passed(&probe).await;
+        probe.note("third");
+    });
+    assert_eq!(server.note(), "first");
+    assert_eq!(server.note(), "second");
+    server.gate().open();
+    assert_eq!(server.note(), "third");
+}
+
+#[test]
+fn tasks_without_end_keep_nobody_waiting() {
+    let server = serve(Limits::default());
+    let stop = Arc::new(AtomicBool::new(false));
+    for _ in 0..TASKS_PER_TURN * 2 {
+        let stop = Arc::clone(&stop);
+        spawn(&server, |_, _| async move {
+            while !stop.load(Ordering::Relaxed) {
+                turn().await;
+            }
+        });
+    }
+    let mut client = server.connect();
+    for _ in 0..20 {
+        assert_eq!(client.ask("/ready").text(), "ready");
+    }
+    stop.store(true, Ordering::Relaxed);
+}
+
+/// Notes its own drop.
+struct Tell(Arc<Probe>);
+
+impl Drop for Tell {
+    fn drop(&mut self) {
+        self.0.note("dropped");
+    }
+}
+
+#[test]
+fn a_drain_waits_for_tasks() {
+    let mut server = serve(Limits::default());
+    spawn(&server, |_, probe| async move {
+        Gate::passed(&probe).await;
+        probe.note("done");
+    });
+    server.drain(LONG, Duration::ZERO);
+    server.ask(|thread| assert!(!thread.must_stop, "it waits"));
+    server.gate().open();
+    assert_eq!(server.note(), "done");
+    server.join();
+}
+
+#[test]
+fn at_the_deadline_of_a_drain_tasks_are_dropped() {
+    let mut server = serve(Limits::default());
+    spawn(&server, |reactor, probe| async move {
+        let tell = Tell(probe);
+        let (watched, _other) = pair(&reactor);
+        let timer = reactor.timer();
+        timer.set(LONG);
+        read(&watched, &mut [0]).await.unwrap();
+        drop((tell, timer));
+    });
+    server.drain(Duration::from_millis(10), Duration::ZERO);
+    server.join();
+    assert_eq!(server.note(), "dropped");
+}
+
+#[test]
+fn a_drain_does_not_wait_for_standing_tasks() {
+    let mut server = serve(Limits::default());
+    let probe = Arc::clone(&server.probe);
+    server.ask(move |thread| {
+        let tell = Tell(probe);
+        thread.reactor.spawn_standing(async move {
+            let _tell = tell;
+            std::future::pending().await
+        });
+    });
+    let begin = Instant::now();
+    server.drain(LONG, Duration::ZERO);
+    server.join();
+    assert_eq!(server.note(), "dropped");
+    assert!(begin.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_task_spawned_by_a_dropped_task_is_dropped_too() {
+    let mut server = serve(Limits::default());
+    struct Spawns(Reactor, Arc<Probe>);
+    impl Drop for Spawns {
+        fn drop(&mut self) {
+            let tell = Tell(Arc::clone(&self.1));
+            self.0.spawn(async move {
+                let _tell = tell;
+                std::future::pending().await
+            });
+        }
+    }
+    spawn(&server, |reactor, probe| async move {
+        let _spawns = Spawns(reactor, probe);
+        std::future::pending().await
+    });
+    server.drain(Duration::ZERO, Duration::ZERO);
+    server.join();
+    assert_eq!(server.note(), "dropped");
+}
+
+#[test]
+fn an_offline_request_has_a_reactor_that_stands_still() {
+    let head = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let request = crate::Request::offline(head, &Limits::default()).unwrap();
+    let reactor = request.reactor();
+    reactor.spawn(async { unreachable!("nobody runs it") });
+    let timer = reactor.timer();
+    timer.set(Duration::ZERO);
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(timer.poll_elapsed(&mut cx).is_pending());
+    assert_eq!(reactor.now_ms(), 0);
+    let (watched, mut theirs) = pair(reactor);
+    theirs.write_all(b"x").unwrap();
+    assert!(matches!(
+        watched.poll_read(&mut cx, &mut [0; 2]),
+        Poll::Ready(Ok(1))
+    ));
+    assert!(watched.poll_read(&mut cx, &mut [0; 2]).is_pending());
+}
+
+#[test]
+fn a_job_may_use_the_reactor_of_its_thread() {
+    let server = serve(Limits::default());
+    let probe = Arc::clone(&server.probe);
+    let is_sent = Handle::new(&server.crew, 0).run(move |thread: &mut Thread<Dummy>| {
+        let timer = thread.reactor().timer();
+        timer.set(Duration::from_millis(1));
+        thread.reactor().spawn(async move {
+            timer.elapsed().await;
+            probe.note("elapsed");
+        });
+    });
+    assert!(is_sent);
+    assert_eq!(server.note(), "elapsed");
+}
