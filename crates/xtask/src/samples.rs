@@ -103,32 +103,42 @@ fn completed(sample: &str) -> String {
     }
 }
 
+/// How the keys begin whose value is a folder.
+const FOLDERS: &[&str] = &[
+    "root = \"",
+    "files = \"",
+    "dir = \"",
+    "cgi = \"",
+    "sendfile = [\"",
+];
+/// The same for programs.
+const PROGRAM: &str = "script = \"";
+
 /// The sample with paths like `/usr/lib/x` inside the folder it is checked in.
 fn relocated(sample: &str) -> String {
     let mut text = sample.to_string();
-    for key in ["root", "files", "script"] {
-        text = text.replace(&format!("{key} = \"/"), &format!("{key} = \""));
+    for key in FOLDERS.iter().chain([&PROGRAM]) {
+        text = text.replace(&format!("{key}/"), key);
     }
     text
 }
 
-/// Paths a sample names: folders of `root` and `files`, programs of `script`, files of
-/// `error_pages`.
+/// What stands in a line behind a key that begins so.
+fn values<'a>(line: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
+    let after = line.split(key).skip(1);
+    after.filter_map(|rest| rest.split('"').next())
+}
+
+/// Makes the folders and programs a sample names, and the files of `error_pages`.
 fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
     let named = |error: std::io::Error| format!("{}: {error}", folder.display());
     run::create(&folder.join("site/index.html"))?;
     for line in sample.lines() {
-        for key in ["root = \"", "files = \""] {
-            for value in line
-                .split(key)
-                .skip(1)
-                .filter_map(|rest| rest.split('"').next())
-            {
-                fs::create_dir_all(folder.join(value)).map_err(named)?;
-            }
+        for value in FOLDERS.iter().flat_map(|key| values(line, key)) {
+            fs::create_dir_all(folder.join(value)).map_err(named)?;
         }
-        for value in line.split("script = \"").skip(1) {
-            let script = folder.join(value.split('"').next().unwrap_or_default());
+        for value in values(line, PROGRAM) {
+            let script = folder.join(value);
             run::create(&script)?;
             fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).map_err(named)?;
         }
@@ -186,10 +196,19 @@ mod tests {
         let scratch = Scratch::new("sample-paths").unwrap();
         let sample = "files = \"a/b\"\nfiles = { root = \"c\", listing = true }\n\
                       error_pages = { 404 = \"d/404.html\", 500 = \"d/500.html\" }\n\
-                      cgi = { script = \"/e/f.cgi\" }\n";
+                      cgi = { script = \"/e/f.cgi\" }\ncgi = \"g\"\nsendfile = [\"/h\"]\n";
         let sample = &relocated(sample);
         make_paths(sample, &scratch.0).unwrap();
-        for path in ["site", "a/b", "c", "d/404.html", "d/500.html", "e/f.cgi"] {
+        for path in [
+            "site",
+            "a/b",
+            "c",
+            "d/404.html",
+            "d/500.html",
+            "e/f.cgi",
+            "g",
+            "h",
+        ] {
             assert!(scratch.0.join(path).exists(), "{path}");
         }
     }
