@@ -158,13 +158,20 @@ an error, and `hob check` tells every error at once.
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::schema::PROGRAM;
 
     #[test]
     fn every_key_is_on_the_page_once() {
         let page = reference();
+        let is_of_programs = |path: &str| {
+            let rest = path.strip_prefix("site.route.cgi.").unwrap_or_default();
+            let first = rest.split('.').next().unwrap_or_default();
+            PROGRAM.key(first).is_some()
+        };
         for (path, key) in paths() {
             let home = path.strip_suffix(key.name).unwrap();
             let is_base = (home == "site.route.files." && key.name != "root")
+                || is_of_programs(&path)
                 || (home == "site.route." && ANSWER.key(key.name).is_some());
             let mark = if key.kind.table().is_some() {
                 "## "
