@@ -101,12 +101,19 @@ fn completed(sample: &str) -> String {
     }
 }
 
-/// Paths a sample names: folders of `root` and `files`, files of `error_pages`.
+/// Paths a sample names: folders of `root`, `files`, `cgi`, `dir` and `sendfile`, files of
+/// `error_pages`.
 fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
     let named = |error: std::io::Error| format!("{}: {error}", folder.display());
     run::create(&folder.join("site/index.html"))?;
     for line in sample.lines() {
-        for key in ["root = \"", "files = \""] {
+        for key in [
+            "root = \"",
+            "files = \"",
+            "cgi = \"",
+            "dir = \"",
+            "sendfile = [\"",
+        ] {
             for value in line
                 .split(key)
                 .skip(1)
@@ -166,10 +173,20 @@ mod tests {
     #[test]
     fn paths_a_sample_names_are_made() {
         let scratch = Scratch::new("sample-paths").unwrap();
-        let sample = "files = \"a/b\"\nfiles = { root = \"c\", listing = true }\n\
+        let sample = "files = \"a/b\"\nfiles = { root = \"c\", listing = true }\ncgi = \"e\"\n\
+                      cgi = { dir = \"f\" }\nsendfile = [\"g\"]\n\
                       error_pages = { 404 = \"d/404.html\", 500 = \"d/500.html\" }\n";
         make_paths(sample, &scratch.0).unwrap();
-        for path in ["site", "a/b", "c", "d/404.html", "d/500.html"] {
+        for path in [
+            "site",
+            "a/b",
+            "c",
+            "d/404.html",
+            "d/500.html",
+            "e",
+            "f",
+            "g",
+        ] {
             assert!(scratch.0.join(path).exists(), "{path}");
         }
     }
