@@ -8,31 +8,31 @@ use crate::harness::client::{Reply, call};
 use crate::harness::{Hob, Place};
 
 /// A place with a folder of programs, and the server for it.
-pub struct Programs {
-    pub place: Place,
+pub(crate) struct Programs {
+    pub(crate) place: Place,
     hob: Option<Hob>,
 }
 
 impl Programs {
     /// A folder `cgi` and nothing in it.
-    pub fn new() -> Programs {
+    pub(crate) fn new() -> Programs {
         let place = Place::new();
         place.folder("cgi");
         Programs { place, hob: None }
     }
 
     /// Adds a program.
-    pub fn with(self, name: &str, text: &str) -> Programs {
+    pub(crate) fn with(self, name: &str, text: &str) -> Programs {
         self.with_mode(name, text, 0o755)
     }
 
     /// Adds a shell script.
-    pub fn with_sh(self, name: &str, text: &str) -> Programs {
+    pub(crate) fn with_sh(self, name: &str, text: &str) -> Programs {
         self.with(name, &format!("#!/bin/sh\n{text}"))
     }
 
     /// Adds a file with these permissions.
-    pub fn with_mode(self, name: &str, text: &str, mode: u32) -> Programs {
+    pub(crate) fn with_mode(self, name: &str, text: &str, mode: u32) -> Programs {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
@@ -41,7 +41,7 @@ impl Programs {
     }
 
     /// Adds a program compiled from C.
-    pub fn with_c(self, name: &str, source: &str) -> Programs {
+    pub(crate) fn with_c(self, name: &str, source: &str) -> Programs {
         let file = self.place.path("source.c");
         std::fs::write(&file, source).unwrap();
         let status = Command::new("cc")
@@ -54,12 +54,12 @@ impl Programs {
         self
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.place.path("cgi").join(name)
     }
 
     /// Serves the folder at `/cgi/` with further keys of its table, and a log in JSON.
-    pub fn serve(self, keys: &str) -> Programs {
+    pub(crate) fn serve(self, keys: &str) -> Programs {
         let keys = match keys {
             "" => String::new(),
             keys => format!(", {keys}"),
@@ -70,7 +70,7 @@ impl Programs {
     }
 
     /// Serves with a route of this text.
-    pub fn serve_route(mut self, route: &str) -> Programs {
+    pub(crate) fn serve_route(mut self, route: &str) -> Programs {
         let log = self.place.path("run/access.log");
         let text = format!(
             "default_log = \"main\"\n[[log]]\nname = \"main\"\nfile = \"{}\"\nformat = \"json\"\n\
@@ -82,21 +82,21 @@ impl Programs {
         self
     }
 
-    pub fn hob(&self) -> &Hob {
+    pub(crate) fn hob(&self) -> &Hob {
         self.hob.as_ref().unwrap()
     }
 
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.hob().port()
     }
 
     /// Answers a GET.
-    pub fn get(&self, path: &str) -> Reply {
+    pub(crate) fn get(&self, path: &str) -> Reply {
         call(self.port(), "GET", path, "", b"")
     }
 
     /// The body of a GET that must succeed.
-    pub fn text(&self, path: &str) -> String {
+    pub(crate) fn text(&self, path: &str) -> String {
         let reply = self.get(path);
         assert_eq!(reply.answer.status, 200, "{path}: {reply:?}");
         assert!(reply.is_whole, "{path}");
@@ -104,7 +104,7 @@ impl Programs {
     }
 
     /// The log's line for a target, once it is written.
-    pub fn record(&self, target: &str) -> serde_json::Value {
+    pub(crate) fn record(&self, target: &str) -> serde_json::Value {
         let log = self.place.path("run/access.log");
         let until = std::time::Instant::now() + crate::harness::DEADLINE;
         loop {
@@ -122,7 +122,7 @@ impl Programs {
     }
 
     /// Ends the server, which must go well.
-    pub fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         self.hob.take().unwrap().stop();
     }
 }

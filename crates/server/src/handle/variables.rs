@@ -460,4 +460,5 @@ fn is_passed(name: &[u8], passes_authorization: bool) -> bool {
 }
 
 #[cfg(test)]
+#[path = "variables_tests.rs"]
 mod tests;
