@@ -37,6 +37,9 @@ pub(super) async fn of_program(
     let is_sent = request.head().method() != b"HEAD" && !is_bodiless(head.status);
     let announced = head.body_bytes.filter(|_| is_sent);
     let is_held = control.buffer != Buffer::Never && !is_event_stream(&head.fields);
+    if is_sent && announced != Some(0) && head.local.is_none() {
+        await_untyped(reading, body_at, &head.fields).await?;
+    }
     read_ahead(reading, body_at, announced, is_held).await?;
     let first = reading.bytes.split_off(body_at);
     if is_bodiless(head.status) && !first.trim_ascii().is_empty() {
@@ -198,6 +201,20 @@ fn refused(reading: &Output, bad: BadHead) -> Failure {
         reading.run.counters.limit_program_head.add(1);
     }
     Failure::Head(bad, None)
+}
+
+/// Only a body gets a type. Where the program says none, waits until it is known whether there is
+/// one: its first byte, or the end.
+async fn await_untyped(
+    reading: &mut Output,
+    body_at: usize,
+    fields: &Fields,
+) -> Result<(), Failure> {
+    let has_begun = reading.bytes.len() > body_at || reading.is_over();
+    if fields.value(b"Content-Type").is_none() && !has_begun {
+        reading.more().await?;
+    }
+    Ok(())
 }
 
 /// Takes what has come of the body, and waits a moment for the end of it if it is to be held.
