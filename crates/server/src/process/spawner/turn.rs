@@ -339,7 +339,7 @@ impl Spawner {
     fn reap(&mut self) {
         // Emptied before looking: who ends meanwhile makes it readable again.
         let mut infos = [0; 1024];
-        while matches!(rustix::io::read(&self.signals, &mut infos[..]), Ok(len) if len > 0) {}
+        let _ = rustix::io::read(&self.signals, &mut infos[..]);
         while let Some(ended) = kernel::reap() {
             self.endings.forget_process(ended.pid);
             let Some((run, report)) = self.running.remove(ended.pid) else {
