@@ -35,6 +35,8 @@ pub struct Program {
     pub cgroup: Cgroup,
     /// Folders, absolute: programs below them may be started, and they may be worked in.
     pub roots: Vec<PathBuf>,
+    /// Folders that may be worked in besides, and in which nothing may be started for that.
+    pub folders: Vec<PathBuf>,
     /// Programs outside the roots that may be started: interpreters, commands. Absolute.
     pub executables: Vec<PathBuf>,
 }
@@ -209,6 +211,7 @@ pub(crate) fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) 
         sandbox: sandbox(general, own, faults),
         cgroup: cgroup(general, own),
         roots: Vec::new(),
+        folders: Vec::new(),
         executables: Vec::new(),
     }
 }
