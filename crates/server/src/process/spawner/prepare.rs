@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Resource, getpriority_process, getrlimit};
+use rustix::process::{Resource, geteuid, getpriority_process, getrlimit};
 
 use super::cgroup::{Group, Places};
 use crate::config::{IoClass, Namespace, Rlimits, Sandbox};
@@ -57,7 +57,7 @@ impl Prepared {
             mount_tmp: has(Namespace::Mount),
             mount_proc: has(Namespace::Mount) && has(Namespace::Pid),
             limits: limits(&rules.limits, identity.is_some()),
-            nice: (getpriority_process(None).ok() != Some(rules.nice)).then_some(rules.nice),
+            nice: nice(rules.nice),
             io_priority: io_priority(rules.io_class),
             cpus: cpu_bits(&rules.cpus),
             umask: rules.umask,
@@ -171,6 +171,17 @@ fn limits(limits: &Rlimits, is_other_account: bool) -> Vec<(u32, [u64; 2])> {
     };
     list.push((libc::RLIMIT_NOFILE, open_files));
     list
+}
+
+/// The nice level to set; none when it is ours already. Who is not root cannot go below its own,
+/// as when hob itself was started with one: then it is still one step behind hob.
+fn nice(wanted: i32) -> Option<i32> {
+    let own = getpriority_process(None).unwrap_or(0);
+    let wanted = match wanted < own && !geteuid().is_root() {
+        true => (own + 1).min(19),
+        false => wanted,
+    };
+    (wanted != own).then_some(wanted)
 }
 
 fn io_priority(class: IoClass) -> Option<i32> {
