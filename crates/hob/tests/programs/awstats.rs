@@ -35,25 +35,15 @@ fn awstats_answers_as_under_other_servers() {
     );
     place.write("conf/awstats.site.conf", &config);
     let argument = format!("-configdir={}", place.shown("conf"));
-    let update = || {
-        place.run(
-            "perl",
-            &[
-                script.to_str().unwrap(),
-                "-config=site",
-                &argument,
-                "-update",
-            ],
-        );
-    };
-    update();
-    // Settings for the CGI are found by the name of the config in one of its own folders, or in this.
+    let program = script.to_str().unwrap();
+    place.run("perl", &[program, "-config=site", &argument, "-update"]);
+    // The CGI looks for settings in folders of its own, and in this one.
     let folder = place.shown("conf");
-    let mount = Mount::new(&place, "/awstats.pl", script.clone());
+    let mount = Mount::new(&place, "/awstats.pl", script);
     let mount = mount.with("AWSTATS_ENABLE_CONFIG_DIR", folder.clone());
     // Rows with the same count stand in the order of a hash.
     let mount = mount.with("PERL_HASH_SEED", "0");
     let table =
         include_str!("awstats.txt").replace("@CONFIG@", &format!("config=site&configdir={folder}"));
-    by_table(&place, &mount, &table, || {});
+    by_table(&place, &mount, &table);
 }

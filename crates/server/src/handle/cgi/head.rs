@@ -47,6 +47,8 @@ pub const SHOWN_BYTES_MAX: usize = 200;
 #[derive(Debug)]
 pub struct HeadReader {
     bytes_max: usize,
+    /// Bytes of interim heads, which are passed over.
+    begin: usize,
     /// Bytes in which no end of the head stands.
     seen: usize,
 }
@@ -65,13 +67,17 @@ pub enum Progress {
 impl HeadReader {
     /// A reader that refuses heads of more than `bytes_max` bytes.
     pub fn new(bytes_max: usize) -> HeadReader {
-        HeadReader { bytes_max, seen: 0 }
+        HeadReader {
+            bytes_max,
+            begin: 0,
+            seen: 0,
+        }
     }
 
     /// Looks at all output so far: what was seen before, and perhaps more.
     pub fn read(&mut self, output: &[u8]) -> Progress {
-        let mut begin = 0;
         loop {
+            let begin = self.begin;
             let from = self.seen.max(begin);
             let Some(end) = find_end(&output[begin..], from - begin) else {
                 self.seen = output.len();
@@ -86,7 +92,7 @@ impl HeadReader {
             }
             match parse(&output[begin..end]) {
                 Ok(Some(head)) => return Progress::Head(head, end),
-                Ok(None) => (begin, self.seen) = (end, end),
+                Ok(None) => (self.begin, self.seen) = (end, end),
                 Err(bad) => return Progress::Refused(bad),
             }
         }

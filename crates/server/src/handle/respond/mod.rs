@@ -1,7 +1,7 @@
 //! Fixed answers written in the config.
 
 use bytes::Bytes;
-use hob_http::{Body, Known, Request, Response};
+use hob_http::{Body, Fields, Known, Request, Response};
 
 use crate::config::{self, AfterSteps, Coding};
 use crate::handle::files::media_type::MediaType;
@@ -12,7 +12,8 @@ use crate::step::negotiate::{self, Negotiated};
 /// A fixed answer, ready to give.
 pub struct Respond {
     status: u16,
-    content_type: String,
+    /// Of every answer, whatever its coding.
+    fields: Fields,
     body: Bytes,
     /// Codings in which the body is smaller, in order of preference.
     codings: Vec<Coding>,
@@ -29,9 +30,13 @@ impl Respond {
         };
         let may_be_coded = settings.body.len() as u64 >= steps.compress_min.max(1)
             && media_type.is_one_of(steps.compress_types.iter().map(String::as_str));
+        let mut fields = plain::named();
+        if !settings.body.is_empty() {
+            fields.add(b"Content-Type", settings.content_type.as_bytes());
+        }
         let mut respond = Respond {
             status: settings.status,
-            content_type: settings.content_type.clone(),
+            fields,
             body: Bytes::from(settings.body.clone()),
             codings: Vec::new(),
             coded: Vec::new(),
@@ -43,28 +48,29 @@ impl Respond {
                 respond.coded.push(smaller.into());
             }
         }
+        if !respond.codings.is_empty() {
+            respond.fields.add(b"Vary", b"Accept-Encoding");
+        }
         respond
     }
 }
 
 /// Gives the answer.
 pub fn answer(respond: &Respond, request: &Request) -> Response {
-    let mut fields = plain::named();
+    let mut fields = respond.fields.clone();
     if respond.body.is_empty() {
         let mut response = Response::new(respond.status, fields, Body::Empty);
         // The config says a status and no more.
         response.is_stand_in = true;
         return response;
     }
-    fields.add(b"Content-Type", respond.content_type.as_bytes());
     let mut body = &respond.body;
-    if !respond.codings.is_empty() {
-        fields.add(b"Vary", b"Accept-Encoding");
-        if let Some((coding, coded)) = chosen(respond, request) {
-            let name = negotiate::coding_name(coding);
-            fields.add(b"Content-Encoding", name.as_bytes());
-            body = coded;
-        }
+    if !respond.codings.is_empty()
+        && let Some((coding, coded)) = chosen(respond, request)
+    {
+        let name = negotiate::coding_name(coding);
+        fields.add(b"Content-Encoding", name.as_bytes());
+        body = coded;
     }
     Response::new(respond.status, fields, Body::Bytes(body.clone()))
 }

@@ -152,6 +152,12 @@ fn status_line_is_read_and_interim_heads_are_passed_over() {
     let (head, body) = head(output);
     assert_eq!((head.status, body), (404, &b"body"[..]));
     assert_eq!(lines(&head), "X-A: 1\n");
+    let mut reader = HeadReader::new(512);
+    let end = output.len() - b"body".len();
+    for len in 0..end {
+        assert_eq!(reader.read(&output[..len]), Progress::NeedMore, "{len}");
+    }
+    assert_eq!(reader.read(output), read(output));
     let bare = read(b"HTTP/1.0 204 No Content\r\n\r\n");
     assert!(matches!(bare, Progress::Head(head, 27) if head.status == 204));
     assert_eq!(read(b"HTTP/1.1 100 Continue\n\n"), Progress::NeedMore);
