@@ -161,12 +161,12 @@ fn allow(runs: &CgiRuns, program: &mut Program) {
             names.extend(first_words(interpreters));
         }
         CgiRuns::Script { file, interpreters } => {
-            program.roots.push(folder_of(file));
+            program.folders.push(folder_of(file));
             program.executables.push(file.clone());
             names.extend(first_words(interpreters));
         }
         CgiRuns::Command { dir, arguments, .. } => {
-            program.roots.push(dir.clone());
+            program.folders.push(dir.clone());
             if let Some(Argument::Text(name)) = arguments.first() {
                 names.push(name);
             }

@@ -121,6 +121,7 @@ impl Program {
         writeln!(f, "cgroup.pids = {}", number(cgroup.pids))?;
         writeln!(f, "cgroup.cpu_weight = {}", number(cgroup.cpu_weight))?;
         fmt_paths("roots", &self.roots, f)?;
+        fmt_paths("folders", &self.folders, f)?;
         fmt_paths("executables", &self.executables, f)
     }
 }

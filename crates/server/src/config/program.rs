@@ -35,6 +35,8 @@ pub struct Program {
     pub cgroup: Cgroup,
     /// Folders, absolute: programs below them may be started, and they may be worked in.
     pub roots: Vec<PathBuf>,
+    /// Folders, absolute: they may be worked in too, and nothing below them is started for that.
+    pub folders: Vec<PathBuf>,
     /// Programs outside the roots that may be started: interpreters, commands. Absolute.
     pub executables: Vec<PathBuf>,
 }
@@ -178,7 +180,7 @@ impl<'a> Programs<'a> {
 }
 
 /// A program as a handler's section says, where it says nothing as `[program]` does. The handler
-/// adds `roots` and `executables`.
+/// adds `roots`, `folders` and `executables`.
 pub(crate) fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) -> Program {
     let none = Section::new(&PROGRAM, root.header);
     let general = root.section("program").unwrap_or(&none);
@@ -209,6 +211,7 @@ pub(crate) fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) 
         sandbox: sandbox(general, own, faults),
         cgroup: cgroup(general, own),
         roots: Vec::new(),
+        folders: Vec::new(),
         executables: Vec::new(),
     }
 }

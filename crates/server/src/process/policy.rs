@@ -40,6 +40,8 @@ pub(crate) struct Rules {
     pub(crate) cgroup: Cgroup,
     /// Folders below which any program may be started.
     pub(crate) roots: Vec<PathBuf>,
+    /// Folders that may be worked in besides.
+    pub(crate) folders: Vec<PathBuf>,
     /// Programs that may be started.
     pub(crate) executables: Vec<PathBuf>,
 }
@@ -141,6 +143,7 @@ impl Rules {
             sandbox: program.sandbox.clone(),
             cgroup: program.cgroup.clone(),
             roots: program.roots.clone(),
+            folders: program.folders.clone(),
             executables: program.executables.clone(),
         }
     }
@@ -190,6 +193,7 @@ impl Rules {
             option(writer, limit);
         }
         paths(writer, &self.roots);
+        paths(writer, &self.folders);
         paths(writer, &self.executables);
     }
 
@@ -243,6 +247,7 @@ impl Rules {
                 cpu_weight: read_option(reader)?,
             },
             roots: read_paths(reader)?,
+            folders: read_paths(reader)?,
             executables: read_paths(reader)?,
         })
     }

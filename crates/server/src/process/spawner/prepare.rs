@@ -29,6 +29,7 @@ pub(super) struct Prepared {
     /// The control group of its processes.
     pub(super) group: Option<Rc<Group>>,
     roots: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
     executables: Vec<PathBuf>,
 }
 
@@ -79,6 +80,7 @@ impl Prepared {
                 false => None,
             },
             roots: rules.roots.clone(),
+            folders: rules.folders.clone(),
             executables: rules.executables.clone(),
         }
     }
@@ -92,7 +94,9 @@ impl Prepared {
 
     /// Whether a program may be started in this folder.
     pub(super) fn may_work_in(&self, folder: &[u8]) -> bool {
-        is_plain(folder) && is_below(folder, &self.roots, Itself::Yes)
+        is_plain(folder)
+            && (is_below(folder, &self.roots, Itself::Yes)
+                || is_below(folder, &self.folders, Itself::Yes))
     }
 }
 
@@ -287,6 +291,7 @@ mod tests {
             owner: None,
             group: None,
             roots: vec!["/srv/cgi".into(), "/opt/x/".into()],
+            folders: vec!["/var/work".into()],
             executables: vec!["/usr/bin/python3".into()],
         }
     }
@@ -313,6 +318,7 @@ mod tests {
             "/usr/bin/python3/",
             "/usr/bin/../bin/python3",
             "/opt/x",
+            "/var/work/a",
             "/",
         ] {
             assert!(!prepared.may_run(path.as_bytes()), "{path}");
@@ -322,7 +328,13 @@ mod tests {
     #[test]
     fn folders_to_work_in_are_roots_and_what_is_below() {
         let prepared = prepared();
-        for folder in ["/srv/cgi", "/srv/cgi/", "/srv/cgi/a", "/opt/x"] {
+        for folder in [
+            "/srv/cgi",
+            "/srv/cgi/",
+            "/srv/cgi/a",
+            "/opt/x",
+            "/var/work/a",
+        ] {
             assert!(prepared.may_work_in(folder.as_bytes()), "{folder}");
         }
         for folder in ["", "/", "/srv", "/srv/cgi/..", "/srv/cgix", "cgi"] {
