@@ -24,7 +24,6 @@ fn broken_output_is_a_502_with_reason_and_stderr_in_the_record() {
         .with_sh("length.cgi", "printf 'Content-Length: -1\\n\\n'\n")
         .with_sh("killed.cgi", "kill -9 $$\n")
         .with("interpreter.cgi", "#!/no/such/interpreter\n")
-        .with_mode("unreadable.cgi", "#!/bin/sh\n", 0o711)
         .with(
             "python.cgi",
             "#!/usr/bin/python3\nprint('Content-Type: text/plain')\nraise ValueError('oops')\n",
@@ -120,8 +119,12 @@ fn author_sees_the_failure_where_that_is_wanted() {
             "bad.cgi",
             "echo 'line <1>' >&2\necho 'line & 2' >&2\nprintf 'Hello <you>\\n\\n'\n",
         )
-        .with_mode("plain.cgi", "", 0o644)
-        .serve("dev = true");
+        .with_mode("plain.cgi", "", 0o644);
+    programs.place.write("502.html", "<p>sorry");
+    let programs = programs.serve_route(
+        "path = \"/cgi/*\"\ncgi = { dir = \"cgi\", dev = true }\n\
+         [site.error_pages]\n502 = \"502.html\"\n",
+    );
     let page = programs.get("/cgi/bad.cgi").answer;
     assert_eq!(page.status, 502);
     assert_eq!(

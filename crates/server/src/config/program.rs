@@ -35,7 +35,7 @@ pub struct Program {
     pub cgroup: Cgroup,
     /// Folders, absolute: programs below them may be started, and they may be worked in.
     pub roots: Vec<PathBuf>,
-    /// Folders that may be worked in besides, and in which nothing may be started for that.
+    /// Folders, absolute: they may be worked in too, and nothing below them is started for that.
     pub folders: Vec<PathBuf>,
     /// Programs outside the roots that may be started: interpreters, commands. Absolute.
     pub executables: Vec<PathBuf>,
@@ -180,7 +180,7 @@ impl<'a> Programs<'a> {
 }
 
 /// A program as a handler's section says, where it says nothing as `[program]` does. The handler
-/// adds `roots` and `executables`.
+/// adds `roots`, `folders` and `executables`.
 pub(crate) fn build_program(root: &Section, own: &Section, faults: &Faults<'_>) -> Program {
     let none = Section::new(&PROGRAM, root.header);
     let general = root.section("program").unwrap_or(&none);

@@ -239,6 +239,7 @@ pub(super) fn respond(
     if cgi.settings.dev {
         let page = page(status, file, failure, printed);
         response.body = Body::Bytes(Bytes::from(page));
+        response.is_stand_in = false;
     }
     response
 }

@@ -33,7 +33,8 @@ const LOOKS_MAX: u32 = 100;
 pub(super) struct Spawners {
     /// The one that servers get ends to.
     pub(super) current: Option<Pid>,
-    pub(super) policies: Vec<(u64, OwnedFd)>,
+    /// Newest last, with their memory.
+    policies: Vec<(Policy, OwnedFd)>,
     backoff: Backoff,
     restart_at: Option<Instant>,
     leftovers: Vec<Leftover>,
@@ -71,37 +72,44 @@ impl Keeper {
 
     /// Gives a policy to every spawner, and starts one if it is the first with programs.
     pub(super) fn spread(&mut self, policy: &Policy) {
-        self.remember(policy);
-        if policy.programs.is_empty() {
-            return;
-        }
-        let memory = self.spawners.policies.last();
-        let memory = memory.map(|(_, memory)| memory.as_fd().try_clone_to_owned());
-        let is_spawner = |child: &&mut Child| child.role == Role::Spawner;
-        if let Some(Ok(memory)) = memory {
+        if self.remember(policy) && !policy.programs.is_empty() {
+            let memory = self.spawners.policies.last();
+            let memory = memory.map(|(_, memory)| memory.as_fd().try_clone_to_owned());
+            let is_spawner = |child: &&mut Child| child.role == Role::Spawner;
             for child in self.children.iter_mut().filter(is_spawner) {
-                match memory.try_clone() {
-                    Ok(memory) => child.order(Order::Policy(memory)),
-                    Err(error) => tracing::error!(%error, "a spawner misses the new policy"),
+                let copied = memory.as_ref().map(|memory| match memory {
+                    Ok(memory) => memory.try_clone(),
+                    Err(error) => Err(error.kind().into()),
+                });
+                match copied {
+                    Some(Ok(memory)) => child.order(Order::Policy(memory)),
+                    other => tracing::error!(?other, "a spawner misses the new policy"),
                 }
             }
         }
-        if self.spawners.current.is_none() && self.spawners.restart_at.is_none() {
+        let is_wanted = !policy.programs.is_empty();
+        if is_wanted && self.spawners.current.is_none() && self.spawners.restart_at.is_none() {
             self.start_spawner();
         }
     }
 
-    /// Keeps a policy for spawners to come.
-    pub(super) fn remember(&mut self, policy: &Policy) {
+    /// Keeps a policy for spawners to come. False when it is the last one again.
+    pub(super) fn remember(&mut self, policy: &Policy) -> bool {
         let policies = &mut self.spawners.policies;
-        policies.retain(|(generation, _)| *generation != policy.generation);
+        if policies.last().is_some_and(|(last, _)| last == policy) {
+            return false;
+        }
+        // A generation that was refused comes again with another content.
+        policies.retain(|(known, _)| known.generation != policy.generation);
         match policy.to_memory() {
-            Ok(memory) => policies.push((policy.generation, memory)),
+            Ok(memory) => policies.push((policy.clone(), memory)),
             Err(error) => tracing::error!(%error, "the policy for programs was not made"),
         }
         if policies.len() > POLICIES_MAX {
             policies.remove(0);
         }
+        self.spawners.troubles.clear();
+        true
     }
 
     fn start_spawner(&mut self) {

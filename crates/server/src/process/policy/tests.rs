@@ -41,7 +41,7 @@ fn policy() -> Policy {
             cpu_weight: Some(9),
         },
         roots: vec!["/srv".into()],
-        folders: vec!["/".into()],
+        folders: vec!["/var".into()],
         executables: vec!["/bin/sh".into()],
         ..Program::default()
     };

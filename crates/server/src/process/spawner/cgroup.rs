@@ -2,7 +2,7 @@
 //! that is started, so that it ends whole whatever it did.
 //!
 //! ```text
-//! <where hob runs>/hob-<spawner>/<generation>-<program>/<seat>
+//! <where hob runs>/hob-<spawner>/<policy>-<program>/<seat>
 //!                                 limits                  one program's process and its children
 //! ```
 //!

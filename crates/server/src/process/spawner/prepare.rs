@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Resource, getpriority_process, getrlimit};
+use rustix::process::{Resource, geteuid, getpriority_process, getrlimit};
 
 use super::cgroup::{Group, Places};
 use crate::config::{IoClass, Namespace, Rlimits, Sandbox};
@@ -58,7 +58,7 @@ impl Prepared {
             mount_tmp: has(Namespace::Mount),
             mount_proc: has(Namespace::Mount) && has(Namespace::Pid),
             limits: limits(&rules.limits, identity.is_some()),
-            nice: (getpriority_process(None).ok() != Some(rules.nice)).then_some(rules.nice),
+            nice: nice(rules.nice),
             io_priority: io_priority(rules.io_class),
             cpus: cpu_bits(&rules.cpus),
             umask: rules.umask,
@@ -96,7 +96,7 @@ impl Prepared {
     pub(super) fn may_work_in(&self, folder: &[u8]) -> bool {
         is_plain(folder)
             && (is_below(folder, &self.roots, Itself::Yes)
-                || self.folders.iter().any(|known| bytes(known) == folder))
+                || is_below(folder, &self.folders, Itself::Yes))
     }
 }
 
@@ -175,6 +175,17 @@ fn limits(limits: &Rlimits, is_other_account: bool) -> Vec<(u32, [u64; 2])> {
     };
     list.push((libc::RLIMIT_NOFILE, open_files));
     list
+}
+
+/// The nice level to set; none when it is ours already. Who is not root cannot go below its own,
+/// as when hob itself was started with one: then it is still one step behind hob.
+fn nice(wanted: i32) -> Option<i32> {
+    let own = getpriority_process(None).unwrap_or(0);
+    let wanted = match wanted < own && !geteuid().is_root() {
+        true => (own + 1).min(19),
+        false => wanted,
+    };
+    (wanted != own).then_some(wanted)
 }
 
 fn io_priority(class: IoClass) -> Option<i32> {
@@ -280,7 +291,7 @@ mod tests {
             owner: None,
             group: None,
             roots: vec!["/srv/cgi".into(), "/opt/x/".into()],
-            folders: vec!["/var".into()],
+            folders: vec!["/var/work".into()],
             executables: vec!["/usr/bin/python3".into()],
         }
     }
@@ -307,6 +318,7 @@ mod tests {
             "/usr/bin/python3/",
             "/usr/bin/../bin/python3",
             "/opt/x",
+            "/var/work/a",
             "/",
         ] {
             assert!(!prepared.may_run(path.as_bytes()), "{path}");
@@ -316,10 +328,16 @@ mod tests {
     #[test]
     fn folders_to_work_in_are_roots_and_what_is_below() {
         let prepared = prepared();
-        for folder in ["/srv/cgi", "/srv/cgi/", "/srv/cgi/a", "/opt/x", "/var"] {
+        for folder in [
+            "/srv/cgi",
+            "/srv/cgi/",
+            "/srv/cgi/a",
+            "/opt/x",
+            "/var/work/a",
+        ] {
             assert!(prepared.may_work_in(folder.as_bytes()), "{folder}");
         }
-        assert!(!prepared.may_run(b"/var/x"), "only worked in");
+        assert!(!prepared.may_run(b"/var/work/x"), "only worked in");
         for folder in ["", "/", "/srv", "/var/x", "/srv/cgi/..", "/srv/cgix", "cgi"] {
             assert!(!prepared.may_work_in(folder.as_bytes()), "{folder}");
         }

@@ -67,6 +67,8 @@ struct Spawner {
     links: Links,
     /// Newest last.
     policies: VecDeque<(u64, Vec<Rc<Prepared>>)>,
+    /// Policies that came so far: names their control groups apart.
+    policy_count: u64,
     running: Running,
     endings: Endings,
     places: Places,
@@ -103,6 +105,7 @@ impl Spawner {
             signals,
             links: Links::default(),
             policies: VecDeque::new(),
+            policy_count: 0,
             running: Running::new()?,
             endings: Endings::default(),
             places: Places::find(),
@@ -191,11 +194,12 @@ impl Spawner {
     }
 
     fn take_policy(&mut self, policy: &Policy) {
+        self.policy_count += 1;
         let mut trouble = Vec::new();
         let programs = policy.programs.iter().enumerate();
         let prepared = programs
             .map(|(index, rules)| {
-                let name = format!("{}-{index}", policy.generation);
+                let name = format!("{}-{index}", self.policy_count);
                 let mut note = |text| trouble.push(text);
                 Rc::new(Prepared::of(rules, &name, &self.places, &mut note))
             })
