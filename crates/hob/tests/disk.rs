@@ -186,6 +186,40 @@ fn thread_goes_on_while_reads_hang() {
 }
 
 #[test]
+fn thread_goes_on_while_programs_are_looked_for_in_vain() {
+    for mounted in [Mounted::AsRoot, Mounted::BelowRoot] {
+        let place = make_place();
+        let Some(hanging) = mount(&place, mounted.folder()) else {
+            return;
+        };
+        let (path, dir) = match mounted {
+            Mounted::AsRoot => ("/slow/*", "slow"),
+            Mounted::BelowRoot => ("/cgi/*", "site"),
+        };
+        let hob = place.serve_text(&format!(
+            "threads = 1\n[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\nroot = \"site\"\n\
+             [[site.route]]\npath = \"{path}\"\ncgi = \"{dir}\"\n"
+        ));
+        let client = &mut Connection::open(hob.port()).unwrap();
+        warm(client);
+        hanging.hang(&[Operation::Lookup, Operation::GetAttributes]);
+        let paths = (0..CLIENTS).map(|number| match mounted {
+            Mounted::AsRoot => format!("/slow/{number}.txt/info"),
+            Mounted::BelowRoot => format!("/cgi/slow/{number}.txt/info"),
+        });
+        let waiting = ask_without_reading(hob.port(), paths);
+        hanging.wait_for_held(POOL_THREADS);
+        others_go_on(client);
+        hanging.release();
+        // What is there is no program.
+        for mut connection in waiting {
+            assert_eq!(connection.read().unwrap().status, 403, "{mounted:?}");
+        }
+        hob.stop();
+    }
+}
+
+#[test]
 fn thread_goes_on_while_bodies_of_large_files_hang() {
     for mounted in [Mounted::AsRoot, Mounted::BelowRoot] {
         let place = make_place();
