@@ -16,7 +16,8 @@ BUILD_PACKAGES := gcc libc6-dev ca-certificates
 # Debian 12's own rustc is 1.63. These are its newer toolchain, kept for browsers.
 RUST_PACKAGES := rustc-web cargo-web
 # What the tests need besides: rivals to compare with, clients, tracers, other people's suites.
-TEST_PACKAGES := nginx-light apache2 curl brotli zstd wrk strace fuse3 slowhttptest python3 python3-venv
+TEST_PACKAGES := nginx-light apache2 curl brotli zstd wrk strace fuse3 slowhttptest python3 python3-venv \
+	lighttpd cgit git gitweb mercurial awstats fossil libplack-perl
 RUST_TEST_PACKAGES := rustfmt-web rust-web-clippy
 
 # The first cargo that is new enough. Expanded anew in each recipe, so one that `setup` has just

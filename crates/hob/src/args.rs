@@ -101,6 +101,9 @@ pub(crate) struct CheckOptions {
     /// Print the JSON schema of a config instead
     #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference"])]
     pub(crate) schema: bool,
+    /// Print what programs are told of a request instead, in Markdown
+    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema"])]
+    pub(crate) variables: bool,
 }
 
 /// What to explain.

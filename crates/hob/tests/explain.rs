@@ -269,6 +269,7 @@ fn json_has_every_part_whatever_is_asked() {
         "method",
         "notes",
         "path",
+        "program",
         "refused",
         "rewrite",
         "routes",

@@ -3,8 +3,8 @@
 //!
 //! Each program has a module, and where it makes pages a table of requests beside it
 //! (`programs/*.txt`): hob's status, words of its body, and every difference to a peer with its
-//! reason. A difference that is not listed fails, and so does a listed one that does not occur. What
-//! is not installed is left out with one line.
+//! reason. A difference that is not listed fails, and so does a listed one that does not occur.
+//! What is not installed is left out with one line.
 //!
 //! - `cgit`, `gitweb`, `git`, `mercurial`, `awstats`, `fossil`, `plack` the programs
 //! - `servers` hob and its peers with one program behind a path

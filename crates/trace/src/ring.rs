@@ -9,7 +9,7 @@
 //! memory  0                                                  capacity         + ENTRY_BYTES_MAX
 //!         |...free...[entry][entry][entry][entry]...free.....|[end of last entry].......|
 //!                    ^ tail & mask               ^ head & mask
-//! entry   size u32 | lengths 7 x u16 | Record | method target host referer user_agent user detail | pad
+//! entry   size u32 | lengths 7 x u16 | Record | texts, in the order of `Texts` | pad
 //! ```
 //!
 //! Positions only grow; `position & (capacity - 1)` is the place in memory. An entry starts below

@@ -16,11 +16,18 @@ pub(crate) struct Generated {
 }
 
 /// Every generated file.
-pub(crate) const FILES: &[Generated] = &[Generated {
-    path: "docs/src/reference/config.md",
-    arguments: &["check", "--reference"],
-    comment: ("<!-- ", " -->"),
-}];
+pub(crate) const FILES: &[Generated] = &[
+    Generated {
+        path: "docs/src/reference/config.md",
+        arguments: &["check", "--reference"],
+        comment: ("<!-- ", " -->"),
+    },
+    Generated {
+        path: "docs/src/reference/variables.md",
+        arguments: &["check", "--variables"],
+        comment: ("<!-- ", " -->"),
+    },
+];
 
 /// `generate` writes them, `generate --check` says which differ.
 pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {

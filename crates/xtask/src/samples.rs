@@ -1,10 +1,12 @@
 //! `cargo xtask samples`: every config that README and docs show has to pass `hob check`.
 //!
 //! A sample is a block marked `toml`. Most are parts of a config; what they leave out (the site
-//! around a route) is added, and the folders and files they name are made in a temporary folder. A
-//! block marked `toml,fragment` is left alone: it only shows a form.
+//! around a route) is added, and the folders, files and programs they name are made in a temporary
+//! folder, so that nothing of theirs has to be installed. A block marked `toml,fragment` is left
+//! alone: it only shows a form.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -101,26 +103,44 @@ fn completed(sample: &str) -> String {
     }
 }
 
-/// Paths a sample names: folders of `root`, `files`, `cgi`, `dir` and `sendfile`, files of
-/// `error_pages`.
+/// How the keys begin whose value is a folder.
+const FOLDERS: &[&str] = &[
+    "root = \"",
+    "files = \"",
+    "dir = \"",
+    "cgi = \"",
+    "sendfile = [\"",
+];
+/// The same for programs.
+const PROGRAM: &str = "script = \"";
+
+/// The sample with paths like `/usr/lib/x` inside the folder it is checked in.
+fn relocated(sample: &str) -> String {
+    let mut text = sample.to_string();
+    for key in FOLDERS.iter().chain([&PROGRAM]) {
+        text = text.replace(&format!("{key}/"), key);
+    }
+    text
+}
+
+/// What stands in a line behind a key that begins so.
+fn values<'a>(line: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
+    let after = line.split(key).skip(1);
+    after.filter_map(|rest| rest.split('"').next())
+}
+
+/// Makes the folders and programs a sample names, and the files of `error_pages`.
 fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
     let named = |error: std::io::Error| format!("{}: {error}", folder.display());
     run::create(&folder.join("site/index.html"))?;
     for line in sample.lines() {
-        for key in [
-            "root = \"",
-            "files = \"",
-            "cgi = \"",
-            "dir = \"",
-            "sendfile = [\"",
-        ] {
-            for value in line
-                .split(key)
-                .skip(1)
-                .filter_map(|rest| rest.split('"').next())
-            {
-                fs::create_dir_all(folder.join(value)).map_err(named)?;
-            }
+        for value in FOLDERS.iter().flat_map(|key| values(line, key)) {
+            fs::create_dir_all(folder.join(value)).map_err(named)?;
+        }
+        for value in values(line, PROGRAM) {
+            let script = folder.join(value);
+            run::create(&script)?;
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).map_err(named)?;
         }
         if let Some((_, pages)) = line.split_once("error_pages = ") {
             for page in pages.split('"').skip(1).step_by(2) {
@@ -134,9 +154,10 @@ fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
 /// What `hob check` has to say against a sample.
 fn check(program: &Path, sample: &str) -> Result<Option<String>, String> {
     let scratch = Scratch::new("sample")?;
-    make_paths(sample, &scratch.0)?;
+    let sample = relocated(sample);
+    make_paths(&sample, &scratch.0)?;
     let config = scratch.0.join("hob.toml");
-    fs::write(&config, completed(sample)).map_err(|e| format!("{}: {e}", config.display()))?;
+    fs::write(&config, completed(&sample)).map_err(|e| format!("{}: {e}", config.display()))?;
     let mut command = Command::new(program);
     command
         .args(["check", "--config"])
@@ -173,9 +194,10 @@ mod tests {
     #[test]
     fn paths_a_sample_names_are_made() {
         let scratch = Scratch::new("sample-paths").unwrap();
-        let sample = "files = \"a/b\"\nfiles = { root = \"c\", listing = true }\ncgi = \"e\"\n\
-                      cgi = { dir = \"f\" }\nsendfile = [\"g\"]\n\
-                      error_pages = { 404 = \"d/404.html\", 500 = \"d/500.html\" }\n";
+        let sample = "files = \"a/b\"\nfiles = { root = \"c\", listing = true }\n\
+                      error_pages = { 404 = \"d/404.html\", 500 = \"d/500.html\" }\n\
+                      cgi = { script = \"/e/f.cgi\" }\ncgi = \"g\"\nsendfile = [\"/h\"]\n";
+        let sample = &relocated(sample);
         make_paths(sample, &scratch.0).unwrap();
         for path in [
             "site",
@@ -183,9 +205,9 @@ mod tests {
             "c",
             "d/404.html",
             "d/500.html",
-            "e",
-            "f",
+            "e/f.cgi",
             "g",
+            "h",
         ] {
             assert!(scratch.0.join(path).exists(), "{path}");
         }

@@ -22,10 +22,7 @@ fn broken_output_is_a_502_with_reason_and_stderr_in_the_record() {
         .with_sh("interim.cgi", "printf 'Status: 101\\n\\n'\n")
         .with_sh("bodiless.cgi", "printf 'Status: 204\\n\\nbody'\n")
         .with_sh("length.cgi", "printf 'Content-Length: -1\\n\\n'\n")
-        .with_sh(
-            "killed.cgi",
-            "printf 'Content-Type: text/plain\\n\\nhalf'\nkill -9 $$\n",
-        )
+        .with_sh("killed.cgi", "kill -9 $$\n")
         .with("interpreter.cgi", "#!/no/such/interpreter\n")
         .with_mode("unreadable.cgi", "#!/bin/sh\n", 0o711)
         .with(

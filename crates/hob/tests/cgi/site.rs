@@ -9,7 +9,7 @@ use crate::harness::{Hob, Place};
 
 /// A place with a folder of programs, and the server for it.
 pub(crate) struct Programs {
-    pub place: Place,
+    pub(crate) place: Place,
     hob: Option<Hob>,
 }
 

@@ -236,12 +236,23 @@ pub struct Reply {
     pub is_chunked: bool,
 }
 
+impl Reply {
+    /// A client can tell that something went wrong: by the status, or because the answer broke off.
+    pub fn is_broken(&self) -> bool {
+        self.answer.status == 502 || !self.is_whole
+    }
+}
+
 /// Raw bytes to a connection of their own, and the answer until it is closed. The request must ask
 /// for that.
 pub fn exchange(port: u16, request: &[u8]) -> Reply {
     let mut connection = Connection::open(port).unwrap();
-    connection.send(request).unwrap();
-    connection.read_reply()
+    let mut sending = Connection::of(connection.as_fd().try_clone_to_owned().unwrap());
+    std::thread::scope(|scope| {
+        // A program may answer while it is sent to; one that does not listen is sent to in vain.
+        scope.spawn(move || drop(sending.send(request)));
+        connection.read_reply()
+    })
 }
 
 /// A request for a path with these header lines and this body, and its answer.

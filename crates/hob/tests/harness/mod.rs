@@ -264,16 +264,37 @@ impl Hob {
         self.child.id()
     }
 
-    /// The children of the keeper.
+    /// The servers, old ones that drain included.
     pub fn servers(&self) -> Vec<u32> {
-        children_of(self.pid())
+        self.children("server")
     }
 
-    /// The one child of the keeper.
+    /// The one server.
     pub fn server(&self) -> u32 {
         let servers = self.servers();
         assert_eq!(servers.len(), 1, "{}", self.printed());
         servers[0]
+    }
+
+    /// The processes that start programs; none where no route has one.
+    pub fn spawners(&self) -> Vec<u32> {
+        self.children("spawner")
+    }
+
+    /// The one spawner.
+    pub fn spawner(&self) -> u32 {
+        let spawners = self.spawners();
+        assert_eq!(spawners.len(), 1, "{}", self.printed());
+        spawners[0]
+    }
+
+    /// Children of the keeper that run this command.
+    fn children(&self, command: &str) -> Vec<u32> {
+        let is_it = |child: &u32| {
+            let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).nth(1) == Some(command.as_bytes())
+        };
+        children_of(self.pid()).into_iter().filter(is_it).collect()
     }
 
     pub fn signal(&self, signal: Signal) {

@@ -22,8 +22,8 @@ impl Answer {
     }
 }
 
-/// Sends a request line, its fields and a body; `Host`, `Content-Length` and `Connection: close` are
-/// added.
+/// Sends a request line, its fields and a body; `Host`, `Content-Length` and `Connection: close`
+/// are added.
 pub(crate) fn ask(port: u16, head: &[String], body: &[u8]) -> Answer {
     let mut request = head.join("\r\n");
     request += &format!("\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n");

@@ -47,7 +47,7 @@ fn awstats_answers_as_under_other_servers() {
         );
     };
     update();
-    // Settings for the CGI are found by the name of the config in one of its own folders, or in this.
+    // The CGI looks for settings in folders of its own, and in this one.
     let folder = place.shown("conf");
     let mount = Mount::new(&place, "/awstats.pl", script.clone());
     let mount = mount.with("AWSTATS_ENABLE_CONFIG_DIR", folder.clone());
@@ -55,5 +55,5 @@ fn awstats_answers_as_under_other_servers() {
     let mount = mount.with("PERL_HASH_SEED", "0");
     let table =
         include_str!("awstats.txt").replace("@CONFIG@", &format!("config=site&configdir={folder}"));
-    by_table(&place, &mount, &table, || {});
+    by_table(&place, &mount, &table);
 }

@@ -20,5 +20,5 @@ fn cgit_answers_as_under_other_servers() {
     );
     place.write("cgitrc", &config);
     let mount = Mount::new(&place, "/cgit", script).with("CGIT_CONFIG", place.shown("cgitrc"));
-    by_table(&place, &mount, include_str!("cgit.txt"), || {});
+    by_table(&place, &mount, include_str!("cgit.txt"));
 }

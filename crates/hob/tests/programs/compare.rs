@@ -28,11 +28,9 @@ const TIME: &str = "a time";
 /// Named texts in order.
 type Facts = Vec<(String, String)>;
 
-/// Runs a table over hob and each peer; `prepare` is run before each of them, so that none finds what
-/// another left behind.
-pub(crate) fn by_table(place: &Place, mount: &Mount, text: &str, prepare: impl Fn()) {
+/// Runs a table over hob and each peer.
+pub(crate) fn by_table(place: &Place, mount: &Mount, text: &str) {
     let table = Table::read(text);
-    prepare();
     let hob = servers::hob(place, mount);
     let ours: Vec<Facts> = table
         .cases
@@ -44,7 +42,6 @@ pub(crate) fn by_table(place: &Place, mount: &Mount, text: &str, prepare: impl F
         report += &claims(case, facts);
     }
     for peer in PEERS {
-        prepare();
         let Some(server) = servers::peer(peer, place, mount) else {
             continue;
         };

@@ -104,5 +104,5 @@ fn fossil_answers_as_under_other_servers() {
         return;
     };
     let mount = Mount::new(&place, "/fossil", script);
-    by_table(&place, &mount, include_str!("fossil.txt"), || {});
+    by_table(&place, &mount, include_str!("fossil.txt"));
 }

@@ -44,7 +44,7 @@ pub(crate) fn command(place: &Place) -> Command {
     command
 }
 
-/// Settings of all that git does here, the CGI's part too: nothing to be found in noise is looked for.
+/// Settings of all that git does here, in the CGI too: do not look for what noise does not have.
 const SETTINGS: &str = "[core]\ncompression = 0\nbigFileThreshold = 1m\n\
     [transfer]\nunpackLimit = 1\n[gc]\nauto = 0\n[receive]\nautogc = false\n";
 
@@ -238,5 +238,5 @@ fn git_http_backend_answers_as_under_other_servers() {
         return;
     };
     repository(&place);
-    crate::compare::by_table(&place, &mount, include_str!("git.txt"), || {});
+    crate::compare::by_table(&place, &mount, include_str!("git.txt"));
 }

@@ -24,5 +24,5 @@ fn gitweb_answers_as_under_other_servers() {
     place.write("gitweb.conf", &config);
     let config = place.shown("gitweb.conf");
     let mount = Mount::new(&place, "/gitweb", script).with("GITWEB_CONFIG", config);
-    by_table(&place, &mount, include_str!("gitweb.txt"), || {});
+    by_table(&place, &mount, include_str!("gitweb.txt"));
 }

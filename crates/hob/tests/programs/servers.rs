@@ -1,5 +1,5 @@
-//! hob, Apache and lighttpd on loopback with one CGI program behind a path, run by the same user, and
-//! ended by their own process ids.
+//! hob, Apache and lighttpd on loopback with one CGI program behind a path, run by the same user,
+//! and ended by their own process ids.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;

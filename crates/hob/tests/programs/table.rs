@@ -105,7 +105,7 @@ impl Case {
         }
     }
 
-    /// Gives a line of reason to the differences above that are still without, or share the last one.
+    /// Gives a line of reason to the differences above without one, or with the last one's.
     fn explain(&mut self, line: &str) {
         let last = self.differences.last().map(|one| one.reason.clone());
         let above = self.differences.iter_mut().rev();

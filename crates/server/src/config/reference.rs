@@ -6,7 +6,7 @@ use hob_trace::Format;
 
 use super::key::{Key, Preset, Table, paths};
 use super::nearest::nearest;
-use super::schema::{ANSWER, ROOT};
+use super::schema::{ANSWER, PROGRAM, ROOT};
 
 /// The reference page of every key, in Markdown.
 pub fn reference() -> String {
@@ -79,6 +79,12 @@ fn default_of(path: &str, key: &Key) -> String {
         "site.route." if ANSWER.key(key.name).is_some() => "site",
         _ => "",
     };
+    if let Some(general) = general_path(path) {
+        return match key.name {
+            "env" => "those of `program.env`, and its own".to_owned(),
+            _ => format!("what `{general}` says ({})", key.preset),
+        };
+    }
     match (says, &key.preset) {
         ("site", _) if key.name.starts_with("headers") => {
             format!("none besides those of `site.{}`", key.name)
@@ -87,6 +93,14 @@ fn default_of(path: &str, key: &Key) -> String {
         ("", preset) => preset.to_string(),
         (table, preset) => format!("what `{table}.{}` says ({preset})", key.name),
     }
+}
+
+/// Where `[program]` says for all programs what this key says for those of a route.
+fn general_path(path: &str) -> Option<String> {
+    let key = path.strip_prefix("site.route.cgi.")?;
+    let first = key.split('.').next()?;
+    PROGRAM.key(first)?;
+    Some(format!("program.{key}"))
 }
 
 /// `shown` are the tables whose keys stand on the page already.
@@ -165,7 +179,8 @@ mod tests {
         for (path, key) in paths() {
             let home = path.strip_suffix(key.name).unwrap();
             let is_base = (home == "site.route.files." && key.name != "root")
-                || (home == "site.route." && ANSWER.key(key.name).is_some());
+                || (home == "site.route." && ANSWER.key(key.name).is_some())
+                || general_path(&path).is_some();
             let mark = if key.kind.table().is_some() {
                 "## "
             } else {

@@ -423,34 +423,67 @@ unsafe fn take_steps(plan: &Plan) -> Result<std::convert::Infallible, Failed> {
             become_ids(ids)?;
         }
         if !plan.outlives {
-            let signal = libc::SIGKILL as usize;
-            let set = libc::PR_SET_PDEATHSIG as usize;
-            step(
-                Step::DeathSignal,
-                libc::SYS_prctl,
-                [set, signal, 0, 0, 0, 0],
-            )?;
-            // It may have died before it was tied.
-            let parent = step(Step::DeathSignal, libc::SYS_getppid, [0; 6])?;
-            if parent != plan.parent as usize {
-                return Err((Step::DeathSignal, libc::ESRCH));
-            }
+            tie_to_spawner(plan)?;
         }
+        restrict(recipe)?;
+        let folder = [plan.folder as usize, 0, 0, 0, 0, 0];
+        step(Step::ChangeFolder, libc::SYS_chdir, folder)?;
+        connect(plan)?;
+        let execute = [
+            plan.program as usize,
+            plan.arguments as usize,
+            plan.variables as usize,
+            0,
+            0,
+            0,
+        ];
+        step(Step::Exec, libc::SYS_execve, execute)?;
+        Err((Step::Exec, libc::EIO))
+    }
+}
+
+/// A spawner that dies takes its programs along.
+unsafe fn tie_to_spawner(plan: &Plan) -> Result<(), Failed> {
+    // SAFETY: numbers.
+    unsafe {
+        let tie = [
+            libc::PR_SET_PDEATHSIG as usize,
+            libc::SIGKILL as usize,
+            0,
+            0,
+            0,
+            0,
+        ];
+        step(Step::DeathSignal, libc::SYS_prctl, tie)?;
+        // It may have died before.
+        let parent = step(Step::DeathSignal, libc::SYS_getppid, [0; 6])?;
+        if parent != plan.parent as usize {
+            return Err((Step::DeathSignal, libc::ESRCH));
+        }
+    }
+    Ok(())
+}
+
+unsafe fn restrict(recipe: &Recipe) -> Result<(), Failed> {
+    // SAFETY: numbers, and a descriptor that the recipe holds.
+    unsafe {
         if recipe.no_new_privileges {
-            let set = libc::PR_SET_NO_NEW_PRIVS as usize;
-            step(Step::NoNewPrivileges, libc::SYS_prctl, [set, 1, 0, 0, 0, 0])?;
+            let set = [libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0, 0];
+            step(Step::NoNewPrivileges, libc::SYS_prctl, set)?;
         }
         if let Some(sandbox) = &recipe.sandbox {
-            let rules = sandbox.as_raw_fd() as usize;
-            let restrict = libc::SYS_landlock_restrict_self;
-            step(Step::Sandbox, restrict, [rules, 0, 0, 0, 0, 0])?;
+            let rules = [sandbox.as_raw_fd() as usize, 0, 0, 0, 0, 0];
+            step(Step::Sandbox, libc::SYS_landlock_restrict_self, rules)?;
         }
-        step(
-            Step::ChangeFolder,
-            libc::SYS_chdir,
-            [plan.folder as usize, 0, 0, 0, 0, 0],
-        )?;
-        let [input, output, errors] = plan.descriptors;
+    }
+    Ok(())
+}
+
+/// Its standard streams and nothing else of ours: descriptors, group, signals.
+unsafe fn connect(plan: &Plan) -> Result<(), Failed> {
+    let [input, output, errors] = plan.descriptors;
+    // SAFETY: numbers, and a live set of signals with its length.
+    unsafe {
         for (from, to) in [(input, 0), (output, 1), (errors, 2)] {
             // All are above 2, because the spawner keeps 0 to 2 open: none overwrites another.
             let arguments = [from as usize, to, 0, 0, 0, 0];
@@ -463,22 +496,11 @@ unsafe fn take_steps(plan: &Plan) -> Result<std::convert::Infallible, Failed> {
             false => step(Step::Session, libc::SYS_setpgid, [0; 6])?,
         };
         // Dispositions are as a program expects them: the spawner handles and ignores no signal.
-        let none = 0u64;
-        let set = libc::SIG_SETMASK as usize;
+        let (set, none) = (libc::SIG_SETMASK as usize, 0u64);
         let mask = [set, &raw const none as usize, 0, size_of::<u64>(), 0, 0];
         step(Step::Signals, libc::SYS_rt_sigprocmask, mask)?;
-        let [program, arguments, variables] = [
-            plan.program as usize,
-            plan.arguments as usize,
-            plan.variables as usize,
-        ];
-        step(
-            Step::Exec,
-            libc::SYS_execve,
-            [program, arguments, variables, 0, 0, 0],
-        )?;
-        Err((Step::Exec, libc::EIO))
     }
+    Ok(())
 }
 
 unsafe fn enter_groups(plan: &Plan) -> Result<(), Failed> {
@@ -498,6 +520,9 @@ unsafe fn settle_namespaces(recipe: &Recipe) -> Result<(), Failed> {
     // SAFETY: paths, texts and options are NUL-ended or have their length with them.
     unsafe {
         if let Some((users, groups)) = &recipe.maps {
+            // Otherwise the files below are root's. This is a fork, with memory of its own.
+            let shown = [libc::PR_SET_DUMPABLE as usize, 1, 0, 0, 0, 0];
+            step(Step::Namespaces, libc::SYS_prctl, shown)?;
             write_file(c"/proc/self/setgroups", b"deny")?;
             write_file(c"/proc/self/uid_map", users)?;
             write_file(c"/proc/self/gid_map", groups)?;

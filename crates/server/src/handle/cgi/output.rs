@@ -58,6 +58,15 @@ impl Output {
         poll_fn(|cx| self.poll_more(cx)).await
     }
 
+    /// Takes what is there, and what comes until the timer has run out; `None` then.
+    pub(super) async fn more_until(&mut self, timer: &Timer) -> Option<Result<More, Failure>> {
+        poll_fn(|cx| match self.poll_more(cx) {
+            Poll::Ready(more) => Poll::Ready(Some(more)),
+            Poll::Pending => timer.poll_elapsed(cx).map(|()| None),
+        })
+        .await
+    }
+
     /// Takes what is there without waiting; `None` when nothing is.
     pub(super) async fn more_now(&mut self) -> Option<Result<More, Failure>> {
         poll_fn(|cx| match self.poll_more(cx) {

@@ -1,6 +1,8 @@
 //! From a program's output to an answer.
 
 use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Instant;
 
 use hob_http::status::is_bodiless;
 use hob_http::{Body, BodyError, BodyStream, Bytes, Chunk, Fields, Request, Response};
@@ -8,9 +10,10 @@ use hob_http::{Body, BodyError, BodyStream, Bytes, Chunk, Fields, Request, Respo
 use crate::handle::cgi::dechunk::{Dechunked, dechunk};
 use crate::handle::cgi::fail::Failure;
 use crate::handle::cgi::head::{BadHead, CgiHead, HeadReader, Progress};
-use crate::handle::cgi::limits::{COMMAND_HELD_BYTES_MAX, OUTPUT_HELD_BYTES_MAX};
+use crate::handle::cgi::limits::{COMMAND_HELD_BYTES_MAX, OUTPUT_HELD_BYTES_MAX, OUTPUT_HELD_TIME};
 use crate::handle::cgi::output::{More, Output, OutputEnd};
-use crate::handle::{plain, script_control};
+use crate::handle::plain;
+use crate::handle::script_control::{self, Buffer, Control};
 
 /// The type of a body whose program does not say what it is. Browsers show it and run nothing.
 const TYPE_UNSAID: &[u8] = b"text/plain; charset=utf-8";
@@ -19,7 +22,7 @@ const TYPE_UNSAID: &[u8] = b"text/plain; charset=utf-8";
 pub(super) async fn of_program(
     request: &Request,
     output: &mut Option<Output>,
-    started: std::time::Instant,
+    started: Instant,
 ) -> Result<Response, Failure> {
     let Some(reading) = output.as_mut() else {
         return Err(Failure::Unreadable);
@@ -27,57 +30,72 @@ pub(super) async fn of_program(
     let (head, body_at) = read_head(reading).await?;
     reading.has_head();
     request.record_mut().program_us = started.elapsed().as_micros() as u64;
-    let control = script_control::Control::read(&head.fields);
+    let control = Control::read(&head.fields);
     if let Some(total) = control.timeout {
         reading.run.set_total(total);
     }
-    let is_head_asked = request.head().method() == b"HEAD";
-    // Where no body is sent, what comes of it need not be waited for.
-    let wanted_bytes = head.body_bytes.unwrap_or(u64::MAX);
-    read_ahead(reading, body_at, wanted_bytes).await?;
-    let mut first = reading.bytes.split_off(body_at);
-    if is_bodiless(head.status) && !is_head_asked && !first.trim_ascii().is_empty() {
+    let is_sent = request.head().method() != b"HEAD" && !is_bodiless(head.status);
+    let announced = head.body_bytes.filter(|_| is_sent);
+    let is_held = control.buffer != Buffer::Never && !is_event_stream(&head.fields);
+    read_ahead(reading, body_at, announced, is_held).await?;
+    let first = reading.bytes.split_off(body_at);
+    if is_bodiless(head.status) && !first.trim_ascii().is_empty() {
         return Err(Failure::Bodiless(head.status));
     }
-    let is_whole = reading.is_over() || first.len() as u64 >= wanted_bytes;
     if reading.is_over() {
-        let is_sent = !is_bodiless(head.status) && !is_head_asked;
-        check_end(reading, head.body_bytes.filter(|_| is_sent), first.len()).await?;
+        check_end(reading, announced, first.len()).await?;
     }
+    // What is sent in its place has a type of its own.
+    let is_typed = is_sent && control.instead.is_none();
+    match output.take() {
+        Some(reading) if is_sent => with_body(request, reading, head, first, is_typed),
+        Some(reading) => Ok(without_body(reading, head)),
+        None => Err(Failure::Unreadable),
+    }
+}
+
+/// An answer of which only the head is sent.
+fn without_body(reading: Output, head: CgiHead) -> Response {
+    reading.release();
     let mut fields = head.fields;
     fields.set(b"Server", plain::SERVER);
-    let Some(reading) = output.take() else {
-        return Err(Failure::Unreadable);
+    if let Some(target) = &head.local {
+        return inside(fields, target);
+    }
+    let body = match is_bodiless(head.status) {
+        true => Body::Empty,
+        false => Body::Stream(Box::new(Unsent(head.body_bytes))),
     };
+    Response::new(head.status, fields, body)
+}
+
+/// An answer with its body, whole or as it comes.
+fn with_body(
+    request: &Request,
+    reading: Output,
+    head: CgiHead,
+    mut first: Vec<u8>,
+    is_typed: bool,
+) -> Result<Response, Failure> {
+    let mut fields = head.fields;
+    fields.set(b"Server", plain::SERVER);
     if let Some(target) = &head.local {
         reading.release();
-        return match script_control::redirect_inside(&mut fields, target) {
-            true => Ok(Response::new(200, fields, Body::Empty)),
-            false => Err(Failure::Unreadable),
-        };
+        return Ok(inside(fields, target));
     }
-    if is_bodiless(head.status) || is_head_asked {
-        let len = head.body_bytes;
-        reading.release();
-        let body: Body = match is_bodiless(head.status) {
-            true => Body::Empty,
-            false => Body::Stream(Box::new(Unsent(len))),
-        };
-        return Ok(Response::new(head.status, fields, body));
-    }
-    if is_whole {
+    let wanted_bytes = head.body_bytes.unwrap_or(u64::MAX);
+    if reading.is_over() || first.len() as u64 >= wanted_bytes {
         reading.release();
         if head.is_chunked {
             first = dechunk(&first).ok_or(Failure::Chunks)?;
         }
         first.truncate(usize::try_from(wanted_bytes).unwrap_or(usize::MAX));
-        if !first.is_empty() && control.instead.is_none() {
+        if is_typed && !first.is_empty() {
             say_type(&mut fields);
         }
         return Ok(Response::new(head.status, fields, whole(first)));
     }
-    // What is sent in its place has a type of its own.
-    if control.instead.is_none() {
+    if is_typed {
         say_type(&mut fields);
     }
     let run = Rc::clone(&reading.run);
@@ -97,12 +115,19 @@ pub(super) async fn of_program(
     Ok(Response::new(head.status, fields, body))
 }
 
+/// What this site has for a path answers.
+fn inside(mut fields: Fields, target: &[u8]) -> Response {
+    // The target has no control characters, so it can stand in a field.
+    script_control::redirect_inside(&mut fields, target);
+    Response::new(200, fields, Body::Empty)
+}
+
 /// The answer of a command: all it prints, if it ends well.
 pub(super) async fn of_command(
     request: &Request,
     output: &mut Option<Output>,
     media_type: &str,
-    started: std::time::Instant,
+    started: Instant,
 ) -> Result<Response, Failure> {
     let Some(reading) = output.as_mut() else {
         return Err(Failure::Unreadable);
@@ -175,23 +200,45 @@ fn refused(reading: &Output, bad: BadHead) -> Failure {
     Failure::Head(bad, None)
 }
 
-/// Takes what has come of the body, without waiting for it.
+/// Takes what has come of the body, and waits a moment for the end of it if it is to be held.
 async fn read_ahead(
     reading: &mut Output,
     body_at: usize,
-    wanted_bytes: u64,
+    announced: Option<u64>,
+    is_held: bool,
 ) -> Result<(), Failure> {
+    let mut held = None;
     loop {
         let held_bytes = reading.bytes.len() - body_at;
-        if held_bytes >= OUTPUT_HELD_BYTES_MAX || held_bytes as u64 >= wanted_bytes {
+        let is_there = announced.is_some_and(|announced| held_bytes as u64 >= announced);
+        if held_bytes >= OUTPUT_HELD_BYTES_MAX || is_there {
             return Ok(());
         }
-        match reading.more_now().await {
+        let more = match (reading.more_now().await, is_held) {
+            (None, true) => {
+                let timer = held.get_or_insert_with(|| {
+                    let timer = reading.run.reactor.timer();
+                    timer.set(OUTPUT_HELD_TIME);
+                    timer
+                });
+                reading.more_until(timer).await
+            }
+            (more, _) => more,
+        };
+        match more {
             Some(Ok(More::Bytes)) => {}
             Some(Ok(More::End)) | None => return Ok(()),
             Some(Err(failure)) => return Err(failure),
         }
     }
+}
+
+/// Each event is for the client at once.
+fn is_event_stream(fields: &Fields) -> bool {
+    const EVENTS: &[u8] = b"text/event-stream";
+    let media_type = fields.value(b"Content-Type").unwrap_or_default();
+    let begin = media_type.get(..EVENTS.len());
+    begin.is_some_and(|begin| begin.eq_ignore_ascii_case(EVENTS))
 }
 
 /// The output has ended: whether it is all that was meant.
@@ -234,10 +281,10 @@ struct Unsent(Option<u64>);
 impl BodyStream for Unsent {
     fn poll_chunk(
         &mut self,
-        _: &mut std::task::Context<'_>,
+        _: &mut Context<'_>,
         _: usize,
-    ) -> std::task::Poll<Option<Result<Chunk, BodyError>>> {
-        std::task::Poll::Ready(None)
+    ) -> Poll<Option<Result<Chunk, BodyError>>> {
+        Poll::Ready(None)
     }
 
     fn len(&self) -> Option<u64> {

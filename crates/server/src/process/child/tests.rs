@@ -57,10 +57,3 @@ fn report_is_taken_once_and_unknown_steps_are_none() {
     word.store(u64::MAX, Ordering::Release);
     assert_eq!(Report(&word).take(), None);
 }
-
-#[test]
-fn failed_call_says_its_error() {
-    // SAFETY: closes a number that is no descriptor.
-    let closed = unsafe { call(libc::SYS_close, [usize::MAX, 0, 0, 0, 0, 0]) };
-    assert_eq!(closed, Err(libc::EBADF));
-}

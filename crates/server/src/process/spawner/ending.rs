@@ -1,8 +1,9 @@
 //! Ending programs with everything they started.
 //!
 //! In a control group of its own a program ends at once and whole. Without one, what can be reached
-//! at once is: the first process and its process group. Whoever left the group is looked for in `/proc`, for all programs that end in one look, and again until a look finds
-//! nobody: who forks while it is looked for is found the next time.
+//! at once is: the first process and its process group. Whoever left the group is looked for in
+//! `/proc`, for all programs that end in one look, and again until a look finds nobody: who forks
+//! while it is looked for is found the next time.
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};

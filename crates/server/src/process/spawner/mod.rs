@@ -9,8 +9,8 @@
 //! ```
 //!
 //! `turn` is the loop, `starts` a start from packet to process, `prepare` what is made of a policy
-//! when it comes, `cgroup` the control group of a program, `ending` the end of one with everything it
-//! started, `tree` who that is.
+//! when it comes, `cgroup` the control group of a program, `ending` the end of one with everything
+//! it started, `tree` who that is.
 
 mod cgroup;
 mod ending;

@@ -5,13 +5,16 @@ use super::harness::{Outcome, Spawner, rules, run};
 use crate::config::Namespace;
 
 fn cpu_us(pid: i32) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
-    stat.split_whitespace()
-        .next()
-        .unwrap()
-        .parse::<u64>()
-        .unwrap()
-        / 1000
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let ns = threads.map(|thread| {
+        let stat = std::fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap();
+        stat.split_whitespace()
+            .next()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+    });
+    ns.sum::<u64>() / 1000
 }
 
 #[test]

@@ -208,7 +208,7 @@ pub(super) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
             std::time::Instant::now() < deadline,
             "not so in a minute: {what}"
         );
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::yield_now();
     }
 }
 
