@@ -20,7 +20,7 @@ use crate::handle::cgi::fail::{self, Failure};
 use crate::handle::cgi::find::{Folder, Found};
 use crate::handle::cgi::gate::{Entry, Permit};
 use crate::handle::cgi::job::{Job, Kind};
-use crate::handle::cgi::limits::PLACES_MAX;
+use crate::handle::cgi::limits::{PLACE_BYTES_MAX, PLACES_MAX};
 use crate::handle::cgi::{Cgi, Runs, start};
 use crate::handle::files::open::May;
 use crate::handle::plain;
@@ -63,7 +63,10 @@ impl Places {
     }
 
     fn keep(&self, key: Box<[u8]>, found: &Found, now_ms: u64) {
-        let Found::Program(_) = found else { return };
+        // Long paths are long for what follows the program in them, and seldom come twice.
+        if !matches!(found, Found::Program(_)) || key.len() > PLACE_BYTES_MAX {
+            return;
+        }
         let mut known = self.0.borrow_mut();
         if known.len() >= PLACES_MAX {
             known.clear();

@@ -35,5 +35,7 @@ pub(super) const STDERR_KEPT_BYTES: usize = 4 * 1024;
 pub(super) const STDERR_WAIT: Duration = Duration::from_millis(300);
 /// Programs whose place is remembered, for each thread.
 pub(super) const PLACES_MAX: usize = 1024;
+/// Longest path that is remembered, in bytes.
+pub(super) const PLACE_BYTES_MAX: usize = 256;
 /// Longest value of a query that a command takes, in bytes.
 pub(super) const PARAMETER_BYTES_MAX: usize = 1024;
