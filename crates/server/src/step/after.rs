@@ -192,7 +192,9 @@ fn not_modified(mut response: Response, coded: Coded) -> Response {
     if coded.varies {
         add_vary(&mut fields);
     }
-    Response::new(304, fields, Body::Empty)
+    response.head = ResponseHead::Fields(304, fields);
+    response.body = Body::Empty;
+    response
 }
 
 /// Fields of a body that is not there.
@@ -259,11 +261,9 @@ fn partial(mut response: Response, part: ByteRange, len: u64) -> Response {
     let mut text = Vec::new();
     part.write_content_range(len, &mut text);
     fields.set(b"Content-Range", &text);
-    Response {
-        head: ResponseHead::Fields(206, fields),
-        body: cut(response.body, part),
-        ..Response::new(206, Fields::new(), Body::Empty)
-    }
+    response.head = ResponseHead::Fields(206, fields);
+    response.body = cut(response.body, part);
+    response
 }
 
 /// Says that parts can be asked for, where they can and a validator makes them fit together.
