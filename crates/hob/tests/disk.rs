@@ -230,16 +230,23 @@ fn thread_goes_on_while_bodies_of_large_files_hang() {
         let client = &mut Connection::open(hob.port()).unwrap();
         warm(client);
         hanging.hang(&[Operation::Read]);
-        let paths = (0..CLIENTS).map(|number| format!("/slow/{number}.big"));
-        let mut waiting = ask_without_reading(hob.port(), paths);
+        let path = |number: u64| format!("/slow/{number}.big");
+        // As many as the pool has threads: each file is opened while reads of the others hang.
+        let mut waiting = ask_without_reading(hob.port(), (0..POOL_THREADS as u64).map(path));
         // Their heads are there, what is behind them is not.
-        let heads: Vec<_> = waiting
+        let mut heads: Vec<_> = waiting
             .iter_mut()
             .map(|one| one.read_head().unwrap())
             .collect();
         hanging.wait_for_held(POOL_THREADS);
+        // Behind them even an open has to wait.
+        let late = (POOL_THREADS as u64..CLIENTS).map(path);
+        waiting.extend(ask_without_reading(hob.port(), late));
         others_go_on(client);
         hanging.release();
+        for one in &mut waiting[POOL_THREADS..] {
+            heads.push(one.read_head().unwrap());
+        }
         for ((connection, (status, headers)), number) in waiting.iter_mut().zip(heads).zip(0..) {
             assert_eq!(status, 200);
             let body = connection.read_body(&headers).unwrap();
