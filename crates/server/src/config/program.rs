@@ -178,7 +178,7 @@ impl<'a> Programs<'a> {
         self.list.len() - 1
     }
 
-    /// Landlock binds only who can gain no rights, so `no_new_privs` holds wherever files are named.
+    /// Landlock binds only who can gain no rights, so no_new_privs holds wherever files are named.
     fn check_sandbox(&mut self, own: &Section, faults: &mut Faults<'_>) {
         let none = Section::new(&PROGRAM, self.root.header);
         let general = self.root.section("program").unwrap_or(&none);
