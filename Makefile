@@ -75,7 +75,8 @@ conformance: setup ## other people's suites against examples/welcome
 	$(cargo) xtask conformance
 
 clean: ## remove everything that was built or generated
-	@rm -rf target fuzz/target docs/book examples/welcome/site/download/{noise-4MiB.bin,primes.txt}
+	@rm -rf target fuzz/target docs/book examples/welcome/cgi-bin/boil \
+		examples/welcome/site/download/{noise-4MiB.bin,primes.txt}
 
 setup-build:
 	@$(call install,$(BUILD_PACKAGES))
