@@ -1,7 +1,7 @@
 //! What code on a server thread waits with: descriptors, timers and tasks on the thread's own loop.
 //!
 //! - `watched` a descriptor in the thread's epoll set
-//! - `timer` deadlines on the thread's clock, a tick each
+//! - `timer` deadlines on the thread's clock, a tick each or to the millisecond
 //! - `task` futures that belong to the thread and to no connection
 //! - `standby` queues in memory that other processes fill
 //! - `wake` how wakers reach the thread, from itself and from others
@@ -57,6 +57,8 @@ struct Inner {
     now_ms: Cell<u64>,
     /// When the next timer is due; asked for in every turn.
     next_timer_ms: Cell<u64>,
+    /// The same for precise ones.
+    next_precise_ms: Cell<u64>,
     sources: RefCell<Sources>,
     timers: RefCell<Timers>,
     tasks: RefCell<Tasks>,
@@ -91,6 +93,7 @@ impl Reactor {
             ready: Rc::default(),
             now_ms: Cell::new(0),
             next_timer_ms: Cell::new(u64::MAX),
+            next_precise_ms: Cell::new(u64::MAX),
             sources: RefCell::default(),
             timers: RefCell::default(),
             tasks: RefCell::default(),
@@ -149,6 +152,19 @@ impl Reactor {
         self.0.next_timer_ms.get()
     }
 
+    /// How long the thread may wait for events because of a precise timer; `None` if there is none.
+    pub(crate) fn wait_ms_max(&self) -> Option<u64> {
+        let next_ms = self.0.next_precise_ms.get();
+        (next_ms != u64::MAX).then(|| next_ms.saturating_sub(self.now_ms()))
+    }
+
+    /// Wakes those whose precise timers have run out.
+    pub(crate) fn run_precise_timers(&self) {
+        if self.0.next_precise_ms.get() <= self.now_ms() {
+            self.run_timers();
+        }
+    }
+
     /// Wakes those whose timers have run out.
     pub(crate) fn run_timers(&self) {
         let now_ms = self.now_ms();
@@ -161,6 +177,7 @@ impl Reactor {
         let mut timers = self.0.timers.borrow_mut();
         let result = change(&mut timers);
         self.0.next_timer_ms.set(timers.next_ms());
+        self.0.next_precise_ms.set(timers.next_precise_ms());
         result
     }
 
