@@ -322,6 +322,13 @@ impl Launcher {
     }
 
     /// The link is over: what ran over it is gone, what waits waits for the next.
+    ///
+    /// What was sent is not sent again, though the dead spawner may never have read it: nothing
+    /// proves that, and a program that had begun would run twice for one request. The spawner says
+    /// nothing between a start and its end, and of a socket that dies with packets in it the kernel
+    /// tells only that there were some, and that only as long as no answer lies before it. A number
+    /// in shared memory, written before each clone, would be a proof. It would not be enough: the
+    /// descriptors went with the packet, and what was fed of a request's body is lost in its pipe.
     fn lose_link(&self) {
         let (link, sent) = {
             let mut core = self.0.core.borrow_mut();
