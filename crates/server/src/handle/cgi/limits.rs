@@ -9,8 +9,9 @@ pub(super) const BODY_HELD_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of output read ahead: an answer that has ended within them leaves with its length.
 pub(super) const OUTPUT_HELD_BYTES_MAX: usize = 64 * 1024;
 /// How long the beginning of an answer waits for its end, so that a short one leaves at once and
-/// with its length. Events and what asks for it do not wait.
-pub(super) const OUTPUT_HELD_TIME: Duration = Duration::from_millis(50);
+/// with its length; so late is the first byte of a slow one. Events and what asks for it do not
+/// wait.
+pub(super) const OUTPUT_HELD_TIME: Duration = Duration::from_millis(10);
 /// Bytes of a command's output for which its exit code is waited for: a longer one leaves before
 /// the code is known.
 pub(super) const COMMAND_HELD_BYTES_MAX: usize = 256 * 1024;
