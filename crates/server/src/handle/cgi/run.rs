@@ -159,10 +159,23 @@ impl Run {
         if dropped > 0 {
             tracing::warn!(%program, lines = dropped, "more standard error than is logged");
         }
-        let text = String::from_utf8_lossy(line);
-        let text = text.trim_end().escape_debug();
+        let text = one_line(&String::from_utf8_lossy(line));
         tracing::warn!(request = %self.id, %program, "stderr: {text}");
     }
+}
+
+/// A line as it was printed, but what cannot be seen is made visible: it cannot move a terminal's
+/// cursor, or look like a line of ours. Quotes and backslashes stay, messages are full of them.
+fn one_line(text: &str) -> String {
+    const STAY: [char; 3] = ['\'', '"', '\\'];
+    let text = text.trim_end();
+    let mut shown = String::with_capacity(text.len());
+    for piece in text.split_inclusive(STAY) {
+        let before = piece.strip_suffix(STAY).unwrap_or(piece);
+        shown.extend(before.escape_debug());
+        shown.push_str(&piece[before.len()..]);
+    }
+    shown
 }
 
 fn wake(waker: Option<Waker>) {
@@ -296,5 +309,22 @@ impl Overseer {
         self.run.state.borrow_mut().unwanted = Some(output);
         cx.waker().wake_by_ref();
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_of_standard_error_is_shown_as_it_was_printed() {
+        assert_eq!(
+            one_line("env: 'x': \"no\" C:\\a é\r\n"),
+            "env: 'x': \"no\" C:\\a é"
+        );
+        assert_eq!(
+            one_line("a\tb\x1b[2Jc\0\u{85}d"),
+            "a\\tb\\u{1b}[2Jc\\0\\u{85}d"
+        );
     }
 }
