@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help serve test build setup setup-build setup-serve setup-test bench fuzz conformance clean
+.PHONY: help serve test siege build setup setup-build setup-serve setup-test bench fuzz conformance clean
 MAKEFLAGS += --no-print-directory
 
 # The oldest Rust that builds hob; Cargo.toml says the same to cargo.
@@ -57,6 +57,9 @@ serve: setup-build setup-serve ## install what is missing, build, and serve exam
 
 test: setup ## every check there is; ends with one count
 	@$(cargo) xtask ci
+
+siege: setup-build ## the hardest tests of programs for a minute each, as HOB_SIEGE_SECONDS says
+	@HOB_SIEGE_SECONDS="$${HOB_SIEGE_SECONDS:-60}" $(cargo) test --locked -p hob --test siege -- --nocapture
 
 build: setup-build ## the program as it is shipped: target/release/hob
 	@$(cargo) build --release --locked -p hob
