@@ -67,6 +67,8 @@ pub struct Start {
     pub stdout: OwnedFd,
     /// Standard error.
     pub stderr: OwnedFd,
+    /// A socket or pipe to talk over, its descriptor 3.
+    pub channel: Option<OwnedFd>,
     /// It goes on when the spawner dies.
     pub outlives: bool,
 }
@@ -515,6 +517,7 @@ fn pack(id: u64, start: Start) -> Result<(Vec<u8>, Vec<OwnedFd>), Exit> {
         stdin,
         stdout,
         stderr,
+        channel,
         outlives,
     } = start;
     let parts = [
@@ -544,11 +547,13 @@ fn pack(id: u64, start: Start) -> Result<(Vec<u8>, Vec<OwnedFd>), Exit> {
         program: program.index,
         outlives,
         in_memory,
+        has_channel: channel.is_some(),
         argument_count: arguments.count(),
         variable_count: environment.count(),
         string_bytes: string_bytes as u32,
     };
     let mut descriptors = vec![stdin, stdout, stderr];
+    descriptors.extend(channel);
     let mut packet =
         Vec::with_capacity(START_HEAD_BYTES + if in_memory { 0 } else { string_bytes });
     head.encode(&mut packet);

@@ -26,7 +26,7 @@ pub(super) fn start(
     slot: &mut Slot,
     running: &mut Running,
 ) -> Result<(), Refused> {
-    let (standard, memory) = sort(descriptors, head.in_memory)?;
+    let (standard, channel, memory) = sort(descriptors, head)?;
     let layout = Layout {
         offset: if head.in_memory { 0 } else { START_HEAD_BYTES },
         len: head.string_bytes as usize,
@@ -51,6 +51,9 @@ pub(super) fn start(
     for descriptor in &standard {
         give(descriptor, prepared.owner)?;
     }
+    if let Some(channel) = &channel {
+        give_channel(channel, prepared.owner)?;
+    }
     let seat = match &prepared.group {
         None => None,
         Some(group) => {
@@ -63,6 +66,7 @@ pub(super) fn start(
     let particulars = Particulars {
         recipe: Rc::clone(&prepared.recipe),
         descriptors: standard,
+        channel,
         groups: seat.as_ref().map_or(&[], |seat| seat.to_enter()),
         born_in: seat.as_ref().and_then(|seat| seat.born_in()),
         mark: reserved.mark,
@@ -88,15 +92,31 @@ fn wrong(step: Step) -> Refused {
     (step, libc::EINVAL)
 }
 
-/// The standard streams, and the memory with the strings if there is one.
-fn sort(
-    descriptors: Descriptors,
-    in_memory: bool,
-) -> Result<([OwnedFd; 3], Option<OwnedFd>), Refused> {
-    match (descriptors, in_memory) {
-        ([Some(input), Some(output), Some(errors), memory], _) if memory.is_some() == in_memory => {
-            Ok(([input, output, errors], memory))
-        }
+/// What comes with a start.
+type Sorted = ([OwnedFd; 3], Option<OwnedFd>, Option<OwnedFd>);
+
+/// The standard streams, the channel, and the memory with the strings.
+fn sort(descriptors: Descriptors, head: StartHead) -> Result<Sorted, Refused> {
+    let [Some(input), Some(output), Some(errors), fourth, fifth] = descriptors else {
+        return Err(wrong(Step::Descriptors));
+    };
+    let (channel, memory) = match head.has_channel {
+        true => (fourth, fifth),
+        false if fifth.is_none() => (None, fourth),
+        false => return Err(wrong(Step::Descriptors)),
+    };
+    if channel.is_some() != head.has_channel || memory.is_some() != head.in_memory {
+        return Err(wrong(Step::Descriptors));
+    }
+    Ok(([input, output, errors], channel, memory))
+}
+
+/// A socket, or a pipe, which is given to the program's user as its streams are.
+fn give_channel(channel: &OwnedFd, owner: Option<u32>) -> Result<(), Refused> {
+    let found = fstat(channel).map_err(|errno| (Step::Descriptors, errno.raw_os_error()))?;
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::Socket => Ok(()),
+        FileType::Fifo => give(channel, owner),
         _ => Err(wrong(Step::Descriptors)),
     }
 }

@@ -307,6 +307,7 @@ impl Link {
             program: ask.program,
             outlives: ask.outlives,
             in_memory,
+            has_channel: descriptors.len() > 3,
             argument_count: ask.arguments.len() as u32,
             variable_count: ask.variables.len() as u32,
             string_bytes: strings.block().len() as u32,
