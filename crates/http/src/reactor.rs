@@ -110,6 +110,15 @@ impl Reactor {
         Watched::new(self, fd)
     }
 
+    /// Like [`Reactor::watch`], but the descriptor stays out of the epoll set until
+    /// [`Watched::begin`]: for what is mostly over before anyone needs to be woken for it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn watch_later(&self, fd: OwnedFd) -> io::Result<Watched> {
+        Watched::unseen(self, fd)
+    }
+
     /// A timer that is not set yet.
     pub fn timer(&self) -> Timer {
         Timer::new(self)

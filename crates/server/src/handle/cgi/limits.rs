@@ -32,6 +32,9 @@ pub(super) const STDERR_LINES_AT_ONCE: u64 = 200;
 pub(super) const STDERR_LINES_PER_SECOND: u64 = 20;
 /// Bytes of standard error kept to explain a failure.
 pub(super) const STDERR_KEPT_BYTES: usize = 4 * 1024;
+/// How long a program runs before its standard error wakes anyone: of most that is read once, when
+/// they have ended.
+pub(super) const STDERR_UNSEEN: Duration = Duration::from_millis(100);
 /// How long a failed program's standard error is waited for.
 pub(super) const STDERR_WAIT: Duration = Duration::from_millis(300);
 /// Programs whose place is remembered, for each thread.

@@ -23,7 +23,7 @@ use hob_trace::metric::ThreadCounters;
 
 use crate::handle::cgi::Cgi;
 use crate::handle::cgi::gate::Permit;
-use crate::handle::cgi::limits::{ASIDE_BYTES_PER_TURN, READ_BYTES};
+use crate::handle::cgi::limits::{ASIDE_BYTES_PER_TURN, READ_BYTES, STDERR_UNSEEN};
 use crate::handle::cgi::stderr::Stderr;
 use crate::process::{Child, End, Exit};
 
@@ -88,13 +88,15 @@ impl Run {
     pub(super) fn oversee(self: &Rc<Run>, child: Child, stderr: Watched, permit: Permit) {
         let total = self.reactor.timer();
         total.set(self.cgi.settings.limits.total);
+        let next = self.reactor.timer();
+        next.set(STDERR_UNSEEN);
         let mut overseer = Overseer {
             run: Rc::clone(self),
             child,
             stderr: Stderr::new(stderr),
             permit: Some(permit),
             total,
-            next: self.reactor.timer(),
+            next,
             stage: Stage::Runs,
         };
         self.reactor
@@ -190,7 +192,7 @@ struct Overseer {
     stderr: Stderr,
     permit: Option<Permit>,
     total: Timer,
-    /// When the next stage begins.
+    /// When the next stage begins; at first, when standard error is looked at.
     next: Timer,
     stage: Stage,
 }
@@ -210,12 +212,12 @@ impl Overseer {
     /// Ready when nothing is left to do.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.hear_wishes(cx);
-        self.read_stderr(cx);
         if self.stage != Stage::Ended
             && let Poll::Ready(exit) = self.child.poll_exit(cx)
         {
             self.note_exit(exit);
         }
+        self.read_stderr(cx);
         if self.stage == Stage::Ended {
             let is_over = self.run.is_stderr_over() && !self.drop_unwanted(cx);
             return match is_over || self.next.poll_elapsed(cx).is_ready() {
@@ -239,6 +241,12 @@ impl Overseer {
     }
 
     fn read_stderr(&mut self, cx: &mut Context<'_>) {
+        let is_due = self.stage != Stage::Runs
+            || self.run.ended_for().is_some()
+            || self.next.poll_elapsed(cx).is_ready();
+        if is_due {
+            self.stderr.look();
+        }
         let mut printed = std::mem::take(&mut self.run.state.borrow_mut().printed);
         let run = &self.run;
         let polled = self.stderr.poll(cx, &mut printed, |line| run.log(line));
