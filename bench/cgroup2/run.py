@@ -59,7 +59,7 @@ grep -qE 'oom_kill [1-9]' "/sys/fs/cgroup${own%/*}/memory.events"; said $? 'and 
 program="/sys/fs/cgroup${own%/*}"
 status bomb > /tmp/bomb &
 bomb=$!
-for i in {1..200}; do grep -q 'max [1-9]' $program/pids.events && break; sleep 0.1; done
+for i in {1..150}; do grep -q 'max [1-9]' $program/pids.events && break; sleep 0.1; done
 most=$(cat $program/pids.current)
 grep -q 'max [1-9]' $program/pids.events && [ $most -le 20 ]; said $? "a fork bomb stops: $most of 20"
 wait $bomb
@@ -91,7 +91,7 @@ cpu_weight = 37
 
 [[site.route]]
 path = "/*"
-cgi = { dir = "cgi", total = "5s", grace = "1s" }
+cgi = { dir = "cgi", total = "20s", grace = "1s" }
 """
 
 PROGRAMS = {
