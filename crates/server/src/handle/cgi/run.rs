@@ -267,12 +267,7 @@ impl Overseer {
         let mut state = self.run.state.borrow_mut();
         state.exit = Some(exit);
         let answer = state.answer.take();
-        let was_ended = state.ended_for.is_some();
         drop(state);
-        if was_ended {
-            // What it started goes too: it may not have heard the signal, or not listened.
-            self.child.end(End::Kill);
-        }
         wake(answer);
     }
 

@@ -354,11 +354,14 @@ impl Spawner {
         let mut infos = [0; 1024];
         let _ = rustix::io::read(&self.signals, &mut infos[..]);
         while let Some(ended) = kernel::reap() {
-            self.endings.forget_process(ended.pid);
+            let was_asked = self.endings.forget_process(ended.pid);
             let Some((run, report)) = self.running.remove(ended.pid) else {
                 continue;
             };
-            let id = run.name.id;
+            let Name { link, id } = run.name;
+            if was_asked {
+                self.endings.kill_rest(run, Instant::now());
+            }
             let message = match report {
                 Some((step, errno)) => ToServer::Failed { id, step, errno },
                 None => ToServer::Exited {
@@ -369,7 +372,7 @@ impl Spawner {
                     usage: ended.usage,
                 },
             };
-            self.tell(run.name.link, &message);
+            self.tell(link, &message);
         }
         self.post();
     }

@@ -28,6 +28,9 @@ use crate::process::policy::{Policy, Rules};
 
 /// Who programs run as when root runs the tests.
 pub(super) const UID: u32 = 4321;
+/// A program that ends when it is asked, with a child in another session that does not.
+pub(super) const DEAF: &str =
+    "setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1029' & exec sleep 1028";
 /// Reached only when something is wrong, however busy the machine.
 const DEADLINE: Timespec = Timespec {
     tv_sec: 60,
