@@ -72,8 +72,8 @@ impl Watched {
         })
     }
 
-    /// Takes the descriptor into the thread's epoll set if it is not in it. What has become possible
-    /// before wakes at once.
+    /// Takes the descriptor into the thread's epoll set if it is not in it. What has become
+    /// possible before wakes at once.
     ///
     /// # Errors
     /// What the kernel says.

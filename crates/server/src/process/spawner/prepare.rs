@@ -27,9 +27,10 @@ pub(super) struct Prepared {
     pub(super) recipe: Rc<Recipe>,
     /// Who its pipes are given to.
     pub(super) owner: Option<u32>,
-    /// The standard input of programs that get nothing to read, one for all of them. It stays root's
-    /// and can be read only: opened again for writing, from `/proc/self/fd`, it would no longer end
-    /// for the others. `None` where they run as who we are, and each needs one of its own.
+    /// The standard input of programs that get nothing to read, one for all of them. It stays
+    /// root's and can be read only: opened again for writing, from `/proc/self/fd`, it would no
+    /// longer end for the others. `None` where they run as who we are, and each needs one of its
+    /// own.
     pub(super) no_input: Option<OwnedFd>,
     /// The control group of its processes.
     pub(super) group: Option<Rc<Group>>,
@@ -145,8 +146,8 @@ fn flag(namespace: Namespace) -> u64 {
     flag as u64
 }
 
-/// An empty pipe that programs of this user can read but never open for writing. What they can still
-/// do to it changes nothing: its end is its end, whether reads would wait or not.
+/// An empty pipe that programs of this user can read but never open for writing. What they can
+/// still do to it changes nothing: its end is its end, whether reads would wait or not.
 fn shared_input(uid: u32) -> Option<OwnedFd> {
     let input = starts::empty_pipe().ok()?;
     let is_safe = rustix::fs::fstat(&input).is_ok_and(|stat| stat.st_uid != uid);

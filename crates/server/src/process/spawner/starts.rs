@@ -45,16 +45,7 @@ pub(super) fn start(
         let strings = read_memory(&memory, layout.len);
         slot.set_memory(strings.map_err(|errno| (Step::Message, errno.raw_os_error()))?);
     }
-    if prepared.owner.is_none() && geteuid().is_root() {
-        return Err((Step::User, libc::EPERM));
-    }
-    let (path, folder) = slot.path_and_folder(layout).ok_or(wrong(Step::Message))?;
-    if !prepared.may_run(path) {
-        return Err((Step::Path, libc::EACCES));
-    }
-    if !prepared.may_work_in(folder) {
-        return Err((Step::Folder, libc::EACCES));
-    }
+    check(prepared, slot, layout)?;
     for descriptor in input.iter().chain([&output, &errors]) {
         give(descriptor, prepared.owner)?;
     }
@@ -102,6 +93,21 @@ pub(super) fn start(
             Err((step, error.raw_os_error().unwrap_or(libc::EINVAL)))
         }
     }
+}
+
+/// Refuses what the policy does not allow.
+fn check(prepared: &Prepared, slot: &Slot, layout: Layout) -> Result<(), Refused> {
+    if prepared.owner.is_none() && geteuid().is_root() {
+        return Err((Step::User, libc::EPERM));
+    }
+    let (path, folder) = slot.path_and_folder(layout).ok_or(wrong(Step::Message))?;
+    if !prepared.may_run(path) {
+        return Err((Step::Path, libc::EACCES));
+    }
+    if !prepared.may_work_in(folder) {
+        return Err((Step::Folder, libc::EACCES));
+    }
+    Ok(())
 }
 
 fn wrong(step: Step) -> Refused {
