@@ -7,9 +7,11 @@
 
 pub mod hello;
 pub mod limits;
+pub mod lines;
 pub mod malformed;
 pub mod message;
 pub mod request;
+pub mod shm;
 pub mod stream;
 
 pub use malformed::Malformed;

@@ -2,6 +2,8 @@
 //! blocks, and what must be refused. `UPDATE_GOLDEN=1 cargo test -p hob-ipc --test vectors` writes
 //! them anew.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::PathBuf;
 
 use hob_ipc::hello::Hello;
