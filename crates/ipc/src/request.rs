@@ -235,6 +235,38 @@ impl<'a> Block<'a> {
     }
 }
 
+/// A checked block that has its bytes with it.
+#[derive(Debug)]
+pub struct OwnedBlock {
+    bytes: Vec<u8>,
+    count: u16,
+}
+
+impl OwnedBlock {
+    /// Checks and keeps a block.
+    ///
+    /// # Errors
+    ///
+    /// As [`Block::check`].
+    pub fn check(bytes: Vec<u8>) -> Result<OwnedBlock, Malformed> {
+        let count = Block::check(&bytes)?.count;
+        Ok(OwnedBlock { bytes, count })
+    }
+
+    /// To read in it.
+    pub fn block(&self) -> Block<'_> {
+        Block {
+            bytes: &self.bytes,
+            count: self.count,
+        }
+    }
+
+    /// The bytes, for their buffer to be used again.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
 /// Names and values of a block.
 #[derive(Clone, Debug)]
 pub struct Variables<'a> {
