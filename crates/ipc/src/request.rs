@@ -217,6 +217,14 @@ impl<'a> Block<'a> {
         found
     }
 
+    /// Name and value at an offset, and the offset of the next; the first is at [`STRINGS_AT`].
+    pub fn variable_at(&self, offset: usize) -> Option<(&'a [u8], &'a [u8], usize)> {
+        let rest = self.bytes.get(offset.max(STRINGS_AT)..)?;
+        let mut variables = Variables { rest };
+        let (name, value) = variables.next()?;
+        Some((name, value, self.bytes.len() - variables.rest.len()))
+    }
+
     /// All names and values, in their order.
     pub fn variables(&self) -> Variables<'a> {
         Variables {

@@ -12,6 +12,7 @@ mod conformance;
 mod examples;
 mod fuzz;
 mod generate;
+mod header;
 mod run;
 mod samples;
 mod served;
