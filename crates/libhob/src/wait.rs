@@ -151,7 +151,7 @@ impl<'a> Locked<'a> {
                     continue;
                 }
                 self.tell_others(kind);
-                return Err(Failure::Again);
+                return Err(self.why_nothing_came());
             }
             if self.inner().is_pumped {
                 self.wait_for_others(kind, room, left);
@@ -218,6 +218,17 @@ impl<'a> Locked<'a> {
         }
         inner.is_armed = true;
         inner.link.fill()
+    }
+
+    /// Nothing came in the time given: perhaps nothing ever will.
+    fn why_nothing_came(&mut self) -> Failure {
+        let inner = self.inner();
+        if inner.link.shm.is_some() && has_ended(&self.connection.socket) {
+            self.inner().failure = Some(Failure::Gone);
+            self.tell_all();
+            return Failure::Gone;
+        }
+        Failure::Again
     }
 
     /// Takes the bell off again that a call that did not wait has left on.
@@ -405,6 +416,15 @@ impl Kind {
     }
 }
 
+/// In shared memory nothing comes over the socket any more but its end.
+fn has_ended(socket: &OwnedFd) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    !matches!(
+        rustix::net::recv(socket, &mut [0; 1], flags),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
+    )
+}
+
 /// Sleeps until the socket or the bell has something.
 fn poll(
     socket: &OwnedFd,
@@ -420,7 +440,6 @@ fn poll(
         Err(errno) => return Err(errno.into()),
     }
     if sleeper.is_some() && !fds[0].revents().is_empty() {
-        // Nothing comes over the socket any more but its end.
         return Err(Failure::Gone);
     }
     Ok(())
