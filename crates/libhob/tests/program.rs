@@ -88,7 +88,8 @@ fn every_call_does_what_the_header_says() {
             query: "a=1",
             ..get("/variables")
         });
-        let expected = b"REQUEST_METHOD=GET\nPATH_INFO=/variables\nQUERY_STRING=a=1\n";
+        let expected =
+            b"REQUEST_METHOD=GET\nCONTENT_TYPE=\nPATH_INFO=/variables\nQUERY_STRING=a=1\n";
         assert_eq!(variables.body, expected);
         assert_eq!(server.ask(&get("/misuse")).status, 204);
         assert_eq!(server.ask(&get("/fork")).body, b"forked\n");

@@ -150,7 +150,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    fn sleep(&mut self, rooms: &[Room]) {
+    fn rest(&mut self, rooms: &[Room]) {
         if self.end.fall_asleep(How::OnWord, rooms) {
             let sleeper = self.end.sleeper();
             sleeper.wait(rooms, Duration::from_secs(30));
@@ -163,13 +163,13 @@ impl Worker {
             if let Some(head) = self.end.pop(&mut self.payload).unwrap() {
                 return head;
             }
-            self.sleep(&[]);
+            self.rest(&[]);
         }
     }
 
     fn push(&mut self, head: Head, payload: &[u8]) {
         while self.end.push(head, &[payload]).is_err() {
-            self.sleep(&[Room {
+            self.rest(&[Room {
                 payload_bytes: payload.len(),
                 chunk: false,
             }]);
@@ -220,14 +220,14 @@ impl Worker {
                     if let Some(chunk) = self.end.take_chunk() {
                         break chunk;
                     }
-                    self.sleep(&[room]);
+                    self.rest(&[room]);
                 };
                 chunk.fill(0, &[number; 65_536]);
                 let mut sending = Some(chunk);
                 while let Some(chunk) = sending.take() {
                     if let Err((_, chunk)) = self.end.push_chunk(head.request, 0, chunk, 65_536) {
                         sending = Some(chunk);
-                        self.sleep(&[room]);
+                        self.rest(&[room]);
                     }
                 }
                 self.end.flush();

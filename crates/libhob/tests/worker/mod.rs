@@ -80,6 +80,8 @@ pub fn compiled(source: &str) -> PathBuf {
 
 /// A request to send.
 pub struct Asked<'a> {
+    pub method: &'a str,
+    pub content_type: &'a str,
     pub path: &'a str,
     pub query: &'a str,
     pub body: &'a [u8],
@@ -87,6 +89,8 @@ pub struct Asked<'a> {
 
 pub fn get(path: &str) -> Asked<'_> {
     Asked {
+        method: "GET",
+        content_type: "",
         path,
         query: "",
         body: b"",
@@ -194,7 +198,8 @@ impl Server {
         self.next += 1;
         let mut block = BlockBuilder::new(Some(asked.body.len() as u64));
         for (name, value) in [
-            ("REQUEST_METHOD", "GET"),
+            ("REQUEST_METHOD", asked.method),
+            ("CONTENT_TYPE", asked.content_type),
             ("PATH_INFO", asked.path),
             ("QUERY_STRING", asked.query),
         ] {
