@@ -61,8 +61,9 @@ test: setup ## every check there is; ends with one count
 siege: setup-build ## the hardest tests of programs for a minute each, as HOB_SIEGE_SECONDS says
 	@HOB_SIEGE_SECONDS="$${HOB_SIEGE_SECONDS:-60}" $(cargo) test --locked -p hob --test siege -- --nocapture
 
-build: setup-build ## the program as it is shipped: target/release/hob
+build: setup-build ## as it is shipped: target/release/hob, libhob, C programs
 	@$(cargo) build --release --locked -p hob
+	$(cargo) xtask native --release
 
 setup: setup-build setup-test ## install what building and testing need (Debian)
 
