@@ -123,6 +123,9 @@ class Cases(unittest.TestCase):
     def test_wsgi(self) -> None:
         self.run_cases(EVERYTHING - {"trailers"}, "wsgi", "probe_wsgi:application")
 
+    def test_asgi(self) -> None:
+        self.run_cases(EVERYTHING, "asgi", "probe_asgi:application")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -16,7 +16,7 @@ import traceback
 from typing import Any, Callable, Dict, List, NoReturn, Sequence
 
 from . import loop
-from .stream import Disconnected, Malformed
+from .stream import Disconnected, Malformed, NotOurs, opened
 
 USAGE = "usage: hob wsgi MODULE:NAME | hob asgi MODULE:NAME | hob loop FILE"
 
@@ -36,11 +36,9 @@ def main(argv: Sequence[str]) -> NoReturn:
     _prepare()
     try:
         VERBS[words[0]](words[1:])
-    except NotLoaded as error:
+    except (NotLoaded, NotOurs) as error:
         sys.exit(f"hob: {error}")
-    except Disconnected as error:
-        if "HOB_FD" in str(error):
-            sys.exit(f"hob: {error}")
+    except Disconnected:
         _end_at_once()
     except Malformed as error:
         print(f"hob: the server does not speak as agreed: {error}", file=sys.stderr)
@@ -79,7 +77,16 @@ def _wsgi(words: List[str]) -> None:
 def _asgi(words: List[str]) -> None:
     from . import asgi
 
-    sys.exit(asgi.serve(load(words[0])))
+    application = load(words[0])
+    number = os.environ.pop("HOB_FD", None)
+    if number is None:
+        raise NotLoaded("an ASGI application is no CGI program: HOB_FD is not set")
+    sock = opened(number)
+    os.register_at_fork(after_in_child=sock.close)
+    try:
+        asgi.serve(application, sock)
+    except asgi.StartFailed as error:
+        raise NotLoaded(f"the application's start failed: {error}") from None
 
 
 def _loop(words: List[str]) -> None:

@@ -51,6 +51,10 @@ class Disconnected(ConnectionError):
     """The server has closed the socket: it ended, or gave this worker up."""
 
 
+class NotOurs(Exception):
+    """HOB_FD is set, but the server did not start this program."""
+
+
 class Malformed(Exception):
     """The server sent what the protocol does not have; nothing after it can be trusted."""
 
@@ -548,13 +552,13 @@ class Stream(Channel[Exchange]):
         self._socket.close()
 
     def _greet(self) -> None:
+        # Descriptors for shared memory may come with hello: `recv` has no place for them, so the
+        # kernel closes them.
         while not self.is_greeted:
             try:
-                data, descriptors, _, _ = socket.recv_fds(self._socket, READ_BYTES, 8)
+                data = self._socket.recv(READ_BYTES)
             except ConnectionError:
-                data, descriptors = b"", []
-            for descriptor in descriptors:
-                os.close(descriptor)
+                data = b""
             self._take(data)
         self.send(greeting())
 
@@ -605,13 +609,18 @@ class Stream(Channel[Exchange]):
             self._wake(next(iter(self._blocked)))
 
 
-def attach(number: str) -> Stream:
-    """The stream over the descriptor of this number, which no child of ours shall have."""
+def opened(number: str) -> socket.socket:
+    """The socket with this number (HOB_FD), which no child of ours shall have."""
     try:
         sock = socket.socket(fileno=int(number))
         sock.set_inheritable(False)
     except (ValueError, OSError) as error:
-        raise Disconnected(f"HOB_FD={number} is no socket of the server: {error}") from None
-    stream = Stream(sock)
+        raise NotOurs(f"HOB_FD={number} is no socket of the server: {error}") from None
+    return sock
+
+
+def attach(number: str) -> Stream:
+    """The stream over that socket."""
+    stream = Stream(opened(number))
     os.register_at_fork(after_in_child=stream.forked)
     return stream
