@@ -131,6 +131,7 @@ async def failing(scope, receive, send):
 
 
 class Application(unittest.TestCase):
+    maxDiff = None
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)

@@ -47,12 +47,15 @@ class StartFailed(Exception):
     """The application said that it cannot start."""
 
 
-def serve(application: Application, sock: socket.socket) -> None:
-    """Answers requests until the server wants no more. Raises Disconnected when it is gone."""
+def serve(load: Callable[[], Application], sock: socket.socket) -> None:
+    """Answers requests until the server wants no more. Raises Disconnected when it is gone.
+
+    The application is loaded with the loop running, which its module may want already.
+    """
     loop = new_loop()
     asyncio.set_event_loop(loop)
     try:
-        loop.run_until_complete(_serve(application, sock))
+        loop.run_until_complete(_serve(load, sock))
     finally:
         asyncio.set_event_loop(None)
         loop.close()
@@ -68,7 +71,8 @@ def new_loop() -> asyncio.AbstractEventLoop:
     return made
 
 
-async def _serve(application: Application, sock: socket.socket) -> None:
+async def _serve(load: Callable[[], Application], sock: socket.socket) -> None:
+    application = load()
     lifespan = Lifespan(application)
     await lifespan.start()
     await Server(application, sock, lifespan.state).run()

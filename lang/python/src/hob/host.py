@@ -77,14 +77,13 @@ def _wsgi(words: List[str]) -> None:
 def _asgi(words: List[str]) -> None:
     from . import asgi
 
-    application = load(words[0])
     number = os.environ.pop("HOB_FD", None)
     if number is None:
         raise NotLoaded("an ASGI application is no CGI program: HOB_FD is not set")
     sock = opened(number)
     os.register_at_fork(after_in_child=sock.close)
     try:
-        asgi.serve(application, sock)
+        asgi.serve(lambda: load(words[0]), sock)
     except asgi.StartFailed as error:
         raise NotLoaded(f"the application's start failed: {error}") from None
 
