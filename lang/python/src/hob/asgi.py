@@ -29,6 +29,7 @@ from .stream import (
     Malformed,
     callout_message,
     checked_fields,
+    checked_status,
     greeting,
     pack,
 )
@@ -297,9 +298,7 @@ class Call(Incoming):
     def _begin(self, message: Message) -> None:
         if self._is_started:
             raise RuntimeError("a second http.response.start")
-        status = message["status"]
-        if not 200 <= status <= 999:
-            raise ValueError(f"status {status}: an answer has 200 to 999")
+        status = checked_status(message["status"])
         fields = field_lines(message.get("headers", ()))
         self._has_trailers = bool(message.get("trailers", False))
         self._is_head = self._is_head or status in (204, 304)
@@ -349,9 +348,7 @@ class Call(Incoming):
             flags = last if at + step == size else 0
             if flags:
                 self._forget()
-            server.send(
-                b"".join((pack(step, DATA, flags, 0, self.ident, 0), body[at : at + step]))
-            )
+            server.send(b"".join((pack(step, DATA, flags, 0, self.ident, 0), body[at : at + step])))
             at += step
             await server.room()
         if last and not self.is_over:

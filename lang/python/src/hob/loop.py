@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
-from .stream import Disconnected, Exchange, Stream, attach, field_lines
+from .stream import Disconnected, Exchange, Stream, attach, checked_status, field_lines
 
 Fields = Union[Mapping[str, str], Iterable[Tuple[str, str]]]
 Text = Union[str, bytes, bytearray, memoryview]
@@ -365,10 +365,3 @@ def as_bytes(data: Text) -> bytes:
     if isinstance(data, bytes):
         return data
     return data.encode("utf-8") if isinstance(data, str) else bytes(data)
-
-
-def checked_status(status: int) -> int:
-    """A status that ends a request."""
-    if not 200 <= status <= 999:
-        raise ValueError(f"status {status}: an answer has 200 to 999")
-    return status

@@ -144,8 +144,8 @@ class Channel(Generic[E]):
         at, size = 0, len(data)
         while size - at >= 16:
             length, kind, flags, small, ident, large = unpack(data, at)
-            if length > PIECE_BYTES_MAX and (kind != REQUEST or length > REQUEST_BYTES_MAX):
-                raise Malformed(f"message of kind {kind} with {length} bytes")
+            if kind != REQUEST or length > REQUEST_BYTES_MAX or flags > LAST:
+                check_head(length, kind, flags, ident)
             begin = at + 16
             at = begin + length
             if at > size:
@@ -154,7 +154,7 @@ class Channel(Generic[E]):
             if kind != REQUEST or not self.is_greeted:
                 self._other(kind, flags, small, ident, large, memoryview(data)[begin:at])
             elif not ident or ident in self.exchanges:
-                raise Malformed(f"a request with the number {ident}, which is taken")
+                raise Malformed(f"a request with the number {ident}, which is zero or taken")
             else:
                 self.exchanges[ident] = self.begun(ident, data[begin:at], flags & LAST != 0)
         if at != size:
@@ -175,8 +175,6 @@ class Channel(Generic[E]):
             self.replies[small] = reply_of(payload)
             self.replied()
             return
-        if not BODY <= kind <= REPLY:
-            raise Malformed(f"message of kind {kind}")
         exchange = self.exchanges.get(ident)
         if exchange is None:
             return  # late, for a request that is over
@@ -216,6 +214,32 @@ class Channel(Generic[E]):
         return self._serial
 
 
+# Of each kind: its longest payload, its flags, whether it is about the worker (None: or a request).
+_rules: Dict[int, Tuple[int, int, Optional[bool]]] = {
+    HELLO: (PIECE_BYTES_MAX, 0, True),
+    REQUEST: (REQUEST_BYTES_MAX, LAST, False),
+    BODY: (PIECE_BYTES_MAX, LAST, False),
+    CANCEL: (0, 0, False),
+    WINDOW: (0, 0, False),
+    REPLY: (PIECE_BYTES_MAX, 0, None),
+    DRAIN: (0, 0, True),
+}
+
+
+def check_head(length: int, kind: int, flags: int, ident: int) -> None:
+    """Refuses a message by its head, before its payload has come."""
+    rule = _rules.get(kind)
+    if rule is None:
+        raise Malformed(f"a message of kind {kind}, which a server never sends")
+    longest, allowed, is_about_worker = rule
+    if length > longest:
+        raise Malformed(f"a message of kind {kind} with {length} bytes, {longest} are allowed")
+    if flags & ~allowed:
+        raise Malformed(f"a message of kind {kind} with flags {flags:#x}")
+    if is_about_worker is not None and is_about_worker != (ident == 0):
+        raise Malformed(f"a message of kind {kind} for the request {ident}")
+
+
 def reply_of(payload: memoryview) -> Tuple[int, str]:
     """Code and text of a reply, `200 text`."""
     code, _, text = str(payload, "utf-8", "replace").partition(" ")
@@ -233,6 +257,13 @@ def callout_message(ident: int, serial: int, text: str, flags: int) -> bytes:
     """A question to the server; control characters would end its line too early."""
     words = text.replace("\0", " ").encode("utf-8", "replace")[:PIECE_BYTES_MAX]
     return pack(len(words), CALLOUT, flags, serial, ident, 0) + words
+
+
+def checked_status(status: int) -> int:
+    """A status that ends a request."""
+    if not 200 <= status <= 599:
+        raise ValueError(f"status {status}: an answer has 200 to 599")
+    return status
 
 
 def checked_fields(fields: bytes) -> bytes:
@@ -386,6 +417,8 @@ class Exchange(Incoming):
 
     def info(self, status: int, fields: bytes = b"") -> None:
         """An informational answer (1xx) before the real one."""
+        if not (status == 100 or 102 <= status <= 199):
+            raise ValueError(f"status {status}: an informational answer has 100 to 199, not 101")
         if not self.has_begun:
             checked_fields(fields)
             self._stream.send(pack(len(fields), INFO, 0, status, self.ident, 0) + fields)

@@ -9,7 +9,7 @@ import traceback
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 from .loop import Body, Cgi
-from .stream import Cancelled, Disconnected, Exchange, Stream, field_lines
+from .stream import Cancelled, Disconnected, Exchange, Stream, checked_status, field_lines
 
 Environ = Dict[str, Any]
 Fields = List[Tuple[str, str]]
@@ -47,9 +47,7 @@ def _follow(server: Server, stream: Stream) -> None:
 class Server:
     """An application and what its environ has in every request."""
 
-    def __init__(
-        self, application: Application, concurrency: int, *, is_cgi: bool = False
-    ) -> None:
+    def __init__(self, application: Application, concurrency: int, *, is_cgi: bool = False) -> None:
         self._application = application
         self._always: Environ = {
             "wsgi.version": (1, 0),
@@ -111,9 +109,7 @@ class Answer:
         self._exchange = exchange
         self._is_head = is_head
 
-    def start(
-        self, status: str, headers: Fields, exc_info: Any = None
-    ) -> Callable[[bytes], None]:
+    def start(self, status: str, headers: Fields, exc_info: Any = None) -> Callable[[bytes], None]:
         """Takes status and fields, which leave with the first byte of the body."""
         if self.is_started:
             if exc_info is None:
@@ -239,9 +235,7 @@ def code_of(status: str) -> int:
     """The number in `200 OK`, remembered: applications use few."""
     if not isinstance(status, str) or not status[:3].isdigit() or status[3:4] not in ("", " "):
         raise ValueError(f"the application's status is {status!r}, not like '200 OK'")
-    code = int(status[:3])
-    if code < 200:
-        raise ValueError(f"status {status!r} does not end a request")
+    code = checked_status(int(status[:3]))
     if len(_codes) < CODES_MAX:
         _codes[status] = code
     return code
