@@ -213,14 +213,12 @@ class Call(Incoming):
     _head: Optional[bytes] = None
     _waiters: Optional[List[asyncio.Future[None]]] = None
 
-    def __init__(self, server: Server, ident: int, block: bytes, is_whole: bool) -> None:
-        Incoming.__init__(self, server, ident, block, is_whole)
-        self._server = server
+    channel: Server
 
     async def run(self) -> None:
         """The application, from its scope to its end, which may be long after the answer's."""
         try:
-            await self._server.application(self._scope(), self.receive, self.send)
+            await self.channel.application(self._scope(), self.receive, self.send)
             if not self.is_over and not self.is_cancelled:
                 print("hob: the application ended before its answer was complete", file=sys.stderr)
                 self._fail("the application ended before its answer was complete")
@@ -271,15 +269,15 @@ class Call(Incoming):
 
     async def callout(self, text: str) -> Tuple[int, str]:
         """Asks the server (`KEYWORD: parameters`); code and text of its reply."""
-        serial = self._server.serial()
-        self._server.send(callout_message(self.ident, serial, text, 0))
+        serial = self.channel.serial()
+        self.channel.send(callout_message(self.ident, serial, text, 0))
         while not (self.replies and serial in self.replies):
             await self._change()
         return self.replies.pop(serial)
 
     def tell(self, text: str) -> None:
         """A callout that wants no reply."""
-        self._server.send(callout_message(self.ident, 0, text, QUIET))
+        self.channel.send(callout_message(self.ident, 0, text, QUIET))
 
     def wake(self) -> None:
         """Something has arrived for this request, or it is over."""
@@ -289,7 +287,7 @@ class Call(Incoming):
                 waiter.set_result(None)
 
     async def _change(self) -> None:
-        waiter = self._server.loop.create_future()
+        waiter = self.channel.loop.create_future()
         if self._waiters is None:
             self._waiters = []
         self._waiters.append(waiter)
@@ -321,19 +319,19 @@ class Call(Incoming):
         head, self._head = self._head, None
         if not (size or last):
             if head is not None:
-                self._server.send(head)
+                self.channel.send(head)
             return
         self.sent += size
         data = pack(size, DATA, last, 0, self.ident, 0)
         if last:
             self._forget()
-        server = self._server
+        server = self.channel
         server.send(b"".join((head, data, body)) if head is not None else data + body)
         if server._unsent:
             await server.room()
 
     async def _body_much(self, body: memoryview, last: int) -> None:
-        at, size, server = 0, len(body), self._server
+        at, size, server = 0, len(body), self.channel
         if self.is_cancelled:
             await asyncio.sleep(0)  # nothing here waits any more, but others want their turn
         head, self._head = self._head, None
@@ -359,7 +357,7 @@ class Call(Incoming):
         head, self._head = self._head, None
         assert head is not None
         self._forget()
-        self._server.send(head[:5] + bytes((LAST,)) + head[6:])
+        self.channel.send(head[:5] + bytes((LAST,)) + head[6:])
 
     def _trailers(self, message: Message) -> None:
         if not self._has_trailers:
@@ -370,24 +368,24 @@ class Call(Incoming):
     def _hint(self, message: Message) -> None:
         if not (self._is_started or self.is_over):
             fields = field_lines([(b"Link", link) for link in message["links"]])
-            self._server.send(pack(len(fields), INFO, 0, 103, self.ident, 0) + fields)
+            self.channel.send(pack(len(fields), INFO, 0, 103, self.ident, 0) + fields)
 
     def _end(self, trailers: bytes) -> None:
         head, self._head = self._head, None
         self._forget()
         end = pack(len(trailers), END, LAST, 0, self.ident, 0) + trailers
-        self._server.send(end if head is None else head + end)
+        self.channel.send(end if head is None else head + end)
 
     def _fail(self, reason: str) -> None:
         if not self.is_over:
             self._forget()
             words = reason.encode("utf-8", "replace")[:PIECE_BYTES_MAX]
-            self._server.send(pack(len(words), END, LAST | FAILED, 0, self.ident, 0) + words)
+            self.channel.send(pack(len(words), END, LAST | FAILED, 0, self.ident, 0) + words)
 
     def _forget(self) -> None:
         # Before the last message leaves: the server may use the number again at once.
         self.is_over = True
-        self._server.exchanges.pop(self.ident, None)
+        self.channel.exchanges.pop(self.ident, None)
         if self._waiters:
             self.wake()
 
@@ -395,9 +393,9 @@ class Call(Incoming):
         if self.is_whole:
             return
         self.taken += size
-        if 2 * self.taken >= self._server.body_window:
+        if 2 * self.taken >= self.channel.body_window:
             grant, self.taken = self.taken, 0
-            self._server.send(pack(0, BODY_WINDOW, 0, 0, self.ident, grant))
+            self.channel.send(pack(0, BODY_WINDOW, 0, 0, self.ident, grant))
 
     def _scope(self) -> Scope:
         words = self.variables
@@ -428,8 +426,8 @@ class Call(Incoming):
                 "hob": {"exchange": self},
             },
         }
-        if self._server.state is not None:
-            scope["state"] = self._server.state.copy()
+        if self.channel.state is not None:
+            scope["state"] = self.channel.state.copy()
         return scope
 
 

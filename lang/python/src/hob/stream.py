@@ -80,6 +80,7 @@ class Incoming:
         total, self._variables, entries, length = block_head(block)
         if total != len(block) or entries != INDEX_ENTRIES:
             raise Malformed(f"request block of {len(block)} bytes says {total}, index {entries}")
+        self.channel = channel
         self.block = block
         self.ident = ident
         self.granted = channel.data_window
@@ -290,9 +291,7 @@ class Exchange(Incoming):
     _head: Optional[bytes] = None
     _looked = 0.0
 
-    def __init__(self, stream: Stream, ident: int, block: bytes, is_whole: bool) -> None:
-        Incoming.__init__(self, stream, ident, block, is_whole)
-        self._stream = stream
+    channel: Stream
 
     # The answer.
 
@@ -314,9 +313,9 @@ class Exchange(Incoming):
         if len(fields) > PIECE_BYTES_MAX:
             checked_fields(fields)
         self.has_begun = self.is_over = True
-        stream = self._stream
-        stream.exchanges.pop(self.ident, None)
-        stream.send(message)
+        channel = self.channel
+        channel.exchanges.pop(self.ident, None)
+        channel.send(message)
 
     def head(self, status: int, fields: bytes) -> None:
         """Status and fields; they leave together with what is written next."""
@@ -330,7 +329,7 @@ class Exchange(Incoming):
         """Sends a head that still waits for the first bytes."""
         head, self._head = self._head, None
         if head is not None:
-            self._stream.send(head)
+            self.channel.send(head)
 
     def write(self, data: Any, *, last: bool = False) -> None:
         """Bytes of the answer. Waits while the client is slow; discards once it has left."""
@@ -351,7 +350,7 @@ class Exchange(Incoming):
         message = pack(size, DATA, LAST if last else 0, 0, self.ident, 0)
         if last:
             self._forget()
-        self._stream.send(b"".join((head or b"", message, data)))
+        self.channel.send(b"".join((head or b"", message, data)))
 
     def _write_much(self, data: memoryview, last: bool) -> None:
         at, size = 0, len(data)
@@ -360,9 +359,9 @@ class Exchange(Incoming):
         while at < size and not self.is_cancelled:
             room = min(self.granted - self.sent, size - at, SENT_AT_ONCE_BYTES_MAX)
             if room <= 0:
-                self._stream.send_parts(parts)
+                self.channel.send_parts(parts)
                 parts = []
-                self._stream.wait(self, self._may_write)
+                self.channel.wait(self, self._may_write)
                 continue
             self.sent += room
             stop = at + room
@@ -374,9 +373,9 @@ class Exchange(Incoming):
                 at += piece
             if last and at == size:
                 self._forget()
-            self._stream.send_parts(parts)
+            self.channel.send_parts(parts)
             parts = []
-        self._stream.send_parts(parts)
+        self.channel.send_parts(parts)
         if last and not self.is_over:
             self.end()
 
@@ -387,7 +386,7 @@ class Exchange(Incoming):
         now = time.monotonic()
         if now - self._looked > LOOK_EVERY_SECONDS:
             if self._looked:
-                self._stream.look()
+                self.channel.look()
             self._looked = now
 
     def end(self, trailers: bytes = b"") -> None:
@@ -401,10 +400,10 @@ class Exchange(Incoming):
         self._forget()
         if head is not None and not trailers:
             length, kind, flags, small, ident, large = unpack(head, 0)
-            self._stream.send(pack(length, kind, flags | LAST, small, ident, large) + head[16:])
+            self.channel.send(pack(length, kind, flags | LAST, small, ident, large) + head[16:])
             return
         end = pack(len(trailers), END, LAST, 0, self.ident, 0) + trailers
-        self._stream.send(end if head is None else head + end)
+        self.channel.send(end if head is None else head + end)
 
     def fail(self, reason: str) -> None:
         """Ends a request that cannot be answered: 500, or a broken answer if it had begun."""
@@ -413,7 +412,7 @@ class Exchange(Incoming):
         self._head = None
         self._forget()
         words = reason.encode("utf-8", "replace")[:PIECE_BYTES_MAX]
-        self._stream.send(pack(len(words), END, LAST | FAILED, 0, self.ident, 0) + words)
+        self.channel.send(pack(len(words), END, LAST | FAILED, 0, self.ident, 0) + words)
 
     def info(self, status: int, fields: bytes = b"") -> None:
         """An informational answer (1xx) before the real one."""
@@ -421,19 +420,19 @@ class Exchange(Incoming):
             raise ValueError(f"status {status}: an informational answer has 100 to 199, not 101")
         if not self.has_begun:
             checked_fields(fields)
-            self._stream.send(pack(len(fields), INFO, 0, status, self.ident, 0) + fields)
+            self.channel.send(pack(len(fields), INFO, 0, status, self.ident, 0) + fields)
 
     def _forget(self) -> None:
         # Before the last message leaves: the server may use the number again at once.
         self.is_over = True
-        self._stream.exchanges.pop(self.ident, None)
+        self.channel.exchanges.pop(self.ident, None)
 
     # The body.
 
     def take(self, size: int) -> memoryview:
         """At most so many bytes of the body, waiting for the first; none at its end."""
         if not self.pieces and not self.is_whole:
-            self._stream.wait(self, self._may_read)
+            self.channel.wait(self, self._may_read)
         pieces = self.pieces
         if not pieces:
             if not self.is_whole:
@@ -455,23 +454,23 @@ class Exchange(Incoming):
         if self.is_whole or self.is_over:
             return
         self.taken += size
-        if 2 * self.taken >= self._stream.body_window:
+        if 2 * self.taken >= self.channel.body_window:
             grant, self.taken = self.taken, 0
-            self._stream.send(pack(0, BODY_WINDOW, 0, 0, self.ident, grant))
+            self.channel.send(pack(0, BODY_WINDOW, 0, 0, self.ident, grant))
 
     # Questions to the server.
 
     def callout(self, text: str) -> Tuple[int, str]:
         """Asks the server (`KEYWORD: parameters`); code and text of its reply."""
-        serial = self._stream.serial()
-        self._stream.send(callout_message(self.ident, serial, text, 0))
-        self._stream.wait(self, lambda: bool(self.replies) and serial in (self.replies or ()))
+        serial = self.channel.serial()
+        self.channel.send(callout_message(self.ident, serial, text, 0))
+        self.channel.wait(self, lambda: bool(self.replies) and serial in (self.replies or ()))
         assert self.replies is not None
         return self.replies.pop(serial)
 
     def tell(self, text: str) -> None:
         """A callout that wants no reply."""
-        self._stream.send(callout_message(self.ident, 0, text, QUIET))
+        self.channel.send(callout_message(self.ident, 0, text, QUIET))
 
 
 class Stream(Channel[Exchange]):
@@ -619,10 +618,10 @@ class Stream(Channel[Exchange]):
             self._lock.acquire()
             self._is_read = False
         self._take(data)
-        spare = len(self._ready) - (1 if waiters is self._idle else 0)
-        while spare > 0 and self._idle:
-            spare -= 1
-            self._idle.popleft().release()
+        if self._idle:
+            for _ in range(len(self._ready) - (1 if waiters is self._idle else 0)):
+                if self._idle:
+                    self._idle.popleft().release()
 
     def _take(self, data: bytes) -> None:
         if not data:

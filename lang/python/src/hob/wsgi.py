@@ -83,7 +83,7 @@ class Server:
         try:
             result = self._application(environ, answer.start)
             try:
-                if type(result) is list and len(result) == 1 and answer.is_plain():
+                if type(result) is list and len(result) == 1 and answer.is_plain:
                     exchange.answer(answer.status, field_lines(answer.fields), result[0])
                     return
                 answer.send(result)
@@ -103,6 +103,8 @@ class Answer:
     fields: Fields = []
     is_started = False
     is_sent = False
+    #: The whole answer may leave at once, with all its body.
+    is_plain = False
     left: Optional[int] = None
 
     def __init__(self, exchange: Union[Exchange, Cgi], is_head: bool) -> None:
@@ -119,18 +121,11 @@ class Answer:
                     raise exc_info[1].with_traceback(exc_info[2])
             finally:
                 exc_info = None  # or the traceback would keep its own frame alive
-        self.status = _codes.get(status) or code_of(status)
+        self.status = code = _codes.get(status) or code_of(status)
         self.fields = headers
         self.is_started = True
+        self.is_plain = not self._is_head and code != 304 and code != 204
         return self.write
-
-    def is_plain(self) -> bool:
-        """The whole answer may leave at once, with all its body."""
-        return (
-            self.is_started
-            and not (self.is_sent or self._is_head)
-            and self.status not in (204, 304)
-        )
 
     def write(self, data: bytes) -> None:
         """The other way to send, for applications that have no iterable to return."""
@@ -187,6 +182,7 @@ class Answer:
         if not self.is_started:
             raise RuntimeError("the application sent a body before it called start_response")
         self.is_sent = True
+        self.is_plain = False
         for name, value in self.fields:
             if name.lower() == "content-length" and value.isdigit():
                 self.left = int(value)
