@@ -112,6 +112,14 @@ sub poll {
 
 sub is_draining { return $_[0]{is_draining} }
 
+# In a child: the connection belongs to the parent.
+sub leave {
+    my ($self) = @_;
+    $self->{is_open} = 0;
+    close $self->{socket};
+    return;
+}
+
 sub _callout {
     my ($self, $text, $id, $flags) = @_;
     utf8::encode($text) if utf8::is_utf8($text);
@@ -440,6 +448,10 @@ A question to the server, C<KEYWORD: parameters>; C<callout> waits for the answe
 =item poll
 
 Takes in what has come, without waiting, so that C<is_canceled> of a request is up to date.
+
+=item leave
+
+For a child that was forked: the connection stays its parent's.
 
 =item concurrency, is_draining
 
