@@ -22,7 +22,7 @@ sub accept {
 }
 
 # Whether a server keeps this process resident; else it is plain CGI.
-sub is_resident { return defined $ENV{HOB_FD} }
+sub is_resident { return defined $ENV{HOB_FD} || ($source && $source->isa('Hob::Stream')) }
 
 # Seconds that this process may be idle before the server ends it; -1: no limit.
 sub lifetime {

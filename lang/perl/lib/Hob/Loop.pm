@@ -127,6 +127,9 @@ sub trace { $_[0]{request}->tell("TRACE: $_[1]");     return }
 # Seconds that this request may take in all.
 sub timeout { $_[0]{request}->tell("TIMEOUT: $_[1]"); return }
 
+# Any question to the server; "200 text" is what comes back.
+sub callout { return $_[0]{request}->callout($_[1]) }
+
 # The file behind a path of this site; undef if there is none.
 sub map_path {
     my ($self, $path) = @_;
@@ -331,6 +334,10 @@ A line in the server's log, or in the live trace of this request.
 =item timeout($seconds)
 
 How long this request may take in all.
+
+=item callout($text)
+
+Any other question, C<KEYWORD: parameters>; C<"200 text"> is what comes back.
 
 =item map_path($path)
 

@@ -21,7 +21,9 @@ use constant {
 sub serve {
     my ($class, $app, $stream) = @_;
     my $nothing = _nothing();
-    while (my $request = $stream->next) {
+    my $request;
+    my $inform = sub { $request->info($_[0], _lines($_[1])) };
+    while ($request = $stream->next) {
         $nothing = _nothing() if !defined fileno $nothing;
         my %env = (
             'psgi.version'           => [1, 1],
@@ -36,6 +38,8 @@ sub serve {
             'psgix.cleanup'          => !!1,
             'psgix.cleanup.handlers' => [],
             'psgix.harakiri'         => !!1,
+            'psgix.informational'    => $inform,
+            'hob.request'            => $request,
             $request->pairs,
         );
         @env{qw(psgi.input CONTENT_LENGTH)} = _body($request) if $request->{has_body};
@@ -90,6 +94,11 @@ sub _parts {
         if ref $response ne 'ARRAY' || @$response < 2;
     my ($status, $pairs, $body) = @$response;
     die "the application returned \"$status\" as status\n" if $status !~ /\A[1-9][0-9][0-9]\z/;
+    return ($status, _lines($pairs), $body);
+}
+
+sub _lines {
+    my ($pairs) = @_;
     my $fields = '';
     for (my $at = 0; $at < @$pairs; $at += 2) {
         $fields .= "$pairs->[$at]: " . ($pairs->[$at + 1] // '') . "\n";
@@ -97,7 +106,7 @@ sub _parts {
     utf8::downgrade($fields, 1) or die "a field has characters that are no bytes: encode them\n";
     die "a field has a line end or a NUL in it\n"
         if $fields =~ tr/\n// != @$pairs / 2 || $fields =~ tr/\r\0//;
-    return ($status, $fields, $body);
+    return $fields;
 }
 
 # A body that is read: a file, or what has getline and close.
@@ -251,7 +260,9 @@ come one after another; the server starts more processes when it helps.
 The request's body has been read when the application is called: C<psgi.input> can be read again
 from the start (C<psgix.input.buffered>). More than a mebibyte of it is in a file without a name.
 
-Beyond PSGI: C<psgix.cleanup.handlers> are called when the answer has been sent.
+Beyond PSGI: C<psgix.informational> sends an interim answer,
+C<< $env->{'psgix.informational'}->(103, [Link => '...']) >>. C<hob.request> is the
+L<Hob::Stream> request, for its C<callout> and C<tell>. C<psgix.cleanup.handlers> are called when the answer has been sent.
 C<psgix.harakiri.commit> ends the process after the request; the server starts another.
 
 An application that dies is answered with 500 if its answer had not begun, else the answer breaks

@@ -37,12 +37,26 @@ use constant {
     NO_SIGNAL         => 0x4000,                   # MSG_NOSIGNAL of Linux: EPIPE, not SIGPIPE
 };
 
+# What the server may send, by kind: bytes of payload, flags, and whether it is about a request (1),
+# about the worker (0) or about either (-1).
+my @RULES = (
+    undef,
+    [PAYLOAD_BYTES_MAX, 0,    0],    # hello
+    [REQUEST_BYTES_MAX, LAST, 1],    # request
+    [PAYLOAD_BYTES_MAX, LAST, 1],    # body
+    [0,                 0,    1],    # cancel
+    [0,                 0,    1],    # window
+    [PAYLOAD_BYTES_MAX, 0,    -1],   # reply
+    [0,                 0,    0],    # drain
+);
+
 # The connection this process was started with; undef when it was not started by a server.
 sub connect {
     my ($class) = @_;
     my $fd = $ENV{HOB_FD};
     return if !defined $fd || $fd !~ /\A[0-9]+\z/;
     open my $socket, '+<&=', $fd or die "HOB_FD names descriptor $fd, which is not open: $!\n";
+    delete $ENV{HOB_FD};    # not for the programs that this one starts
     return $class->new($socket);
 }
 
@@ -145,7 +159,12 @@ sub _receive {
     my $end = length $$in;
     while ($end - $at >= HEAD_BYTES) {
         my ($bytes, $kind, $flags, $small, $id, $large) = unpack HEAD, $at ? substr $$in, $at, HEAD_BYTES : $$in;
-        $self->_refuse("a message of $bytes bytes") if $bytes > REQUEST_BYTES_MAX;
+        my $rule = $RULES[$kind];
+        $self->_refuse($kind, $flags, $id, $bytes)
+            if !$rule
+            || $bytes > $rule->[0]
+            || $flags & ~$rule->[1]
+            || ($rule->[2] >= 0 && $rule->[2] != !!$id);
         last if $end - $at - HEAD_BYTES < $bytes;
         if ($kind == REQUEST) {
             my $request = bless {
@@ -187,11 +206,11 @@ sub _handle {
     elsif ($kind == REPLY) { $self->{replies}{$small} = $payload }
     elsif ($kind == DRAIN) { $self->{is_draining} = 1 }
     elsif ($kind == HELLO) {
-        $self->_refuse("version $small of the protocol") if $small != 1;
-        $self->_refuse('a hello that is too short')      if length $payload < 12;
+        $self->_end("version $small of the protocol") if $small != 1;
+        $self->_end('a hello that is too short')      if length $payload < 12;
         @$self{qw(concurrency data_window body_window)} = unpack 'v x2 V V', $payload;
     }
-    return;    # a kind that a later version brings is passed over
+    return;
 }
 
 # Writes all of it, whatever the socket takes at once.
@@ -231,6 +250,11 @@ sub _wait_writable {
 sub _leave { CORE::exit(0) }
 
 sub _refuse {
+    my ($self, $kind, $flags, $id, $bytes) = @_;
+    return $self->_end("a message of kind $kind with flags $flags, for request $id, of $bytes bytes");
+}
+
+sub _end {
     my ($self, $what) = @_;
     print STDERR "Hob::Stream: the server sent $what, which this library cannot read; "
         . "use the Hob.pm that came with the server\n";

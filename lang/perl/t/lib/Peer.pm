@@ -147,7 +147,11 @@ sub body {
             my $message = $self->receive or die 'the program is gone';
             if    ($message->{kind} eq 'window') { $window += $message->{large} }
             elsif ($message->{kind} eq 'hello')  { $self->{hello} = $message }
-            else                                 { push @{ $self->{early} }, $message; return }
+            else {
+                push @{ $self->{early} }, $message;
+                return if $message->{flags} & 1 || $message->{kind} eq 'end';
+                $self->_grant($message);
+            }
         }
         my $size = length $bytes;
         $size = $window if $size > $window;
@@ -156,6 +160,14 @@ sub body {
         $window -= $size;
         $self->send(body => $id, $piece, flags => length $bytes ? 0 : 1);
     } while (length $bytes);
+    return;
+}
+
+# Lets the program send as much again.
+sub _grant {
+    my ($self, $message) = @_;
+    return if $message->{kind} ne 'data' || $message->{flags} & 1 || $message->{is_granted}++;
+    $self->send(window => $message->{id}, '', large => length $message->{payload});
     return;
 }
 
@@ -170,7 +182,9 @@ sub answer {
         if ($kind eq 'hello')  { $self->{hello} = $message; next }
         if ($kind eq 'callout') {
             push @{ $answer{callouts} }, $message->{payload};
-            $self->send(reply => $message->{id}, '200 ok', small => $message->{small})
+            my $is_known = $message->{payload} =~ /\A(?:LOG|TRACE|TIMEOUT|LIFETIME|MAP-PATH|NOOP)\b/i;
+            my $reply    = $is_known ? '200 ok' : '400 unknown callout';
+            $self->send(reply => $message->{id}, $reply, small => $message->{small})
                 if !($message->{flags} & 4);
             next;
         }
@@ -179,8 +193,7 @@ sub answer {
         if ($kind eq 'info') { push @{ $answer{info} }, [@$message{qw(small payload)}] }
         if ($kind eq 'data') {
             $answer{body} .= $message->{payload};
-            $self->send(window => $id, '', large => length $message->{payload})
-                if !($message->{flags} & 1);
+            $self->_grant($message);
             $options{on_data}->($self, $message) if $options{on_data};
         }
         if ($kind eq 'end') {
