@@ -262,7 +262,8 @@ from the start (C<psgix.input.buffered>). More than a mebibyte of it is in a fil
 
 Beyond PSGI: C<psgix.informational> sends an interim answer,
 C<< $env->{'psgix.informational'}->(103, [Link => '...']) >>. C<hob.request> is the
-L<Hob::Stream> request, for its C<callout> and C<tell>. C<psgix.cleanup.handlers> are called when the answer has been sent.
+L<Hob::Stream> request, for its C<callout> and C<tell>. C<psgix.cleanup.handlers> are called when
+the answer has been sent.
 C<psgix.harakiri.commit> ends the process after the request; the server starts another.
 
 An application that dies is answered with 500 if its answer had not begun, else the answer breaks

@@ -118,29 +118,34 @@ sub _run {
     }
     $SIG{$_} = $script->{signals}{$_} for keys %{ $script->{signals} };
     $^W = $script->{warns};
-    my $error;
-    {
-        local ($@, $_);
-        my $code = $script->{code};
-        ($?, $!) = (-1, 0);
-        $is_running = 1;
-        my $has_returned = eval {
-            HOB_SCRIPT: { $code->(@ARGV) }
-            1;
-        };
-        $is_running = 0;
-        $error = $@ if !$has_returned && !$has_exited;
-    }
+    ($?, $!) = (-1, 0);
+    my $error = _call($script->{code});
     $error = _show($error) if defined $error;
-    $_->() for @{ $script->{ends} // [] };
+    for my $block (@{ $script->{ends} // [] }) {
+        my $end_error = _call($block) // next;
+        print STDERR $end_error;
+    }
     return $error;
+}
+
+# Calls code of a script, which may die or exit; what it died of.
+sub _call {
+    my ($code) = @_;
+    local ($@, $_);
+    $is_running = 1;
+    my $has_returned = eval {
+        HOB_SCRIPT: { $code->(@ARGV) }
+        1;
+    };
+    $is_running = 0;
+    return if $has_returned || $has_exited;
+    return length $@ ? $@ : 'died';
 }
 
 # What a script dies of is for the log. A script that shows it by itself has done so in its handler
 # for __DIE__, but that of CGI::Carp does nothing in an eval, in which all this happens.
 sub _show {
     my ($error) = @_;
-    $error = 'died' if !length $error;
     my $handler = $SIG{__DIE__} or return $error;
     if (defined &CGI::Carp::die && ref $handler && $handler == \&CGI::Carp::die) {
         CGI::Carp::fatalsToBrowser("$error");
@@ -263,7 +268,8 @@ sub _cut_data {
 }
 
 # END blocks are run at the end of each request, the last first. Perl would run them at the end of
-# the process: they are taken out of its list, which only the module B can see.
+# the process: they are taken out of its list, which only the module B can see. If the script has
+# also loaded modules that have some, they stay there, and are run once more at the end.
 sub _end_count {
     require B;
     my $list = B::end_av();
@@ -275,11 +281,11 @@ sub _take_ends {
     my $count = _end_count() - $count_before;
     return if $count <= 0;
     my $list = B::end_av();
-    my @ends;
-    for my $block (($list->ARRAY)[0 .. $count - 1]) {
-        push @ends, $block->object_2svref if $block->STASH->NAME =~ /\AHob::Script::N/;
-    }
-    return @ends == $count ? do { my $array = $list->object_2svref; shift @$array for @ends; \@ends } : undef;
+    my @blocks = ($list->ARRAY)[0 .. $count - 1];
+    my @ends   = map { $_->object_2svref } grep { $_->STASH->NAME =~ /\AHob::Script::N/ } @blocks;
+    my $array  = $list->object_2svref;
+    if (@ends == @blocks) { shift @$array for @ends }
+    return \@ends;
 }
 
 sub _cgi_switches {
@@ -484,10 +490,8 @@ sub _restore_handles {
     my $is_shared = $has_forked || $file_taken || $? != -1;
     if ($is_shared) { _renew_files() }
     else {
-        _open_output() if (fileno STDOUT // -1) != 1
-            || join(',', PerlIO::get_layers(*STDOUT)) ne OUT_LAYERS && !_reset(\*STDOUT, OUT_LAYERS);
-        _open_input() if (fileno STDIN // -1) != 0
-            || join(',', PerlIO::get_layers(*STDIN)) ne PLAIN_LAYERS && !_reset(\*STDIN, PLAIN_LAYERS);
+        _open_output() if !_is_kept(1, \*STDOUT, OUT_LAYERS);
+        _open_input()  if !_is_kept(0, \*STDIN,  PLAIN_LAYERS);
         if (delete $self->{had_body}) {
             _open_input() if delete $self->{had_long_body};
             truncate $input_file, 0;
@@ -504,9 +508,11 @@ sub _restore_handles {
     return;
 }
 
-# Takes off layers that the script has put on.
-sub _reset {
-    my ($handle, $layers) = @_;
+# Whether a handle is what it was, perhaps after taking off the layers that the script has put on.
+sub _is_kept {
+    my ($fd, $handle, $layers) = @_;
+    return 0 if (fileno $handle // -1) != $fd;
+    return 1 if join(',', PerlIO::get_layers($handle)) eq $layers;
     binmode $handle;
     return join(',', PerlIO::get_layers($handle)) eq $layers;
 }
@@ -590,9 +596,137 @@ sub WRITE {
     }
     Hob::Scripts::_take_file() if -s $output_file;
     $output .= $bytes;
+    my $is_flushed = length($bytes) & 4095;
     Hob::Scripts::_send_output()
-        if !$is_ending && $request && (length $bytes & 4095 || length $output >= Hob::Scripts::PIECE_BYTES);
+        if !$is_ending && $request
+        && ($is_flushed || length $output >= Hob::Scripts::PIECE_BYTES);
     return length $bytes;
 }
 
 1;
+
+__END__
+
+=head1 NAME
+
+Hob::Scripts - unchanged CGI scripts in a process that stays
+
+=head1 SYNOPSIS
+
+    use Hob::Scripts;
+    use Hob::Stream;
+
+    Hob::Scripts->new->serve(Hob::Stream->connect);
+
+In a server's config, C<resident = { scripts = "cgi-bin" }> does this.
+
+=head1 DESCRIPTION
+
+The script that C<SCRIPT_FILENAME> names is compiled when it is asked for first, and again when its
+file has changed; after that a request costs a call of a sub. A script finds what it would find as
+plain CGI:
+
+=over
+
+=item *
+
+C<%ENV>, C<@ARGV> and C<$0>; its own folder as working directory.
+
+=item *
+
+The body on C<STDIN>, whole. C<STDOUT> and descriptor 1, for C<print>, C<syswrite>, duplicates of
+the handle and child processes alike, in the order in which they write. What is printed leaves at
+the end, when it is more than 64 KiB, and when the script flushes (C<$|>).
+
+=item *
+
+C<$/>, C<$\>, C<$,>, C<$">, C<$;>, C<$|>, C<$^W>, C<$_>, C<@INC>, C<umask>, signal handlers and
+C<alarm> of a fresh process; layers of the standard handles.
+
+=item *
+
+C<exit> ends the script, also from inside an C<eval>. C<END> blocks run after each request. C<DATA>
+is read from its start.
+
+=item *
+
+CGI.pm with its parameters of this request; C<fatalsToBrowser> of CGI::Carp.
+
+=item *
+
+Libraries that it requires and that are no modules (C<require './lib.pl'>) are its own.
+
+=item *
+
+C<-w>, C<-I> and C<-M> in its first line.
+
+=back
+
+A script that dies is answered with 500, or breaks off if part of the answer has left; the message
+is in the log. If it has a handler for C<__DIE__>, what that printed is the answer.
+
+=head1 LIMITS
+
+=over
+
+=item *
+
+B<Package variables stay> from request to request, as under mod_perl; and so do handles that are no
+C<my> variables. Use C<my>, or set them at the start.
+
+=item *
+
+Variables declared with C<my> at the top of a file and used in its named subs are shared with the
+first call only, if a file is a sub. Such scripts are noticed and compiled for every request: always
+right, but slower. C<our> instead of C<my> makes them fast. A script that has C<no warnings> is not
+noticed.
+
+=item *
+
+B<BEGIN blocks and C<use>> run once, in the environment of the first request. Modules are shared by
+all scripts of the process, and a changed module is not loaded again.
+
+=item *
+
+The script runs in a package of its own, in a sub: C<main::name> is not its C<name>, C<__PACKAGE__>
+is not C<main>, and C<caller> is not empty at the top of the file. C<INIT> and C<CHECK> blocks are
+not run. C<__END__> at the start of a line ends the script even in a here-document.
+
+=item *
+
+C<exec> replaces the process: the request fails, and the server starts another one. C<POSIX::_exit>
+ends it. A child of C<fork> that does not C<exit> ends when it reaches the end of the script. The
+answer ends with the script: what a child that is left behind prints later is lost.
+
+=item *
+
+C<-T> has no effect: a process is tainted from its start or not at all.
+
+=item *
+
+Output of child processes and of C<syswrite> is collected in memory until the script prints, flushes
+or ends.
+
+=item *
+
+Scripts of one folder see each other's package variables if they try. Who must not trust each other
+needs a route, and a user, of its own.
+
+=back
+
+=head1 METHODS
+
+=over
+
+=item new
+
+Remembers the environment, which is that of every script beside its request's variables.
+
+=item serve($stream)
+
+Answers requests from a L<Hob::Stream> until the server wants no more. It takes over standard input
+and output of the process.
+
+=back
+
+=cut

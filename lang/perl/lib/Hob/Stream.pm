@@ -22,7 +22,8 @@ use constant {
     HELLO => 1, REQUEST => 2, BODY => 3, CANCEL => 4, WINDOW => 5, REPLY => 6, DRAIN => 7,
 
     # worker to server
-    MY_HELLO => 33, ANSWER => 34, DATA => 35, FINISH => 36, INFO => 37, MY_WINDOW => 38, CALLOUT => 39,
+    MY_HELLO => 33, ANSWER => 34, DATA => 35, FINISH => 36, INFO => 37, MY_WINDOW => 38,
+    CALLOUT  => 39,
 
     # flags
     LAST => 1, TUNNEL => 2, QUIET => 4, CHUNK => 8, FAILED => 16,
@@ -158,7 +159,8 @@ sub _receive {
     my $at  = 0;
     my $end = length $$in;
     while ($end - $at >= HEAD_BYTES) {
-        my ($bytes, $kind, $flags, $small, $id, $large) = unpack HEAD, $at ? substr $$in, $at, HEAD_BYTES : $$in;
+        my ($bytes, $kind, $flags, $small, $id, $large)
+            = unpack HEAD, $at ? substr $$in, $at, HEAD_BYTES : $$in;
         my $rule = $RULES[$kind];
         $self->_refuse($kind, $flags, $id, $bytes)
             if !$rule
@@ -178,7 +180,8 @@ sub _receive {
             push @{ $self->{waiting} }, $self->{requests}{$id} = $request;
         }
         else {
-            $self->_handle($kind, $flags, $small, $id, $large, substr $$in, $at + HEAD_BYTES, $bytes);
+            my $payload = substr $$in, $at + HEAD_BYTES, $bytes;
+            $self->_handle($kind, $flags, $small, $id, $large, $payload);
         }
         $at += HEAD_BYTES + $bytes;
     }
@@ -251,7 +254,8 @@ sub _leave { CORE::exit(0) }
 
 sub _refuse {
     my ($self, $kind, $flags, $id, $bytes) = @_;
-    return $self->_end("a message of kind $kind with flags $flags, for request $id, of $bytes bytes");
+    return $self->_end(
+        "a message of kind $kind with flags $flags, for request $id, of $bytes bytes");
 }
 
 sub _end {
@@ -394,7 +398,8 @@ sub fail {
     return if $self->{is_over};
     utf8::encode($reason) if utf8::is_utf8($reason);
     $reason = substr $reason, 0, 8192;
-    my $head = pack _HEAD, length $reason, Hob::Stream::FINISH, Hob::Stream::FAILED, 0, $self->{id}, 0;
+    my $flags = Hob::Stream::FAILED;
+    my $head  = pack _HEAD, length $reason, Hob::Stream::FINISH, $flags, 0, $self->{id}, 0;
     $self->{stream}->_send($head . $reason);
     return $self->_close;
 }
@@ -422,7 +427,8 @@ sub _close {
 sub _check_fields {
     my ($self, $bytes) = @_;
     return if $bytes <= Hob::Stream::PAYLOAD_BYTES_MAX;
-    die "the answer's fields are $bytes bytes; at most " . Hob::Stream::PAYLOAD_BYTES_MAX . " fit\n";
+    my $bytes_max = Hob::Stream::PAYLOAD_BYTES_MAX;
+    die "the answer's fields are $bytes bytes; at most $bytes_max fit\n";
 }
 
 1;
