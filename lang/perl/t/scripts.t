@@ -71,11 +71,30 @@ subtest 'globals stay, file variables do not' => sub {
 };
 
 subtest 'subs may use variables of the file' => sub {
-    script('closure', qq{use strict; use warnings; my \$count = 0; my \@list;
-        sub more { \$count++; push \@list, \$ENV{QUERY_STRING}; }
-        more(); more(); $head print "\$count \@list";});
-    is(body('closure', env => { QUERY_STRING => "q=$_" }), "2 q=$_ q=$_") for 1 .. 3;
+    my $used = qq{sub more { \$count++; push \@list, \$ENV{QUERY_STRING}; \$of{\$count} = 1 }
+        more(); more(); $head print "\$count \@list ", scalar keys %of;};
+    my %declared = (
+        each => "my \$count = 0;\nmy \@list;\nmy %of;\n",
+        list => "my (\$count, \@list,\n  %of);\n",
+        deep => "my \$other; my \$count; { my \$x; } my (\@list, %of);",
+        both => "my \$count;\nmy (\@list, %of);\nsub f {\nmy \$count = 5;\n}\n",
+    );
+    for my $name (sort keys %declared) {
+        script("closure-$name", "use strict; use warnings;\n$declared{$name}$used");
+        is(body("closure-$name", env => { QUERY_STRING => "q=$_" }), "2 q=$_ q=$_ 2", "$name $_")
+            for 1 .. 3;
+    }
     unlike(log_text(), qr/will not stay shared|redefined/, 'and nobody is warned');
+    for my $declared ("my \$object", "  my \$object") {
+        script('destroys', qq{package Object { sub DESTROY { print 'destroyed' } }
+$declared = bless {}, 'Object';
+open my \$file, '>', '$place/written' or die;
+my \$out = \$file;
+sub used { \$object; print \$out 'text' }
+$head used(); exit;});
+        is(body('destroys'), 'destroyed', $declared) for 1 .. 2;
+        is(-s "$place/written", 4, 'they are gone when the answer is there');
+    }
 };
 
 subtest 'exit ends the script, not the process' => sub {

@@ -125,6 +125,8 @@ sub _run {
         my $end_error = _call($block) // next;
         print STDERR $end_error;
     }
+    _empty_owned($script) if %{ $script->{owned} };
+    _forget($script)      if $script->{is_fresh};
     return $error;
 }
 
@@ -164,7 +166,7 @@ sub _script {
     $self->_change_to($file, $script) if $self->{current} ne $file;
     chdir $script->{folder} if $script;
     return $script          if $script && $script->{stamp} eq $stamp && !$script->{is_fresh};
-    Symbol::delete_package($script->{package}) if $script;
+    _forget($script) if $script;
     $self->{scripts}{$file} = $script = $self->_compile($file, $script);
     return $script if !ref $script && delete $self->{scripts}{$file};
     $script->{stamp} = $stamp;
@@ -194,32 +196,24 @@ sub _compile {
     my $source = do { local $/; readline $handle };
     close $handle;
     my $script = {
-        package => 'Hob::Script::N' . ++$self->{count},
+        file    => $file,
         folder  => $file =~ m{\A(.+)/} ? $1 : '/',
         signals => {},
+        owned   => {},
     };
     chdir $script->{folder};
     @INC = @{ $self->{inc} };
     my $options = _options(\$source, $script);
     _cut_data(\$source, $script);
-    FindBin->again              if $INC{'FindBin.pm'};
-    CGI::initialize_globals()   if $INC{'CGI.pm'};
-    my $text = "package $script->{package}; sub script {use warnings 'closure';$options\n"
-        . "#line 1 \"$file\"\n$source\n;\n=pod\n\n=cut\n\n}\n\\&script;\n";
-    my $end_count = _end_count();
-    {
-        local ($@, $_);
-        local $^W = $script->{warns};
-        my $listener = sub { _heed($script, $before, @_) };
-        $SIG{__WARN__} = $listener;
-        $is_running = 1;
-        HOB_SCRIPT: { $script->{code} = _evaluate($text) }
-        $is_running = 0;
-        my $error = $@;
-        delete $SIG{__WARN__} if ($SIG{__WARN__} // 0) == $listener;
-        return $has_exited ? 'exit while it was compiled' : "$error" if !$script->{code};
+    FindBin->again            if $INC{'FindBin.pm'};
+    CGI::initialize_globals() if $INC{'CGI.pm'};
+    if ($source =~ /\bCGI::Carp\b/ && eval { require CGI::Carp; 1 }) {
+        $script->{signals}{__WARN__} = \&CGI::Carp::warn;    # which it sets when it is loaded
     }
-    $script->{ends}      = _take_ends($end_count);
+    my $end_count = _end_count();
+    my $error     = $self->_compile_source($script, $options, $source, $before);
+    return $error if defined $error;
+    $script->{ends}      = _take_ends($end_count, $script->{package});
     $script->{inc}       = [@INC];
     $script->{finds_bin} = !!$INC{'FindBin.pm'};
     $script->{cgi}       = _cgi_switches() if $INC{'CGI.pm'};
@@ -227,14 +221,95 @@ sub _compile {
     return $script;
 }
 
-# Warnings while a script is compiled. Those about variables of the file that subs use would not
-# come up if the file were not in a sub, as it is here; they tell that it must be compiled anew for
-# every request. Nor would those about subs that are defined again.
+# Compiles the source, once or more: variables of the file that its subs use are made package
+# variables, for a sub keeps those of the first call; those that cannot be have the script compiled
+# for every request. What is wrong with the source, if something is.
+sub _compile_source {
+    my ($self, $script, $options, $source, $before) = @_;
+    my ($error, $was_deaf) = $self->_compile_once($script, $options, $source, $before);
+    ($error) = $self->_compile_once($script, $options, $source, 1) if !defined $error && $was_deaf;
+    for my $round (1 .. 3) {
+        return $error if defined $error || !@{ $script->{shared} };
+        my $changed = $round < 3 ? _own_variables($source, $script) : undef;
+        ($error) = $self->_compile_once($script, $options, $changed, 1) if defined $changed;
+        next if defined $changed && !defined $error;
+        $script->{is_fresh} = 1;
+        $script->{owned}    = {};
+        ($error) = $self->_compile_once($script, $options, $source, 1);
+        return $error;
+    }
+}
+
+# What is wrong, if something is; and whether somebody else took the warnings.
+sub _compile_once {
+    my ($self, $script, $options, $source, $before) = @_;
+    _forget($script);
+    @$script{qw(package shared)} = ('Hob::Script::N' . ++$self->{count}, []);
+    my $text = "package $script->{package}; sub script {use warnings 'closure';$options\n"
+        . "#line 1 \"$script->{file}\"\n$source\n;\n=pod\n\n=cut\n\n}\n\\&script;\n";
+    my $listener = sub { _heed($script, $before, @_) };
+    local ($@, $_);
+    local $^W = $script->{warns};
+    $SIG{__WARN__} = $listener;
+    $is_running = 1;
+    HOB_SCRIPT: { $script->{code} = _evaluate($text) }
+    $is_running = 0;
+    my $error    = $@;
+    my $was_deaf = ($SIG{__WARN__} // 0) != $listener;
+    delete $SIG{__WARN__} if !$was_deaf;
+    return (undef, $was_deaf) if $script->{code};
+    return $has_exited ? 'exit while it was compiled' : "$error";
+}
+
+# Warnings while a script is compiled. Those about variables that subs share would not come up if
+# the file were not in a sub, as it is here; nor would those about subs that are defined again.
 sub _heed {
     my ($script, $before, $text) = @_;
-    if ($text =~ /\AVariable ".*" will not stay shared at /) { $script->{is_fresh} = 1 }
+    if    ($text =~ /\AVariable "(.*)" will not stay shared at /) { push @{ $script->{shared} }, $1 }
     elsif ($before && $text =~ /\A(?:Constant s|S)ubroutine .* redefined at /) { }
-    else { print STDERR $text }
+    else                                                                       { print STDERR $text }
+    return;
+}
+
+# The source with `our` for `my` where the variables are declared that subs share: at the start of a
+# line, and nowhere else. They are emptied after each request. Undef if that cannot be.
+sub _own_variables {
+    my ($source, $script) = @_;
+    my $owned = $script->{owned};
+    for my $name (@{ $script->{shared} }) {
+        next         if $owned->{$name};
+        return undef
+            if $source =~ /\b(?:our|local|use\s+vars)\b\s*(?:qw\s*)?(?:\([^()]*)?\Q$name\E\b/;
+        my @found;
+        while ($source =~ /^my\b[ \t]*(\([^()]*\)|[\$\@%]\w+)(?=\s*[;=])/mg) {
+            my $at    = $-[0];
+            my @names = $1 =~ /[\$\@%]\w+/g;
+            push @found, [$at, @names] if grep { $_ eq $name } @names;
+        }
+        return undef if @found != 1;
+        my ($at, @names) = @{ $found[0] };
+        substr $source, $at, 2, 'our';
+        $owned->{$_} = 1 for @names;
+    }
+    return $source;
+}
+
+sub _forget {
+    my ($script) = @_;
+    delete $script->{code};
+    Symbol::delete_package(delete $script->{package}) if $script->{package};
+    return;
+}
+
+sub _empty_owned {
+    my ($script) = @_;
+    no strict 'refs';
+    for my $name (keys %{ $script->{owned} }) {
+        my ($kind, $word) = $name =~ /\A(.)(.*)/;
+        if    ($kind eq '$') { undef ${"$script->{package}::$word"} }
+        elsif ($kind eq '@') { undef @{"$script->{package}::$word"} }
+        else                 { undef %{"$script->{package}::$word"} }
+    }
     return;
 }
 
@@ -277,12 +352,12 @@ sub _end_count {
 }
 
 sub _take_ends {
-    my ($count_before) = @_;
+    my ($count_before, $package) = @_;
     my $count = _end_count() - $count_before;
     return if $count <= 0;
     my $list = B::end_av();
     my @blocks = ($list->ARRAY)[0 .. $count - 1];
-    my @ends   = map { $_->object_2svref } grep { $_->STASH->NAME =~ /\AHob::Script::N/ } @blocks;
+    my @ends   = map { $_->object_2svref } grep { $_->STASH->NAME eq $package } @blocks;
     my $array  = $list->object_2svref;
     if (@ends == @blocks) { shift @$array for @ends }
     return \@ends;
@@ -676,10 +751,10 @@ C<my> variables. Use C<my>, or set them at the start.
 
 =item *
 
-Variables declared with C<my> at the top of a file and used in its named subs are shared with the
-first call only, if a file is a sub. Such scripts are noticed and compiled for every request: always
-right, but slower. C<our> instead of C<my> makes them fast. A script that has C<no warnings> is not
-noticed.
+A sub keeps the C<my> variables of the file around it that it saw first. So those which named subs
+use are made package variables, emptied after each request, if they are declared once, by a C<my> at
+the start of a line. Scripts with others are compiled for every request: as right, but slower; C<our>
+instead of C<my> makes them fast. Where C<no warnings> is in effect, nothing of this is noticed.
 
 =item *
 
