@@ -121,6 +121,7 @@ pub struct Child {
 #[derive(Default)]
 struct Entry {
     exit: Option<Exit>,
+    pid: Option<u32>,
     waker: Option<Waker>,
 }
 
@@ -304,6 +305,12 @@ impl Launcher {
 
     fn handle(&self, message: ToServer) {
         let (id, exit) = match message {
+            ToServer::Started { id, pid } => {
+                if let Some(entry) = self.0.core.borrow().sent.get(&id) {
+                    entry.borrow_mut().pid = Some(pid);
+                }
+                return;
+            }
             ToServer::Exited {
                 id,
                 code,
@@ -446,6 +453,11 @@ impl Child {
     /// Its number on this thread.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Number of its process, once that is known; only one with a channel has it told.
+    pub fn pid(&self) -> Option<u32> {
+        self.entry.borrow().pid
     }
 
     /// How it ended, once it has. One task may wait.

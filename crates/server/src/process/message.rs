@@ -11,6 +11,7 @@
 //! spawner -> server, over the thread's end
 //!  32 exited   a program ended, and what it used
 //!  33 failed   a program was not started: at which step, and the error
+//!  34 started  a program with a channel has a process; it may yet fail
 //!
 //! offset 0   u8   version (1)          every number little-endian
 //!        1   u8   kind
@@ -18,7 +19,7 @@
 //!                 4 = its standard input is empty, 8 = a channel, which becomes its
 //!                 descriptor 3
 //!                 kill: 1 = SIGTERM, 2 = SIGKILL; failed: the step
-//!        4   u32  failed: the error number; else 0
+//!        4   u32  failed: the error number; started: the process id; else 0
 //!        8   u64  id: chosen by the server, unique on this end; thread: 0
 //! start  16  u64  generation of the policy
 //!        24  u16  index of the program in it
@@ -61,6 +62,7 @@ const KIND_START: u8 = 2;
 const KIND_KILL: u8 = 3;
 const KIND_EXITED: u8 = 32;
 const KIND_FAILED: u8 = 33;
+const KIND_STARTED: u8 = 34;
 const FLAG_OUTLIVES: u16 = 1;
 const FLAG_MEMORY: u16 = 2;
 const FLAG_NO_INPUT: u16 = 4;
@@ -152,6 +154,13 @@ pub enum ToServer {
         step: Step,
         /// Why.
         errno: i32,
+    },
+    /// A program with a channel has a process.
+    Started {
+        /// Which.
+        id: u64,
+        /// Its number as the spawner sees it.
+        pid: u32,
     },
 }
 
@@ -367,6 +376,13 @@ impl ToServer {
                 let errno = reader.number as i32;
                 Ok((ToServer::Failed { id, step, errno }, reader.rest))
             }
+            KIND_STARTED => {
+                let (small, pid) = (reader.small, reader.number);
+                match small {
+                    0 => Ok((ToServer::Started { id, pid }, reader.rest)),
+                    _ => Err(Malformed),
+                }
+            }
             _ => Err(Malformed),
         }
     }
@@ -400,6 +416,7 @@ impl ToServer {
             ToServer::Failed { id, step, errno } => {
                 head(packet, KIND_FAILED, step as u16, errno as u32, id);
             }
+            ToServer::Started { id, pid } => head(packet, KIND_STARTED, 0, pid, id),
         }
     }
 }
@@ -556,6 +573,10 @@ mod tests {
                 step: Step::Exec,
                 errno: 2,
             },
+            ToServer::Started {
+                id: 8,
+                pid: 4_194_304,
+            },
         ];
         let packets = messages.map(|message| {
             let mut packet = vec![];
@@ -568,7 +589,7 @@ mod tests {
 
     #[test]
     fn messages_arrive_as_written() {
-        assert_eq!((to_spawner().len(), to_server().len()), (5, 3));
+        assert_eq!((to_spawner().len(), to_server().len()), (5, 4));
     }
 
     #[test]

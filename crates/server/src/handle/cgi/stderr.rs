@@ -15,7 +15,7 @@ use crate::handle::cgi::limits::{
 };
 
 /// Standard error of one process.
-pub(super) struct Stderr {
+pub(crate) struct Stderr {
     /// `None` once it has ended.
     source: Option<Watched>,
     is_looked_at: bool,
@@ -24,7 +24,7 @@ pub(super) struct Stderr {
 
 impl Stderr {
     /// `source` is not watched yet.
-    pub(super) fn new(source: Watched) -> Stderr {
+    pub(crate) fn new(source: Watched) -> Stderr {
         source.clear_readable();
         Stderr {
             source: Some(source),
@@ -34,7 +34,7 @@ impl Stderr {
     }
 
     /// From now on it is read, and watched when that finds no end.
-    pub(super) fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         if !self.is_looked_at
             && let Some(source) = &self.source
         {
@@ -43,9 +43,18 @@ impl Stderr {
         }
     }
 
+    /// A stream that is over.
+    pub(crate) fn ended() -> Stderr {
+        Stderr {
+            source: None,
+            is_looked_at: true,
+            lines: Lines::default(),
+        }
+    }
+
     /// Reads what there is; `each` gets whole lines, `kept` the beginning of everything. Ready at
     /// the end.
-    pub(super) fn poll(
+    pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         kept: &mut Vec<u8>,
@@ -143,7 +152,7 @@ impl Default for Pace {
 
 impl Pace {
     /// Whether a line may be logged now, and how many were not before it.
-    pub(super) fn allows(&self, now_ms: u64) -> Option<u64> {
+    pub(crate) fn allows(&self, now_ms: u64) -> Option<u64> {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let passed_ms = now_ms.saturating_sub(tokens.as_of_ms);
         let gained = passed_ms.saturating_mul(STDERR_LINES_PER_SECOND);

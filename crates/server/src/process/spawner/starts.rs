@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use rustix::fs::{FileType, SealFlags, Uid, fchown, fcntl_get_seals, fstat, fstatfs};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, sockopt};
 use rustix::pipe::PipeFlags;
 use rustix::process::geteuid;
 
@@ -26,7 +27,7 @@ pub(super) fn start(
     prepared: &Prepared,
     slot: &mut Slot,
     running: &mut Running,
-) -> Result<(), Refused> {
+) -> Result<i32, Refused> {
     let Sorted {
         input,
         output,
@@ -49,8 +50,10 @@ pub(super) fn start(
     for descriptor in input.iter().chain([&output, &errors]) {
         give(descriptor, prepared.owner)?;
     }
-    if let Some(channel) = &channel {
-        give_channel(channel, prepared.owner)?;
+    if let Some(channel) = &channel
+        && !is_unix_socket(channel)
+    {
+        give(channel, prepared.owner)?;
     }
     let own_input;
     let input = match (&input, &prepared.no_input) {
@@ -82,7 +85,7 @@ pub(super) fn start(
     match slot.start(layout, particulars, report) {
         Ok(pid) => {
             running.add(name, pid, reserved, seat);
-            Ok(())
+            Ok(pid)
         }
         Err(error) => {
             running.give_back(reserved);
@@ -147,14 +150,9 @@ fn sort(descriptors: Descriptors, head: StartHead) -> Result<Sorted, Refused> {
     }
 }
 
-/// A socket, or a pipe, which is given to the program's user as its streams are.
-fn give_channel(channel: &OwnedFd, owner: Option<u32>) -> Result<(), Refused> {
-    let found = fstat(channel).map_err(|errno| (Step::Descriptors, errno.raw_os_error()))?;
-    match FileType::from_raw_mode(found.st_mode) {
-        FileType::Socket => Ok(()),
-        FileType::Fifo => give(channel, owner),
-        _ => Err(wrong(Step::Descriptors)),
-    }
+/// What a program and the server talk over. It belongs to nobody, so it need not be given away.
+fn is_unix_socket(descriptor: &OwnedFd) -> bool {
+    sockopt::socket_domain(descriptor) == Ok(AddressFamily::UNIX)
 }
 
 /// The reading end of a pipe nobody writes to.

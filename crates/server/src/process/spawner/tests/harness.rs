@@ -372,6 +372,7 @@ impl Link {
     /// How this program went, with its number checked.
     pub(super) fn outcome(&self, run: &Run) -> (Outcome, Usage) {
         match self.next() {
+            ToServer::Started { .. } => panic!("told of a program without a channel"),
             ToServer::Failed { id, step, errno } => {
                 assert_eq!(id, run.id);
                 (Outcome::Failed(step, errno), Usage::default())
