@@ -12,7 +12,6 @@ import sys
 import threading
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Protocol, Tuple, Union
 
-from . import native
 from .stream import Disconnected, attach, checked_status, field_lines
 
 Fields = Union[Mapping[str, str], Iterable[Tuple[str, str]]]
@@ -387,6 +386,8 @@ def connection() -> Source:
 def _connected() -> Source:
     if "HOB_FD" not in os.environ:
         return Cgi()
+    from . import native
+
     found: Optional[Source] = native.connect()
     return attach(os.environ.pop("HOB_FD")) if found is None else found
 

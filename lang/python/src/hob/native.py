@@ -61,10 +61,9 @@ def _module() -> Any:
 
 def _found() -> Optional[str]:
     """Beside this package, or in one that is installed: the server's own copy has no such file."""
-    own = os.path.join(os.path.dirname(__file__), "_native.abi3.so")
-    if os.path.isfile(own):
-        return own
-    for folder in sys.path:
+    own = globals().get("__file__")
+    folders = [os.path.dirname(os.path.dirname(own)), *sys.path] if own else sys.path
+    for folder in folders:
         path = os.path.join(folder, FILE)
         if os.path.isfile(path):
             return path
