@@ -17,6 +17,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import peer
 
+NATIVE = ("HOB_NATIVE", "HOB_LIBRARY")
 ROOT = peer.FOLDER.parent.parent
 
 
@@ -31,6 +32,19 @@ def program() -> Optional[str]:
         ).returncode == 0:
             return found
     return None
+
+
+def started(verb: str, target: str, python: str = "python3", **variables: str) -> str:
+    """Lines of a route that run this folder's package, not the one that the server brings."""
+    variables = {
+        "PYTHONPATH": str(peer.SOURCES),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **{name: os.environ[name] for name in NATIVE if name in os.environ},
+        **variables,
+    }
+    env = ", ".join(f'{name} = "{value}"' for name, value in variables.items())
+    run = f'["{python}", "-m", "hob", "{verb}", "{target}"]'
+    return f"resident.run = {run}\nresident.env = {{ {env} }}\n"
 
 
 class Site:

@@ -71,19 +71,31 @@ class Cases(Served):
         infos = [(status, [tuple(p) for p in pairs]) for status, pairs in expected.get("infos", ())]
         self.assertEqual(got.infos, infos)
 
-    def route(self, what: str, **more: str) -> str:
-        words = {"dir": f'"{PROBE}"', "workers": "{ max = 2, concurrency = 4 }", **more}
-        table = ", ".join(f"{key} = {value}" for key, value in words.items())
-        return f'[[site.route]]\npath = "/probe/*"\nbody = "10MiB"\nresident = {{ {what}, {table} }}\n'
+    def route(self, program: str) -> str:
+        return (
+            '[[site.route]]\npath = "/probe/*"\nbody = "10MiB"\n'
+            f'{program}resident.dir = "{PROBE}"\n'
+            "resident.workers = { max = 2, concurrency = 4 }\n"
+        )
 
     def test_loop(self) -> None:
-        self.run_cases(EVERYTHING, self.route(f'python = "{PROBE}/probe_loop.py"'))
+        self.run_cases(EVERYTHING, self.route(served.started("loop", "probe_loop.py")))
 
     def test_wsgi(self) -> None:
-        self.run_cases(EVERYTHING - {"trailers"}, self.route('wsgi = "probe_wsgi:application"'))
+        has = EVERYTHING - {"trailers"}
+        self.run_cases(has, self.route(served.started("wsgi", "probe_wsgi:application")))
 
     def test_asgi(self) -> None:
-        self.run_cases(EVERYTHING, self.route('asgi = "probe_asgi:application"'))
+        self.run_cases(EVERYTHING, self.route(served.started("asgi", "probe_asgi:application")))
+
+    def test_hosts_that_the_server_brings(self) -> None:
+        for what, has in (
+            (f'python = "{PROBE}/probe_loop.py"', EVERYTHING),
+            ('wsgi = "probe_wsgi:application"', EVERYTHING - {"trailers"}),
+            ('asgi = "probe_asgi:application"', EVERYTHING),
+        ):
+            with self.subTest(what):
+                self.run_cases(has, self.route(f"resident.{what}\n"))
 
     def test_loop_as_plain_cgi(self) -> None:
         has = EVERYTHING - {"trailers", "infos", "callouts", "broken"}

@@ -131,6 +131,9 @@ class Django(Frameworks):
         (self.folder / "large.bin").write_bytes(self.large)
         for path in [self.folder, *self.folder.rglob("*")]:
             path.chmod(0o777 if path.is_dir() else 0o666)
+        program = served.started(
+            "wsgi", "guestbook.wsgi:application", self.python, GUESTBOOK_FOLDER=str(self.folder)
+        )
         self.site = self.serve(
             f"""
 [[site.route]]
@@ -140,10 +143,8 @@ files = {{ root = "{self.folder}/static" }}
 [[site.route]]
 path = "/*"
 body = "10MiB"
-resident.wsgi = "guestbook.wsgi:application"
+{program}
 resident.dir = "{SITES}"
-resident.interpreter = "{self.python}"
-resident.env = {{ GUESTBOOK_FOLDER = "{self.folder}", PYTHONDONTWRITEBYTECODE = "1" }}
 resident.workers = {{ max = 2, concurrency = 4 }}
 """
         )
@@ -207,10 +208,8 @@ class Starlette(Frameworks):
 [[site.route]]
 path = "/feed/*"
 body = "10MiB"
-resident.asgi = "feed:application"
+{served.started("asgi", "feed:application", self.python)}
 resident.dir = "{SITES}"
-resident.interpreter = "{self.python}"
-resident.env = {{ PYTHONDONTWRITEBYTECODE = "1" }}
 resident.workers = {{ max = 1, concurrency = 32 }}
 """
         )

@@ -146,6 +146,10 @@ static int fill(Exchange *self, PyObject *environ) {
 static PyObject *exchange_environ_on(Exchange *self, PyObject *base) {
     if (!is_there(self))
         return NULL;
+    if (!PyDict_Check(base)) {
+        PyErr_SetString(PyExc_TypeError, "environ_on wants a dict");
+        return NULL;
+    }
     PyObject *environ = PyDict_Copy(base);
     if (environ != NULL && fill(self, environ) < 0)
         Py_CLEAR(environ);
@@ -196,9 +200,10 @@ static PyObject *exchange_look(Exchange *self, PyObject *unused) {
 /* take(size): at most so many bytes, waiting for the first; none at the end. */
 static PyObject *exchange_take(Exchange *self, PyObject *size) {
     Py_ssize_t wanted = PyLong_AsSsize_t(size);
-    if (wanted < 0 && PyErr_Occurred()) {
+    if (wanted == -1 && PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_OverflowError))
+            return NULL;
         PyErr_Clear();
-        wanted = TAKEN_BYTES_MAX;
     }
     if (wanted > TAKEN_BYTES_MAX || wanted < 0)
         wanted = TAKEN_BYTES_MAX;
