@@ -56,8 +56,9 @@ serve: setup-build ## install what is missing, build, and serve examples/welcome
 test: setup ## every check there is; ends with one count
 	@$(cargo) xtask ci
 
-build: setup-build ## the program as it is shipped: target/release/hob
+build: setup-build ## as it is shipped: target/release/hob, libhob, C programs
 	@$(cargo) build --release --locked -p hob
+	$(cargo) xtask native --release
 
 setup: setup-build setup-test ## install what building and testing need (Debian)
 

@@ -217,6 +217,14 @@ impl<'a> Block<'a> {
         found
     }
 
+    /// Name and value at an offset, and the offset of the next; the first is at [`STRINGS_AT`].
+    pub fn variable_at(&self, offset: usize) -> Option<(&'a [u8], &'a [u8], usize)> {
+        let rest = self.bytes.get(offset.max(STRINGS_AT)..)?;
+        let mut variables = Variables { rest };
+        let (name, value) = variables.next()?;
+        Some((name, value, self.bytes.len() - variables.rest.len()))
+    }
+
     /// All names and values, in their order.
     pub fn variables(&self) -> Variables<'a> {
         Variables {
@@ -232,6 +240,38 @@ impl<'a> Block<'a> {
     fn entry(&self, place: usize) -> (usize, usize) {
         let at = INDEX_AT + place * ENTRY_BYTES;
         (self.number(at) as usize, self.number(at + 4) as usize)
+    }
+}
+
+/// A checked block that has its bytes with it.
+#[derive(Debug)]
+pub struct OwnedBlock {
+    bytes: Vec<u8>,
+    count: u16,
+}
+
+impl OwnedBlock {
+    /// Checks and keeps a block.
+    ///
+    /// # Errors
+    ///
+    /// As [`Block::check`].
+    pub fn check(bytes: Vec<u8>) -> Result<OwnedBlock, Malformed> {
+        let count = Block::check(&bytes)?.count;
+        Ok(OwnedBlock { bytes, count })
+    }
+
+    /// To read in it.
+    pub fn block(&self) -> Block<'_> {
+        Block {
+            bytes: &self.bytes,
+            count: self.count,
+        }
+    }
+
+    /// The bytes, for their buffer to be used again.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 }
 

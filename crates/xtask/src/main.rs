@@ -12,6 +12,8 @@ mod conformance;
 mod examples;
 mod fuzz;
 mod generate;
+mod header;
+mod native;
 mod run;
 mod samples;
 mod served;
@@ -63,6 +65,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[SECONDS]",
         what: "run each fuzz target for a while (60 seconds)",
         run: fuzz::command,
+    },
+    Command {
+        name: "native",
+        arguments: "[--release]",
+        what: "build libhob and the C programs of the repository",
+        run: native::command,
     },
     Command {
         name: "welcome",

@@ -119,32 +119,22 @@ impl Drop for ChunkHold {
     }
 }
 
-/// A chunk that the worker has taken to fill.
-#[derive(Debug)]
-pub struct Taken {
-    pub(super) index: u32,
+/// The number of a free chunk that is now the worker's, if there is one.
+pub(super) fn take_free(region: &Region) -> Option<u32> {
+    let index = free(region)?;
+    region.chunk_word(index).store(TAKEN, Ordering::Relaxed);
+    Some(index as u32)
 }
 
-/// Takes a free chunk for the worker, if there is one.
-pub(super) fn take_free(region: &Region) -> Option<Taken> {
+/// The first chunk that the worker could take.
+pub(super) fn free(region: &Region) -> Option<usize> {
     (0..region.sizes().chunk_count)
         .find(|&index| region.chunk_word(index).load(Ordering::Acquire) == FREE)
-        .map(|index| {
-            region.chunk_word(index).store(TAKEN, Ordering::Relaxed);
-            Taken {
-                index: index as u32,
-            }
-        })
-}
-
-/// True when the worker could take a chunk.
-pub(super) fn has_free(region: &Region) -> bool {
-    (0..region.sizes().chunk_count)
-        .any(|index| region.chunk_word(index).load(Ordering::Acquire) == FREE)
 }
 
 /// The worker does not send what it took.
-pub(super) fn put_back(region: &Region, taken: Taken) {
-    let word = region.chunk_word(taken.index as usize);
-    word.store(FREE, Ordering::Release);
+pub(super) fn put_back(region: &Region, index: u32) {
+    region
+        .chunk_word(index as usize)
+        .store(FREE, Ordering::Release);
 }

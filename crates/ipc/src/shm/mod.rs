@@ -22,4 +22,4 @@ pub use chunk::ChunkHold;
 pub use gifts::Gifts;
 pub use lie::{Full, Lie};
 pub use server::{Counters, Incoming, Payload, ServerEnd, SlotRef};
-pub use worker::WorkerEnd;
+pub use worker::{How, Room, Sleeper, Taken, WorkerEnd};

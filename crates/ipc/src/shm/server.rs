@@ -292,7 +292,8 @@ impl ServerEnd {
         }
     }
 
-    fn has_room(&mut self, payload_bytes: usize) -> bool {
+    /// True when a message with such a payload would find room in the ring to the worker.
+    pub fn has_room(&mut self, payload_bytes: usize) -> bool {
         let head = self.shared.region.word(Place::ToWorkerHead);
         match self.to_worker.has_room(head, payload_bytes as u32) {
             Ok(has_room) => has_room,

@@ -7,12 +7,12 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Duration;
 
 use rustix::thread::futex;
 
-use super::chunk::{self, Taken};
+use super::chunk;
 use super::gifts::Gifts;
 use super::lie::{Full, Lie};
 use super::region::{CHUNK_BYTES, Place, Region, SLOT_COUNT};
@@ -130,22 +130,13 @@ impl WorkerEnd {
 
     /// Takes a free chunk to fill, if there is one.
     pub fn take_chunk(&mut self) -> Option<Taken> {
-        chunk::take_free(&self.sleeper.inner.region)
-    }
-
-    /// The place of a chunk's bytes: 64 KiB that nobody else writes until it is sent.
-    pub fn chunk_place(&self, taken: &Taken) -> *mut u8 {
-        self.sleeper.inner.region.chunk(taken.index as usize)
-    }
-
-    /// Copies bytes into a chunk, at an offset.
-    ///
-    /// # Panics
-    ///
-    /// When they do not fit.
-    pub fn fill_chunk(&mut self, taken: &Taken, offset: usize, bytes: &[u8]) {
-        let region = &self.sleeper.inner.region;
-        region.copy_into_chunk(taken.index as usize, offset, bytes);
+        let inner = &self.sleeper.inner;
+        let index = chunk::take_free(&inner.region)?;
+        Some(Taken {
+            inner: inner.clone(),
+            index,
+            is_sent: false,
+        })
     }
 
     /// Sends the first bytes of a chunk as data of a request.
@@ -157,7 +148,7 @@ impl WorkerEnd {
         &mut self,
         request: u32,
         flags: u8,
-        taken: Taken,
+        mut taken: Taken,
         bytes: usize,
     ) -> Result<(), (Full, Taken)> {
         assert!((1..=CHUNK_BYTES).contains(&bytes), "a chunk holds so much");
@@ -165,12 +156,13 @@ impl WorkerEnd {
         reference[..4].copy_from_slice(&taken.index.to_le_bytes());
         reference[4..].copy_from_slice(&(bytes as u32).to_le_bytes());
         let head = Head::new(Kind::Data, request).flags(flags | CHUNK);
-        self.push(head, &[&reference]).map_err(|full| (full, taken))
-    }
-
-    /// Gives a chunk back that is not sent after all.
-    pub fn put_chunk_back(&mut self, taken: Taken) {
-        chunk::put_back(&self.sleeper.inner.region, taken);
+        match self.push(head, &[&reference]) {
+            Ok(()) => {
+                taken.is_sent = true;
+                Ok(())
+            }
+            Err(full) => Err((full, taken)),
+        }
     }
 
     /// Shows the server all that was written and read since the last time, and wakes it if it
@@ -200,32 +192,38 @@ impl WorkerEnd {
         self.to_worker.has_more(tail)
     }
 
-    /// True when a message of that length, or with `chunk` a chunk, would find room.
-    pub fn has_room(&mut self, payload_bytes: usize, chunk: bool) -> bool {
+    /// True when such a message would find room now.
+    pub fn has_room(&mut self, room: Room) -> bool {
         let region = &self.sleeper.inner.region;
         let seen = region.word(Place::ToServerHead);
-        let fits = self.to_server.has_room(seen, payload_bytes as u32);
-        fits == Ok(true) && (!chunk || chunk::has_free(region))
+        let fits = self.to_server.has_room(seen, room.payload_bytes as u32);
+        fits == Ok(true) && (!room.chunk || chunk::free(region).is_some())
     }
 
-    /// Before sleeping: from now on the server wakes this side in that way. With `room` it does so
-    /// too when there may be room for a message of so many bytes (or for a chunk).
+    /// Before sleeping: from now on the server wakes this side in that way, and if anybody waits
+    /// for room, also when there may be some.
     ///
-    /// False when something is there already: do not sleep.
+    /// False when there is news or such room already: do not sleep.
     #[must_use]
-    pub fn fall_asleep(&mut self, how: How, room: Option<Room>) -> bool {
+    pub fn fall_asleep(&mut self, how: How, rooms: &[Room]) -> bool {
         self.flush();
         let sleeper = self.sleeper.clone();
-        let bits = match how {
-            How::OnWord => ASLEEP,
-            How::OnBell => ON_BELL,
-        } | if room.is_some() { WANTS_ROOM } else { 0 };
         sleeper.inner.sleeps.fetch_add(1, Ordering::Relaxed);
         let word = sleeper.inner.region.word(Place::WorkerSleep);
-        wake::fall_asleep(word, bits, || {
-            self.has_news()
-                || room.is_some_and(|room| self.has_room(room.payload_bytes, room.chunk))
+        wake::fall_asleep(word, bits(how, rooms), || {
+            self.has_news() || rooms.iter().any(|room| self.has_room(*room))
         })
+    }
+
+    /// While another thread sleeps: from now on the server wakes that one when there may be room.
+    ///
+    /// False when there is such room already.
+    #[must_use]
+    pub fn want_room(&mut self, room: Room) -> bool {
+        let word = self.sleeper.inner.region.word(Place::WorkerSleep);
+        word.fetch_or(WANTS_ROOM, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        !self.has_room(room)
     }
 
     /// What is needed to sleep without holding this.
@@ -248,6 +246,39 @@ impl WorkerEnd {
     }
 }
 
+/// A chunk that the worker has taken to fill; dropped without being sent, it is free again.
+#[derive(Debug)]
+pub struct Taken {
+    inner: Arc<Inner>,
+    index: u32,
+    is_sent: bool,
+}
+
+impl Taken {
+    /// The place of its bytes: 64 KiB that nobody else writes until it is sent.
+    pub fn place(&mut self) -> *mut u8 {
+        self.inner.region.chunk(self.index as usize)
+    }
+
+    /// Copies bytes in, at an offset.
+    ///
+    /// # Panics
+    ///
+    /// When they do not fit.
+    pub fn fill(&mut self, offset: usize, bytes: &[u8]) {
+        let region = &self.inner.region;
+        region.copy_into_chunk(self.index as usize, offset, bytes);
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if !self.is_sent {
+            chunk::put_back(&self.inner.region, self.index);
+        }
+    }
+}
+
 /// What a worker waits to have room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
@@ -258,20 +289,27 @@ pub struct Room {
 }
 
 impl Sleeper {
-    /// Waits on the word until the server wakes this side; at most that long.
-    pub fn wait(&self, how: How, room: Option<Room>, at_most: Duration) {
-        debug_assert!(how == How::OnWord, "whoever sleeps on the bell polls it");
-        let asleep = ASLEEP | if room.is_some() { WANTS_ROOM } else { 0 };
+    /// Waits on the word until the server wakes this side; at most that long. `rooms` as they were
+    /// given to [`WorkerEnd::fall_asleep`].
+    pub fn wait(&self, rooms: &[Room], at_most: Duration) {
         let word = self.inner.region.word(Place::WorkerSleep);
         let timeout = futex::Timespec::try_from(at_most).ok();
+        let asleep = bits(How::OnWord, rooms);
         // Whatever ends the wait, the caller looks again.
         let _ = futex::wait(word, futex::Flags::empty(), asleep, timeout.as_ref());
     }
 
-    /// After sleeping, in whichever way.
-    pub fn wake_up(&self) {
+    /// After sleeping, in whichever way. True when the server woke this side.
+    pub fn wake_up(&self) -> bool {
         let word = self.inner.region.word(Place::WorkerSleep);
+        let was_woken = word.load(Ordering::Relaxed) & (ASLEEP | ON_BELL) == 0;
         word.store(AWAKE, Ordering::Relaxed);
+        was_woken
+    }
+
+    /// The bell: see [`WorkerEnd::bell`].
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.inner.bell.as_fd()
     }
 
     /// Empties the bell.
@@ -279,12 +317,16 @@ impl Sleeper {
         let mut bytes = [0; 64];
         let _ = rustix::io::read(&self.inner.bell, &mut bytes);
     }
+}
 
-    /// Wakes a thread of this process that waits on the word.
-    pub fn wake_own(&self) {
-        let word = self.inner.region.word(Place::WorkerSleep);
-        if word.swap(AWAKE, Ordering::SeqCst) & ASLEEP != 0 {
-            let _ = futex::wake(word, futex::Flags::empty(), 1);
-        }
+fn bits(how: How, rooms: &[Room]) -> u32 {
+    let asleep = match how {
+        How::OnWord => ASLEEP,
+        How::OnBell => ON_BELL,
+    };
+    if rooms.is_empty() {
+        asleep
+    } else {
+        asleep | WANTS_ROOM
     }
 }

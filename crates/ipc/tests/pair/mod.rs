@@ -150,10 +150,10 @@ pub struct Worker {
 }
 
 impl Worker {
-    fn sleep(&mut self, room: Option<Room>) {
-        if self.end.fall_asleep(How::OnWord, room) {
+    fn rest(&mut self, rooms: &[Room]) {
+        if self.end.fall_asleep(How::OnWord, rooms) {
             let sleeper = self.end.sleeper();
-            sleeper.wait(How::OnWord, room, Duration::from_secs(30));
+            sleeper.wait(rooms, Duration::from_secs(30));
             sleeper.wake_up();
         }
     }
@@ -163,16 +163,16 @@ impl Worker {
             if let Some(head) = self.end.pop(&mut self.payload).unwrap() {
                 return head;
             }
-            self.sleep(None);
+            self.rest(&[]);
         }
     }
 
     fn push(&mut self, head: Head, payload: &[u8]) {
         while self.end.push(head, &[payload]).is_err() {
-            self.sleep(Some(Room {
+            self.rest(&[Room {
                 payload_bytes: payload.len(),
                 chunk: false,
-            }));
+            }]);
         }
     }
 
@@ -216,18 +216,18 @@ impl Worker {
                     payload_bytes: 8,
                     chunk: true,
                 };
-                let chunk = loop {
+                let mut chunk = loop {
                     if let Some(chunk) = self.end.take_chunk() {
                         break chunk;
                     }
-                    self.sleep(Some(room));
+                    self.rest(&[room]);
                 };
-                self.end.fill_chunk(&chunk, 0, &[number; 65_536]);
+                chunk.fill(0, &[number; 65_536]);
                 let mut sending = Some(chunk);
                 while let Some(chunk) = sending.take() {
                     if let Err((_, chunk)) = self.end.push_chunk(head.request, 0, chunk, 65_536) {
                         sending = Some(chunk);
-                        self.sleep(Some(room));
+                        self.rest(&[room]);
                     }
                 }
                 self.end.flush();

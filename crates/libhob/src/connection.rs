@@ -1,0 +1,260 @@
+//! A connection to the server: who waits for what, and the messages between.
+//!
+//! Any number of threads call at the same time. Messages are taken in under one lock, by whichever
+//! thread needs one; see `wait` for how threads sleep.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
+
+use hob_ipc::hello::Hello;
+use hob_ipc::message::{Carrier, Head, Kind};
+use hob_ipc::request::OwnedBlock;
+use hob_ipc::shm::Room;
+
+use crate::failure::Failure;
+use crate::link::Link;
+use crate::wait::Locked;
+
+/// Buffers kept for the next request.
+const SPARE_MAX: usize = 16;
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) hello: Hello,
+    pub(crate) carrier: Carrier,
+    pub(crate) socket: Arc<OwnedFd>,
+    pub(crate) inner: Mutex<Inner>,
+    /// Threads that wait for a request.
+    pub(crate) arrivals: Condvar,
+    /// Threads that wait for anything else.
+    pub(crate) changes: Condvar,
+    /// For event loops, made when first asked for.
+    pub(crate) readiness: OnceLock<OwnedFd>,
+}
+
+/// What the lock protects.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) link: Link,
+    pub(crate) active: Vec<Active>,
+    pub(crate) pending: VecDeque<Pending>,
+    spare: Vec<Vec<u8>>,
+    replies: Vec<(u16, Option<Vec<u8>>)>,
+    serial: u16,
+    pub(crate) is_draining: bool,
+    pub(crate) failure: Option<Failure>,
+    /// A thread sleeps for all, in the kernel.
+    pub(crate) is_pumped: bool,
+    /// The bell was left on for a program's own `poll`.
+    pub(crate) is_armed: bool,
+    pub(crate) arrivals_waiting: usize,
+    pub(crate) changes_waiting: usize,
+    /// Room that sleeping threads want.
+    pub(crate) rooms: Vec<Room>,
+}
+
+/// A request that was begun.
+#[derive(Debug)]
+pub(crate) struct Active {
+    pub(crate) id: u32,
+    pub(crate) body: VecDeque<Vec<u8>>,
+    pub(crate) is_body_over: bool,
+    /// So many bytes of data may be sent.
+    pub(crate) credit: u64,
+    pub(crate) is_cancelled: bool,
+}
+
+/// A request that has come and was not begun.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    head: Head,
+    block: Vec<u8>,
+    body: VecDeque<Vec<u8>>,
+    is_body_over: bool,
+}
+
+/// What accepting gives.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    Request(u32, OwnedBlock),
+    NoMore,
+}
+
+impl Connection {
+    pub(crate) fn new(hello: Hello, link: Link) -> Connection {
+        Connection {
+            hello,
+            carrier: link.carrier(),
+            socket: link.socket.clone(),
+            inner: Mutex::new(Inner {
+                link,
+                active: Vec::new(),
+                pending: VecDeque::new(),
+                spare: Vec::new(),
+                replies: Vec::new(),
+                serial: 0,
+                is_draining: false,
+                failure: None,
+                is_pumped: false,
+                is_armed: false,
+                arrivals_waiting: 0,
+                changes_waiting: 0,
+                rooms: Vec::new(),
+            }),
+            arrivals: Condvar::new(),
+            changes: Condvar::new(),
+            readiness: OnceLock::new(),
+        }
+    }
+
+    /// Takes the lock.
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        Locked::new(self)
+    }
+}
+
+impl Inner {
+    /// Takes one message that is here in; false when there is none.
+    pub(crate) fn take_in(&mut self) -> Result<bool, Failure> {
+        let Some(head) = self.link.take()? else {
+            return Ok(false);
+        };
+        match head.kind {
+            Kind::Request => self.arrive(head),
+            Kind::Body => self.take_body(head),
+            Kind::Cancel => self.cancel(head.request)?,
+            Kind::Window => {
+                if let Some(active) = self.request(head.request) {
+                    active.credit = active.credit.saturating_add(head.large.into());
+                }
+            }
+            Kind::Reply => self.take_reply(head.small),
+            Kind::Drain => self.is_draining = true,
+            _ => return Err(Failure::Broken),
+        }
+        Ok(true)
+    }
+
+    fn arrive(&mut self, head: Head) {
+        let empty = self.spare.pop().unwrap_or_default();
+        let block = std::mem::replace(&mut self.link.payload, empty);
+        self.pending.push_back(Pending {
+            head,
+            block,
+            body: VecDeque::new(),
+            is_body_over: head.is_last(),
+        });
+    }
+
+    fn take_body(&mut self, head: Head) {
+        let request = head.request;
+        let payload = std::mem::take(&mut self.link.payload);
+        let (body, is_over) = match self.active.iter_mut().find(|active| active.id == request) {
+            Some(active) => (&mut active.body, &mut active.is_body_over),
+            None => match self.pending.iter_mut().find(|p| p.head.request == request) {
+                Some(pending) => (&mut pending.body, &mut pending.is_body_over),
+                // Of a request that is over.
+                None => return,
+            },
+        };
+        if !payload.is_empty() {
+            body.push_back(payload);
+        }
+        *is_over |= head.is_last();
+    }
+
+    fn cancel(&mut self, request: u32) -> Result<(), Failure> {
+        if let Some(active) = self.request(request) {
+            active.is_cancelled = true;
+            return Ok(());
+        }
+        let place = self.pending.iter().position(|p| p.head.request == request);
+        let Some(pending) = place.and_then(|place| self.pending.remove(place)) else {
+            return Ok(());
+        };
+        // Not begun: over at once. In shared memory the server may have taken it back.
+        if self.link.start(&pending.head) {
+            let _ = self.link.push(Head::new(Kind::End, request), &[])?;
+            self.link.flush()?;
+        }
+        Ok(())
+    }
+
+    fn take_reply(&mut self, serial: u16) {
+        if let Some(reply) = self.replies.iter_mut().find(|reply| reply.0 == serial) {
+            reply.1 = Some(std::mem::take(&mut self.link.payload));
+        }
+    }
+
+    /// Begins the next request, if one is here.
+    pub(crate) fn begin(&mut self, credit: u32) -> Option<Result<Accepted, Failure>> {
+        while let Some(pending) = self.pending.pop_front() {
+            if !self.link.start(&pending.head) {
+                self.keep(pending.block);
+                continue;
+            }
+            let id = pending.head.request;
+            self.active.push(Active {
+                id,
+                body: pending.body,
+                is_body_over: pending.is_body_over,
+                credit: credit.into(),
+                is_cancelled: false,
+            });
+            let block = OwnedBlock::check(pending.block).map_err(Failure::from);
+            return Some(block.map(|block| Accepted::Request(id, block)));
+        }
+        self.is_draining.then_some(Ok(Accepted::NoMore))
+    }
+
+    /// The request of that number, if it is still going on.
+    pub(crate) fn request(&mut self, id: u32) -> Option<&mut Active> {
+        self.active.iter_mut().find(|active| active.id == id)
+    }
+
+    /// The request is over for this side.
+    pub(crate) fn end(&mut self, id: u32, block: Vec<u8>) {
+        if let Some(place) = self.active.iter().position(|active| active.id == id) {
+            self.active.swap_remove(place);
+        }
+        self.keep(block);
+    }
+
+    fn keep(&mut self, buffer: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(buffer);
+        }
+    }
+
+    /// A number for a callout whose reply is waited for.
+    pub(crate) fn expect_reply(&mut self) -> u16 {
+        self.serial = self.next_serial();
+        self.replies.push((self.serial, None));
+        self.serial
+    }
+
+    /// The reply, if it has come.
+    pub(crate) fn reply(&mut self, serial: u16) -> Option<Vec<u8>> {
+        let place = self.replies.iter().position(|reply| reply.0 == serial)?;
+        let reply = self.replies[place].1.take()?;
+        self.replies.swap_remove(place);
+        Some(reply)
+    }
+
+    /// Nobody waits for that reply any more.
+    pub(crate) fn forget_reply(&mut self, serial: u16) {
+        self.replies.retain(|reply| reply.0 != serial);
+    }
+
+    fn next_serial(&self) -> u16 {
+        let mut serial = self.serial;
+        loop {
+            serial = serial.wrapping_add(1);
+            if self.replies.iter().all(|reply| reply.0 != serial) {
+                return serial;
+            }
+        }
+    }
+}

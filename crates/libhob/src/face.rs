@@ -1,0 +1,213 @@
+//! Between C and Rust: pointers become references, failures become codes, panics end here.
+//!
+//! Invariant **caller**: a pointer that C gives is null, or what `hob.h` says it must be, and stays
+//! so during the call. No more can be checked; null is. Only `abi` calls these functions, and each
+//! `unsafe` block here rests on that invariant.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use crate::abi::{HOB_BROKEN, HOB_FORKED, HOB_NO_MORE, HOB_OK, hob, hob_request};
+use crate::failure::Failure;
+use crate::fork;
+use crate::request::{Reply, Request};
+use crate::wait::Until;
+
+/// Runs the inside of a call that returns a code.
+pub(crate) fn guard(run: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
+    if fork::is_child() {
+        return HOB_FORKED;
+    }
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => failure.code(),
+        Err(_) => HOB_BROKEN,
+    }
+}
+
+/// The same for a call that returns a count.
+pub(crate) fn guard_wide(run: impl FnOnce() -> Result<i64, Failure>) -> i64 {
+    let mut count = 0;
+    let code = guard(|| {
+        count = run()?;
+        Ok(HOB_OK)
+    });
+    if code == HOB_OK { count } else { code.into() }
+}
+
+/// Runs the inside of a call that returns a string of the request's block, or null.
+pub(crate) fn found<'a>(
+    length: *mut usize,
+    run: impl FnOnce() -> Result<Option<&'a [u8]>, Failure>,
+) -> *const c_char {
+    let mut value = None;
+    guard(|| {
+        value = run()?;
+        Ok(HOB_OK)
+    });
+    if !length.is_null() {
+        // SAFETY: caller: a place for a length.
+        unsafe { length.write(value.map_or(0, <[u8]>::len)) };
+    }
+    // In a checked block a NUL follows each value.
+    value.map_or(ptr::null(), |value| value.as_ptr().cast())
+}
+
+/// A place for a result.
+pub(crate) fn out<T>(place: *mut T) -> Result<*mut T, Failure> {
+    if place.is_null() {
+        return Err(Failure::Misuse);
+    }
+    Ok(place)
+}
+
+/// A string that ends with NUL.
+pub(crate) fn string<'a>(start: *const c_char) -> Result<&'a [u8], Failure> {
+    if start.is_null() {
+        return Err(Failure::Misuse);
+    }
+    // SAFETY: caller: a string that ends with NUL.
+    Ok(unsafe { CStr::from_ptr(start) }.to_bytes())
+}
+
+/// Bytes with a length beside them; null is good for none.
+pub(crate) fn bytes<'a>(start: *const c_void, size: usize) -> Result<&'a [u8], Failure> {
+    if size == 0 {
+        return Ok(&[]);
+    }
+    if start.is_null() || isize::try_from(size).is_err() {
+        return Err(Failure::Misuse);
+    }
+    // SAFETY: caller: so many bytes that nobody writes during the call.
+    Ok(unsafe { std::slice::from_raw_parts(start.cast(), size) })
+}
+
+/// A status or other small number.
+pub(crate) fn number(number: c_int) -> Result<u16, Failure> {
+    u16::try_from(number).map_err(|_| Failure::Misuse)
+}
+
+/// The server that a handle stands for.
+pub(crate) fn server_of<'a>(server: *const hob) -> Result<&'a hob, Failure> {
+    // SAFETY: caller: made by hob_connect and not closed.
+    unsafe { server.as_ref() }.ok_or(Failure::Misuse)
+}
+
+/// The request that a handle stands for, to read.
+pub(crate) fn shared<'a>(request: *const hob_request) -> Result<&'a Request, Failure> {
+    // SAFETY: caller: accepted, not finished, and no other thread's now.
+    let request = unsafe { request.as_ref() };
+    request.map(|request| &request.inner).ok_or(Failure::Misuse)
+}
+
+/// The request that a handle stands for, to change.
+pub(crate) fn unique<'a>(request: *mut hob_request) -> Result<&'a mut Request, Failure> {
+    // SAFETY: caller: accepted, not finished, and no other thread's now.
+    let request = unsafe { request.as_mut() };
+    request
+        .map(|request| &mut request.inner)
+        .ok_or(Failure::Misuse)
+}
+
+/// The request that a handle stood for, at its end.
+pub(crate) fn owned(request: *mut hob_request) -> Result<Request, Failure> {
+    if request.is_null() {
+        return Err(Failure::Misuse);
+    }
+    // SAFETY: caller: accepted and not finished; after this call the handle means nothing.
+    Ok(unsafe { Box::from_raw(request) }.inner)
+}
+
+/// Accepts a request into `*request`.
+pub(crate) fn accept(server: *mut hob, request: *mut *mut hob_request, until: Until) -> c_int {
+    guard(|| {
+        let place = out(request)?;
+        let Some(inner) = Request::accept(&server_of(server)?.source, until)? else {
+            return Ok(HOB_NO_MORE);
+        };
+        // SAFETY: caller: a place for a pointer; not null.
+        unsafe { place.write(Box::into_raw(Box::new(hob_request { inner }))) };
+        Ok(HOB_OK)
+    })
+}
+
+/// Reads body into memory of C's.
+pub(crate) fn read(request: *mut hob_request, into: *mut c_void, size: usize, until: Until) -> i64 {
+    guard_wide(|| {
+        if size == 0 {
+            return Ok(0);
+        }
+        let size = size.min(isize::MAX.cast_unsigned());
+        let into = out(into)?.cast::<u8>();
+        // SAFETY: caller: so many bytes that are ours during the call. They may not have been
+        // written yet, but are only written here, never read.
+        let into = unsafe { std::slice::from_raw_parts_mut(into, size) };
+        let count = unique(request)?.read(into, until)?;
+        Ok(count as i64)
+    })
+}
+
+/// Asks the server something; the reply goes to memory of C's.
+pub(crate) fn callout(
+    request: *const hob_request,
+    text: &[u8],
+    into: *mut c_char,
+    size: usize,
+    length: *mut usize,
+) -> Result<c_int, Failure> {
+    let mut reply = vec![0; size];
+    let whole = shared(request)?.callout(text, Reply::Into(&mut reply))?;
+    if !length.is_null() {
+        // SAFETY: caller: a place for a length.
+        unsafe { length.write(whole) };
+    }
+    if size > 0 {
+        reply[whole.min(size - 1)] = 0;
+        let into = out(into)?.cast::<u8>();
+        // SAFETY: caller: a place for `size` bytes, which is how long `reply` is.
+        unsafe { ptr::copy_nonoverlapping(reply.as_ptr(), into, size) };
+    }
+    Ok(HOB_OK)
+}
+
+/// Writes bytes of a file into an answer, straight to where they leave from.
+pub(crate) fn send_file(
+    request: &mut Request,
+    fd: c_int,
+    offset: i64,
+    length: i64,
+) -> Result<i64, Failure> {
+    let mut sent = 0;
+    let mut plain = Vec::new();
+    while length < 0 || sent < length {
+        let (place, size) = match request.space() {
+            Ok(space) => space,
+            Err(Failure::Unsupported) => {
+                plain.resize(64 * 1024, 0);
+                (plain.as_mut_ptr(), plain.len())
+            }
+            Err(failure) => return Err(failure),
+        };
+        let left = usize::try_from(length - sent).unwrap_or(usize::MAX);
+        let at = offset.checked_add(sent).ok_or(Failure::Misuse)?;
+        // SAFETY: `space` says that `size` bytes can be written there until the next call; the
+        // kernel writes them.
+        let count = unsafe { libc::pread(fd, place.cast(), size.min(left), at) };
+        match count {
+            0 => break,
+            ..0 if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+            ..0 => return Err(Failure::System),
+            count if plain.is_empty() => {
+                request.advance(count.cast_unsigned())?;
+                sent += count as i64;
+            }
+            count => {
+                request.write(&plain[..count.cast_unsigned()])?;
+                sent += count as i64;
+            }
+        }
+    }
+    Ok(sent)
+}

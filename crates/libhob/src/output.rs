@@ -1,0 +1,223 @@
+//! What a program writes, collected and sent in as few messages as possible.
+//!
+//! In shared memory up to 4 KiB are collected here and travel in the ring; what is more goes into a
+//! chunk, which is filled and sent whole. On the stream 64 KiB are collected. Something is always
+//! kept back until more comes or the answer ends, so that the last message can say that it is last.
+
+use hob_ipc::limits::{PAYLOAD_BYTES_MAX, RING_DATA_BYTES_MAX};
+use hob_ipc::message::{Carrier, Head, Kind, LAST};
+use hob_ipc::shm::{Room, Taken};
+
+use crate::connection::{Connection, Inner};
+use crate::failure::Failure;
+use crate::wait::{Kind as Waits, Locked, Until};
+
+/// What has been written and not been sent.
+#[derive(Debug)]
+pub(crate) struct Output {
+    small: Vec<u8>,
+    chunk: Option<(Taken, usize)>,
+}
+
+impl Output {
+    pub(crate) fn new() -> Output {
+        Output {
+            small: Vec::new(),
+            chunk: None,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.small.is_empty() && self.chunk.is_none()
+    }
+
+    /// Collects bytes that need no message yet; false when they do.
+    pub(crate) fn keep(&mut self, connection: &Connection, bytes: &[u8]) -> bool {
+        match &mut self.chunk {
+            None if self.small.len() + bytes.len() <= small_bytes_max(connection) => {
+                self.small.extend_from_slice(bytes);
+                true
+            }
+            Some((taken, filled)) if *filled + bytes.len() <= piece_bytes_max(connection) => {
+                taken.fill(*filled, bytes);
+                *filled += bytes.len();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Collects bytes, and sends messages whenever one is full. The head has been sent.
+    pub(crate) fn write(
+        &mut self,
+        locked: &mut Locked<'_>,
+        connection: &Connection,
+        id: u32,
+        mut bytes: &[u8],
+    ) -> Result<(), Failure> {
+        while !self.keep(connection, bytes) {
+            if connection.carrier == Carrier::Stream {
+                let room = piece_bytes_max(connection) - self.small.len();
+                let (now, later) = bytes.split_at(bytes.len().min(room));
+                let pieces = [&self.small[..], now];
+                send(locked, id, 0, &pieces)?;
+                self.small.clear();
+                bytes = later;
+                continue;
+            }
+            if self.chunk.is_none() {
+                self.chunk = Some((take_chunk(locked, id)?, 0));
+                let small = std::mem::take(&mut self.small);
+                self.keep(connection, &small);
+                self.small = small;
+                self.small.clear();
+            }
+            let (taken, filled) = self.chunk.as_mut().expect("made above");
+            let room = piece_bytes_max(connection) - *filled;
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            taken.fill(*filled, now);
+            *filled += now.len();
+            bytes = later;
+            if !bytes.is_empty() {
+                self.send(locked, id, 0)?;
+                locked.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A place of at least one byte to write to directly.
+    pub(crate) fn space(
+        &mut self,
+        locked: &mut Locked<'_>,
+        connection: &Connection,
+        id: u32,
+    ) -> Result<(*mut u8, usize), Failure> {
+        let max = piece_bytes_max(connection);
+        if connection.carrier == Carrier::Stream {
+            if self.small.len() == max {
+                self.send(locked, id, 0)?;
+            }
+            self.small.reserve(max - self.small.len());
+            let spare = self.small.spare_capacity_mut();
+            return Ok((spare.as_mut_ptr().cast(), spare.len().min(max)));
+        }
+        if self
+            .chunk
+            .as_ref()
+            .is_some_and(|(_, filled)| *filled == max)
+        {
+            self.send(locked, id, 0)?;
+            locked.flush()?;
+        }
+        if self.chunk.is_none() {
+            if self.small.len() == max {
+                self.send(locked, id, 0)?;
+            }
+            let mut taken = take_chunk(locked, id)?;
+            taken.fill(0, &self.small);
+            self.chunk = Some((taken, self.small.len()));
+            self.small.clear();
+        }
+        let (taken, filled) = self.chunk.as_mut().expect("made above");
+        Ok((taken.place().wrapping_add(*filled), max - *filled))
+    }
+
+    /// Sends all that was collected.
+    pub(crate) fn send(
+        &mut self,
+        locked: &mut Locked<'_>,
+        id: u32,
+        flags: u8,
+    ) -> Result<(), Failure> {
+        if let Some((taken, filled)) = self.chunk.take()
+            && filled > 0
+        {
+            take_credit(locked, id, filled)?;
+            return locked.push_chunk(id, flags, taken, filled);
+        }
+        if self.small.is_empty() && flags & LAST == 0 {
+            return Ok(());
+        }
+        send(locked, id, flags, &[&self.small])?;
+        self.small.clear();
+        Ok(())
+    }
+
+    /// Bytes were written to [`Output::space`].
+    pub(crate) fn advance(&mut self, connection: &Connection, count: usize) -> Result<(), Failure> {
+        let max = piece_bytes_max(connection);
+        match &mut self.chunk {
+            Some((_, filled)) if count <= max - *filled => {
+                *filled += count;
+                Ok(())
+            }
+            None if count <= self.small.spare_capacity_mut().len() => {
+                grow(&mut self.small, count);
+                Ok(())
+            }
+            _ => Err(Failure::Misuse),
+        }
+    }
+}
+
+/// Takes written bytes of a vector's spare room in.
+#[allow(unsafe_code)]
+fn grow(buffer: &mut Vec<u8>, count: usize) {
+    // SAFETY: the caller has checked the capacity, and `hob_advance` says that the program has
+    // written so many bytes.
+    unsafe { buffer.set_len(buffer.len() + count) }
+}
+
+fn send(locked: &mut Locked<'_>, id: u32, flags: u8, pieces: &[&[u8]]) -> Result<(), Failure> {
+    let bytes = pieces.iter().map(|piece| piece.len()).sum();
+    take_credit(locked, id, bytes)?;
+    locked.push(Head::new(Kind::Data, id).flags(flags), pieces)
+}
+
+/// Waits until so many bytes may be sent.
+fn take_credit(locked: &mut Locked<'_>, id: u32, bytes: usize) -> Result<(), Failure> {
+    let take = |inner: &mut Inner| match inner.request(id) {
+        None => Some(Err(Failure::Misuse)),
+        Some(active) if active.is_cancelled => Some(Err(Failure::Cancelled)),
+        Some(active) if active.credit >= bytes as u64 => {
+            active.credit -= bytes as u64;
+            Some(Ok(()))
+        }
+        Some(_) => None,
+    };
+    if let Some(taken) = take(locked.inner()) {
+        return taken;
+    }
+    locked.wait(Until::Ever, None, Waits::Change, take)?
+}
+
+fn take_chunk(locked: &mut Locked<'_>, id: u32) -> Result<Taken, Failure> {
+    let take = |inner: &mut Inner| {
+        if inner.request(id).is_none_or(|active| active.is_cancelled) {
+            return Some(Err(Failure::Cancelled));
+        }
+        let end = inner.link.shm.as_mut()?;
+        end.take_chunk().map(Ok)
+    };
+    if let Some(taken) = take(locked.inner()) {
+        return taken;
+    }
+    let room = Room {
+        payload_bytes: 8,
+        chunk: true,
+    };
+    locked.wait(Until::Ever, Some(room), Waits::Change, take)?
+}
+
+fn small_bytes_max(connection: &Connection) -> usize {
+    match connection.carrier {
+        Carrier::Shm => RING_DATA_BYTES_MAX.min(piece_bytes_max(connection)),
+        Carrier::Stream => piece_bytes_max(connection),
+    }
+}
+
+/// The longest data message: no longer than the window, or it could never leave.
+fn piece_bytes_max(connection: &Connection) -> usize {
+    PAYLOAD_BYTES_MAX.min(connection.hello.data_window_bytes as usize)
+}

@@ -1,0 +1,416 @@
+//! A request that a program answers: its variables, its body, and the answer as it is made.
+
+use std::sync::Arc;
+
+use hob_ipc::limits::PAYLOAD_BYTES_MAX;
+use hob_ipc::message::{FAILED, Head, Kind, LAST, QUIET, TUNNEL};
+use hob_ipc::request::{Block, OwnedBlock};
+
+use crate::connection::{Accepted, Connection};
+use crate::failure::Failure;
+use crate::link;
+use crate::output::Output;
+use crate::plain::Plain;
+use crate::wait::{Kind as Waits, Until};
+
+/// Where requests come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// hob.
+    Hob(Arc<Connection>),
+    /// The environment: one request.
+    Plain(Arc<Plain>),
+}
+
+/// A request.
+#[derive(Debug)]
+pub(crate) struct Request {
+    source: Source,
+    id: u32,
+    block: OwnedBlock,
+    status: u16,
+    fields: Vec<u8>,
+    trailers: Vec<u8>,
+    is_head_sent: bool,
+    is_tunnel: bool,
+    output: Output,
+    /// The piece of body being read, and how much of it has been.
+    piece: Vec<u8>,
+    piece_at: usize,
+    /// Read since the server was last told.
+    uncredited: u32,
+}
+
+impl Request {
+    /// The next request; `None` when none will come any more.
+    pub(crate) fn accept(source: &Source, until: Until) -> Result<Option<Request>, Failure> {
+        let (id, block) = match source {
+            Source::Plain(plain) => match plain.begin()? {
+                Some(block) => (0, block),
+                None => return Ok(None),
+            },
+            Source::Hob(connection) => {
+                let credit = connection.hello.data_window_bytes;
+                let mut locked = connection.lock();
+                let begun =
+                    locked.wait(until, None, Waits::Arrival, |inner| inner.begin(credit))?;
+                match begun? {
+                    Accepted::Request(id, block) => (id, block),
+                    Accepted::NoMore => return Ok(None),
+                }
+            }
+        };
+        Ok(Some(Request {
+            source: source.clone(),
+            id,
+            block,
+            status: 0,
+            fields: Vec::new(),
+            trailers: Vec::new(),
+            is_head_sent: false,
+            is_tunnel: false,
+            output: Output::new(),
+            piece: Vec::new(),
+            piece_at: 0,
+            uncredited: 0,
+        }))
+    }
+
+    /// Its variables.
+    pub(crate) fn block(&self) -> Block<'_> {
+        self.block.block()
+    }
+
+    /// Reads body into `into`; 0 at the end.
+    pub(crate) fn read(&mut self, into: &mut [u8], until: Until) -> Result<usize, Failure> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        let connection = match &self.source {
+            Source::Plain(plain) => return plain.read(into),
+            Source::Hob(connection) => connection.clone(),
+        };
+        if self.piece_at == self.piece.len() {
+            let mut locked = connection.lock();
+            let id = self.id;
+            let next = locked.wait(until, None, Waits::Change, |inner| {
+                let Some(active) = inner.request(id) else {
+                    return Some(Err(Failure::Misuse));
+                };
+                match active.body.pop_front() {
+                    Some(piece) => Some(Ok(Some(piece))),
+                    None if active.is_body_over => Some(Ok(None)),
+                    None if active.is_cancelled => Some(Err(Failure::Cancelled)),
+                    None => None,
+                }
+            })?;
+            self.piece_at = 0;
+            match next? {
+                Some(piece) => self.piece = piece,
+                None => {
+                    self.piece.clear();
+                    return Ok(0);
+                }
+            }
+        }
+        let left = &self.piece[self.piece_at..];
+        let count = left.len().min(into.len());
+        into[..count].copy_from_slice(&left[..count]);
+        self.piece_at += count;
+        self.credit_body(&connection, count)?;
+        Ok(count)
+    }
+
+    /// Lets the server send more body, in steps of half a window.
+    fn credit_body(&mut self, connection: &Connection, count: usize) -> Result<(), Failure> {
+        self.uncredited += count as u32;
+        if self.uncredited < (connection.hello.body_window_bytes / 2).max(1) {
+            return Ok(());
+        }
+        let mut locked = connection.lock();
+        let id = self.id;
+        if locked
+            .inner()
+            .request(id)
+            .is_some_and(|active| !active.is_body_over)
+        {
+            let window = Head::new(Kind::WorkerWindow, id).large(self.uncredited);
+            locked.push(window, &[])?;
+            locked.flush()?;
+        }
+        self.uncredited = 0;
+        Ok(())
+    }
+
+    /// Sets the answer's status.
+    pub(crate) fn set_status(&mut self, status: u16) -> Result<(), Failure> {
+        if self.is_head_sent || !(200..=599).contains(&status) {
+            return Err(Failure::Misuse);
+        }
+        self.status = status;
+        Ok(())
+    }
+
+    /// Adds a field to the answer's head.
+    pub(crate) fn add_field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Failure> {
+        if self.is_head_sent {
+            return Err(Failure::Misuse);
+        }
+        append_field(&mut self.fields, name, value)
+    }
+
+    /// Adds a field that follows the body.
+    pub(crate) fn add_trailer(&mut self, name: &[u8], value: &[u8]) -> Result<(), Failure> {
+        append_field(&mut self.trailers, name, value)
+    }
+
+    /// Sets status and all fields at once, as lines.
+    pub(crate) fn set_head(&mut self, status: u16, lines: &[u8]) -> Result<(), Failure> {
+        if self.is_head_sent || !matches!(status, 0 | 101 | 200..=599) {
+            return Err(Failure::Misuse);
+        }
+        check_lines(lines)?;
+        self.status = status;
+        self.fields.clear();
+        self.fields.extend_from_slice(lines);
+        Ok(())
+    }
+
+    /// The head leaves, and what follows is raw both ways.
+    pub(crate) fn tunnel(&mut self, status: u16, lines: &[u8]) -> Result<(), Failure> {
+        if matches!(self.source, Source::Plain(_)) {
+            return Err(Failure::Unsupported);
+        }
+        self.set_head(status, lines)?;
+        self.is_tunnel = true;
+        self.flush()
+    }
+
+    /// Sends an interim answer.
+    pub(crate) fn interim(&mut self, status: u16, lines: &[u8]) -> Result<(), Failure> {
+        if self.is_head_sent || !matches!(status, 100 | 102..=199) {
+            return Err(Failure::Misuse);
+        }
+        check_lines(lines)?;
+        let Source::Hob(connection) = &self.source else {
+            return Err(Failure::Unsupported);
+        };
+        let mut locked = connection.lock();
+        locked.push(Head::new(Kind::Info, self.id).small(status), &[lines])?;
+        locked.flush()
+    }
+
+    /// Writes a part of the answer's body.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let connection = match &self.source {
+            Source::Plain(plain) => {
+                self.is_head_sent = true;
+                return plain.write(self.status, &self.fields, bytes);
+            }
+            Source::Hob(connection) => connection.clone(),
+        };
+        if self.output.keep(&connection, bytes) {
+            return Ok(());
+        }
+        self.send_head(&connection, 0)?;
+        let mut locked = connection.lock();
+        self.output.write(&mut locked, &connection, self.id, bytes)
+    }
+
+    /// A place to write to directly.
+    pub(crate) fn space(&mut self) -> Result<(*mut u8, usize), Failure> {
+        let Source::Hob(connection) = &self.source else {
+            return Err(Failure::Unsupported);
+        };
+        let connection = connection.clone();
+        self.send_head(&connection, 0)?;
+        let mut locked = connection.lock();
+        self.output.space(&mut locked, &connection, self.id)
+    }
+
+    /// So much was written there.
+    pub(crate) fn advance(&mut self, count: usize) -> Result<(), Failure> {
+        match &self.source {
+            Source::Hob(connection) => self.output.advance(connection, count),
+            Source::Plain(_) => Err(Failure::Unsupported),
+        }
+    }
+
+    /// Sends all that was written.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        let connection = match &self.source {
+            Source::Plain(plain) => {
+                self.is_head_sent = true;
+                return plain.flush(self.status, &self.fields);
+            }
+            Source::Hob(connection) => connection.clone(),
+        };
+        self.send_head(&connection, 0)?;
+        let mut locked = connection.lock();
+        self.output.send(&mut locked, self.id, 0)?;
+        locked.flush()
+    }
+
+    /// The answer is whole.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        let connection = match &self.source {
+            Source::Plain(plain) => return plain.flush(self.status, &self.fields),
+            Source::Hob(connection) => connection.clone(),
+        };
+        let result = self.send_rest(&connection);
+        self.end(&connection, result, |id| Head::new(Kind::End, id), &[])
+    }
+
+    /// The program gives up on this request: the client has a 500 if no head was sent, else the
+    /// answer breaks.
+    pub(crate) fn fail(self, reason: &[u8]) -> Result<(), Failure> {
+        let connection = match &self.source {
+            Source::Plain(plain) => return plain.fail(self.is_head_sent, reason),
+            Source::Hob(connection) => connection.clone(),
+        };
+        let reason = &reason[..reason.len().min(PAYLOAD_BYTES_MAX)];
+        let failed = |id| Head::new(Kind::End, id).flags(FAILED);
+        self.end(&connection, Err(Failure::Cancelled), failed, reason)
+            .or_else(|failure| match failure {
+                Failure::Cancelled => Ok(()),
+                failure => Err(failure),
+            })
+    }
+
+    /// Head, body and trailers, as far as they have not been sent; the last says that it is last.
+    fn send_rest(&mut self, connection: &Connection) -> Result<(), Failure> {
+        let has_trailers = !self.trailers.is_empty();
+        if !self.is_head_sent && self.output.is_empty() && !has_trailers {
+            self.send_head(connection, LAST)?;
+            return connection.lock().flush();
+        }
+        self.send_head(connection, 0)?;
+        let mut locked = connection.lock();
+        let flags = if has_trailers { 0 } else { LAST };
+        self.output.send(&mut locked, self.id, flags)?;
+        if has_trailers {
+            locked.push(Head::new(Kind::End, self.id), &[&self.trailers])?;
+        }
+        locked.flush()
+    }
+
+    /// Ends the request on this side. After a failure the server has yet to be told.
+    fn end(
+        self,
+        connection: &Connection,
+        mut result: Result<(), Failure>,
+        head: impl Fn(u32) -> Head,
+        payload: &[u8],
+    ) -> Result<(), Failure> {
+        let mut locked = connection.lock();
+        if result == Err(Failure::Cancelled) {
+            let told = locked
+                .push(head(self.id), &[payload])
+                .and_then(|()| locked.flush());
+            result = told.and(result);
+        }
+        let Request { id, block, .. } = self;
+        locked.inner().end(id, block.into_bytes());
+        result
+    }
+
+    fn send_head(&mut self, connection: &Connection, flags: u8) -> Result<(), Failure> {
+        if self.is_head_sent {
+            return Ok(());
+        }
+        let tunnel = if self.is_tunnel { TUNNEL } else { 0 };
+        let head = Head::new(Kind::Head, self.id)
+            .flags(flags | tunnel)
+            .small(self.status);
+        connection.lock().push(head, &[&self.fields])?;
+        self.is_head_sent = true;
+        Ok(())
+    }
+
+    /// True when the client has left.
+    pub(crate) fn is_cancelled(&self) -> Result<bool, Failure> {
+        let Source::Hob(connection) = &self.source else {
+            return Ok(false);
+        };
+        let mut locked = connection.lock();
+        locked.take_in_all()?;
+        let active = locked.inner().request(self.id);
+        Ok(active.is_none_or(|active| active.is_cancelled))
+    }
+
+    /// Asks the server something about this request.
+    pub(crate) fn callout(&self, text: &[u8], reply: Reply<'_>) -> Result<usize, Failure> {
+        callout(&self.source, self.id, text, reply)
+    }
+}
+
+/// What becomes of a callout's reply.
+pub(crate) enum Reply<'a> {
+    /// It is not wanted.
+    Unwanted,
+    /// Its text goes here, as much of it as fits; what is returned is its whole length.
+    Into(&'a mut [u8]),
+}
+
+/// Asks the server something.
+pub(crate) fn callout(
+    source: &Source,
+    request: u32,
+    text: &[u8],
+    reply: Reply<'_>,
+) -> Result<usize, Failure> {
+    if text.len() > PAYLOAD_BYTES_MAX {
+        return Err(Failure::TooLong);
+    }
+    let connection = match source {
+        Source::Plain(plain) => return plain.callout(text),
+        Source::Hob(connection) => connection,
+    };
+    let mut locked = connection.lock();
+    let Reply::Into(into) = reply else {
+        locked.push(link::callout(request, 0, QUIET), &[text])?;
+        locked.flush()?;
+        return Ok(0);
+    };
+    let serial = locked.inner().expect_reply();
+    locked.push(link::callout(request, serial, 0), &[text])?;
+    let replied = locked.wait(Until::Ever, None, Waits::Change, |inner| {
+        inner.reply(serial)
+    });
+    locked.inner().forget_reply(serial);
+    let replied = replied?;
+    let text = replied.get(4..).unwrap_or_default();
+    let count = text.len().min(into.len());
+    into[..count].copy_from_slice(&text[..count]);
+    if replied.first() == Some(&b'2') {
+        Ok(text.len())
+    } else {
+        Err(Failure::Refused)
+    }
+}
+
+/// Appends `Name: value`, refusing what would be read as something else.
+fn append_field(lines: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Result<(), Failure> {
+    let is_token = |byte: &u8| byte.is_ascii_graphic() && *byte != b':';
+    let is_text = |byte: &u8| !matches!(byte, 0 | b'\r' | b'\n');
+    if name.is_empty() || !name.iter().all(is_token) || !value.iter().all(is_text) {
+        return Err(Failure::Misuse);
+    }
+    if lines.len() + name.len() + value.len() + 3 > PAYLOAD_BYTES_MAX {
+        return Err(Failure::TooLong);
+    }
+    for piece in [name, b": ", value, b"\n"] {
+        lines.extend_from_slice(piece);
+    }
+    Ok(())
+}
+
+fn check_lines(lines: &[u8]) -> Result<(), Failure> {
+    if lines.len() > PAYLOAD_BYTES_MAX {
+        return Err(Failure::TooLong);
+    }
+    if lines.contains(&0) {
+        return Err(Failure::Misuse);
+    }
+    Ok(())
+}
