@@ -15,7 +15,7 @@ from typing import Dict, Optional, Union
 import peer
 
 ROOT = peer.FOLDER.parent.parent
-HEADER = Path(os.environ.get("HOB_HEADER", ROOT / "crates" / "libhob" / "include"))
+HEADER = ROOT / "crates" / "libhob" / "include"
 _made: Union[Dict[str, str], str, None] = None
 
 
