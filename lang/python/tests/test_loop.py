@@ -48,7 +48,7 @@ for request in hob.requests():
         request.log("a line", "warning")
         request.trace("a step")
         found = [request.timeout(2.5), request.map_path("/x"), request.noop(),
-                 request.callout("WHAT"), hob.lifetime(-1)]
+                 request.callout("WHAT")[0], hob.lifetime(-1)]
         request.respond(body=repr(found))
     elif path == "/fail":
         request.fail("cannot")
@@ -148,7 +148,7 @@ class Loop(unittest.TestCase):
             server.reply(got, reply)
         self.assertEqual(
             server.answer(ident).body.decode(),
-            "[(200, ''), (200, '/srv/x'), (200, 'done'), (400, 'unknown callout'), (200, '')]",
+            "[(200, ''), (200, '/srv/x'), (200, 'done'), 400, (200, '')]",
         )
 
     def test_request_without_an_answer_fails(self) -> None:
@@ -160,7 +160,8 @@ class Loop(unittest.TestCase):
     def test_exception_out_of_the_loop_ends_the_program(self) -> None:
         server = self.start()
         server.request(variables("/raise"))
-        self.assertTrue(server.is_ended())
+        while not server.is_ended():
+            pass  # libhob says before that the request failed
         code, _, err = self.worker.end()
         self.assertEqual(code, 1)
         self.assertIn("ValueError: out of the loop", err)

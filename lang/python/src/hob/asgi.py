@@ -23,6 +23,7 @@ from .stream import (
     PIECE_BYTES_MAX,
     QUIET,
     READ_BYTES,
+    Cancelled,
     Channel,
     Disconnected,
     Incoming,
@@ -39,7 +40,7 @@ Message = Dict[str, Any]
 Application = Callable[[Scope, Callable[..., Any], Callable[..., Any]], Awaitable[None]]
 Pairs = Iterable[Iterable[bytes]]
 
-VERSIONS = {"version": "3.0", "spec_version": "2.3"}
+VERSIONS = {"version": "3.0", "spec_version": "2.4"}
 UNSENT_BYTES_MAX = 262144
 NAMES_MAX = 1000
 
@@ -224,9 +225,7 @@ class Call(Incoming):
                 self._fail("the application ended before its answer was complete")
         except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {error}"
-            if self.is_cancelled:
-                print(f"hob: after the client had left: {reason}", file=sys.stderr)
-            else:
+            if not (self.is_cancelled and _comes_of_leaving(error)):
                 traceback.print_exc()
             self._fail(reason)
         finally:
@@ -251,8 +250,10 @@ class Call(Incoming):
             await self._change()
 
     async def send(self, message: Message) -> None:
-        """Start, body or trailers of the answer; discarded once the client has left."""
+        """Start, body or trailers of the answer. Raises an OSError once the client has left."""
         kind = message["type"]
+        if self.is_cancelled:
+            raise Cancelled("the client has left")
         if kind == "http.response.body":
             if not self._is_started:
                 raise RuntimeError("http.response.body before http.response.start")
@@ -305,7 +306,7 @@ class Call(Incoming):
 
     async def _body(self, body: bytes, is_more: bool) -> None:
         if self.is_over:
-            if self.is_cancelled or self._is_head:
+            if self._is_head:
                 return
             raise RuntimeError("http.response.body after the end of the answer")
         last = LAST if not (is_more or self._has_trailers) else 0
@@ -313,7 +314,7 @@ class Call(Incoming):
             self._finish_head()
             return
         size = len(body)
-        if size > PIECE_BYTES_MAX or size > self.granted - self.sent or self.is_cancelled:
+        if size > PIECE_BYTES_MAX or size > self.granted - self.sent:
             await self._body_much(memoryview(body), last)
             return
         head, self._head = self._head, None
@@ -332,12 +333,12 @@ class Call(Incoming):
 
     async def _body_much(self, body: memoryview, last: int) -> None:
         at, size, server = 0, len(body), self.channel
-        if self.is_cancelled:
-            await asyncio.sleep(0)  # nothing here waits any more, but others want their turn
         head, self._head = self._head, None
         if head is not None:
             server.send(head)
-        while at < size and not self.is_cancelled:
+        while at < size:
+            if self.is_cancelled:
+                raise Cancelled("the client has left")
             step = min(PIECE_BYTES_MAX, size - at, self.granted - self.sent)
             if step <= 0:
                 await self._change()
@@ -349,8 +350,6 @@ class Call(Incoming):
             server.send(b"".join((pack(step, DATA, flags, 0, self.ident, 0), body[at : at + step])))
             at += step
             await server.room()
-        if last and not self.is_over:
-            self._end(b"")
 
     def _finish_head(self) -> None:
         """The head is the whole answer."""
@@ -429,6 +428,15 @@ class Call(Incoming):
         if self.channel.state is not None:
             scope["state"] = self.channel.state.copy()
         return scope
+
+
+def _comes_of_leaving(error: Optional[BaseException]) -> bool:
+    """Whether an exception is, or was raised because of, what `send` raises."""
+    while error is not None:
+        if isinstance(error, Cancelled):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class Lifespan:

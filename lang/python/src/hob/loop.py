@@ -10,12 +10,48 @@ import io
 import os
 import sys
 import threading
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Protocol, Tuple, Union
 
-from .stream import Disconnected, Exchange, Stream, attach, checked_status, field_lines
+from .stream import Disconnected, attach, checked_status, field_lines
 
 Fields = Union[Mapping[str, str], Iterable[Tuple[str, str]]]
 Text = Union[str, bytes, bytearray, memoryview]
+
+
+class Accepted(Protocol):
+    """What one request is, whatever brought it: a stream.Exchange, libhob's, or plain CGI's."""
+
+    @property
+    def environ(self) -> Dict[str, str]: ...
+    @property
+    def length(self) -> Optional[int]: ...
+    @property
+    def has_begun(self) -> bool: ...
+    @property
+    def is_over(self) -> bool: ...
+    @property
+    def is_cancelled(self) -> bool: ...
+    def environ_on(self, base: Dict[str, Any]) -> Dict[str, Any]: ...
+    def look(self) -> bool: ...
+    def take(self, size: int) -> Union[bytes, memoryview]: ...
+    def answer(self, status: int, fields: bytes, body: bytes) -> None: ...
+    def head(self, status: int, fields: bytes) -> None: ...
+    def flush(self) -> None: ...
+    def write(self, data: Any, *, last: bool = False) -> None: ...
+    def end(self, trailers: bytes = b"") -> None: ...
+    def fail(self, reason: str) -> None: ...
+    def info(self, status: int, fields: bytes = b"") -> None: ...
+    def callout(self, text: str) -> Tuple[int, str]: ...
+    def tell(self, text: str) -> None: ...
+
+
+class Source(Protocol):
+    """What requests come from."""
+
+    @property
+    def concurrency(self) -> int: ...
+    def accept(self) -> Optional[Accepted]: ...
+    def callout(self, text: str) -> Tuple[int, str]: ...
 
 
 def requests() -> Iterator[Request]:
@@ -24,13 +60,10 @@ def requests() -> Iterator[Request]:
     A request that is left unfinished is finished when the next one is asked for; one that has no
     answer at all gets the status 500. Several threads may each run a loop of their own.
     """
-    stream = connection()
-    if isinstance(stream, Cgi):
-        yield from _one(stream)
-        return
+    source = connection()
     while True:
         try:
-            exchange = stream.accept()
+            exchange = source.accept()
         except Disconnected:
             return
         if exchange is None:
@@ -42,22 +75,18 @@ def requests() -> Iterator[Request]:
 
 def concurrency() -> int:
     """How many requests the server may give this program at a time; 1 as plain CGI."""
-    stream = connection()
-    return stream.concurrency if isinstance(stream, Stream) else 1
+    return connection().concurrency
 
 
 def lifetime(seconds: int) -> Tuple[int, str]:
     """Asks that this program be kept so long while idle; -1 is for ever."""
-    stream = connection()
-    if isinstance(stream, Stream):
-        return stream.callout(f"LIFETIME: {seconds}")
-    return NOT_THERE
+    return connection().callout(f"LIFETIME: {seconds}")
 
 
 class Request:
     """A request and the calls that answer it."""
 
-    def __init__(self, exchange: Union[Exchange, Cgi]) -> None:
+    def __init__(self, exchange: Accepted) -> None:
         self._exchange = exchange
         self._environ: Optional[Dict[str, str]] = None
         self._body: Optional[io.BufferedReader] = None
@@ -109,7 +138,7 @@ class Request:
     @property
     def is_cancelled(self) -> bool:
         """The client has left; what is written still is discarded."""
-        return self._exchange.is_cancelled
+        return self._exchange.look()
 
     @property
     def is_finished(self) -> bool:
@@ -219,7 +248,7 @@ class Headers(Mapping[str, str]):
 class Body(io.RawIOBase):
     """A request's body as a raw file; a BufferedReader around it has the comfort."""
 
-    def __init__(self, exchange: Union[Exchange, Cgi]) -> None:
+    def __init__(self, exchange: Accepted) -> None:
         self._exchange = exchange
 
     def readable(self) -> bool:
@@ -231,7 +260,7 @@ class Body(io.RawIOBase):
         return len(piece)
 
     def readall(self) -> bytes:
-        pieces: List[memoryview] = []
+        pieces: List[Union[bytes, memoryview]] = []
         while True:
             piece = self._exchange.take(1 << 62)
             if not piece:
@@ -246,6 +275,7 @@ class Cgi:
     is_over = False
     is_cancelled = False
     is_taken = False
+    concurrency = 1
 
     def __init__(self) -> None:
         self._out = sys.stdout.buffer
@@ -259,9 +289,24 @@ class Cgi:
     @property
     def environ(self) -> Dict[str, str]:
         """The variables of the process."""
-        return {
+        found = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in os.environb.items()
         }
+        found.setdefault("QUERY_STRING", "")
+        return found
+
+    def accept(self) -> Optional[Cgi]:
+        """This one request, once."""
+        was_taken, self.is_taken = self.is_taken, True
+        return None if was_taken else self
+
+    def environ_on(self, base: Dict[str, Any]) -> Dict[str, Any]:
+        """The variables together with those."""
+        return {**self.environ, **base}
+
+    def look(self) -> bool:
+        """Nobody says that a client has left."""
+        return False
 
     def answer(self, status: int, fields: bytes, body: bytes) -> None:
         """A whole answer."""
@@ -326,26 +371,25 @@ class Cgi:
 
 NOT_THERE = (501, "no server to ask: this runs as plain CGI")
 _opening = threading.Lock()
-_connection: Union[Stream, Cgi, None] = None
+_connection: Optional[Source] = None
 
 
-def connection() -> Union[Stream, Cgi]:
+def connection() -> Source:
     """What brings requests to this process; made when first asked for."""
     global _connection
     with _opening:
         if _connection is None:
-            number = os.environ.pop("HOB_FD", None)
-            _connection = attach(number) if number is not None else Cgi()
+            _connection = _connected()
         return _connection
 
 
-def _one(cgi: Cgi) -> Iterator[Request]:
-    if cgi.is_taken:
-        return
-    cgi.is_taken = True
-    request = Request(cgi)
-    yield request
-    request.leave()
+def _connected() -> Source:
+    if "HOB_FD" not in os.environ:
+        return Cgi()
+    from . import native
+
+    found: Optional[Source] = native.connect()
+    return attach(os.environ.pop("HOB_FD")) if found is None else found
 
 
 def variable_of(name: str) -> str:

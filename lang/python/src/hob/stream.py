@@ -98,6 +98,12 @@ class Incoming:
         pairs = iter(words)
         return dict(zip(pairs, pairs))
 
+    def environ_on(self, base: Dict[str, Any]) -> Dict[str, Any]:
+        """The variables together with those."""
+        environ: Dict[str, Any] = self.environ
+        environ.update(base)
+        return environ
+
     @property
     def variables(self) -> List[bytes]:
         """Names and values in turn, as they came."""
@@ -345,7 +351,7 @@ class Exchange(Incoming):
             return
         head, self._head = self._head, None
         if head is None and not last:
-            self._look()
+            self._look_now_and_then()
         self.sent += size
         message = pack(size, DATA, LAST if last else 0, 0, self.ident, 0)
         if last:
@@ -379,10 +385,15 @@ class Exchange(Incoming):
         if last and not self.is_over:
             self.end()
 
+    def look(self) -> bool:
+        """Whether the client has left, asked anew."""
+        self.channel.look()
+        return self.is_cancelled
+
     def _may_write(self) -> bool:
         return self.granted > self.sent or self.is_cancelled
 
-    def _look(self) -> None:
+    def _look_now_and_then(self) -> None:
         now = time.monotonic()
         if now - self._looked > LOOK_EVERY_SECONDS:
             if self._looked:

@@ -6,10 +6,10 @@ import io
 import sys
 import threading
 import traceback
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
-from .loop import Body, Cgi
-from .stream import Cancelled, Disconnected, Exchange, Stream, checked_status, field_lines
+from .loop import Accepted, Body, Cgi, Source
+from .stream import Cancelled, Disconnected, checked_status, field_lines
 
 Environ = Dict[str, Any]
 Fields = List[Tuple[str, str]]
@@ -18,28 +18,23 @@ Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 CODES_MAX = 256
 
 
-def serve(application: Application, connection: Union[Stream, Cgi]) -> None:
+def serve(application: Application, source: Source) -> None:
     """Answers requests until the server wants no more. Raises Disconnected when it is gone."""
-    if isinstance(connection, Cgi):
-        environ = connection.environ
-        environ.setdefault("QUERY_STRING", "")
-        Server(application, 1, is_cgi=True).answer(connection, environ)
-        return
-    server = Server(application, connection.concurrency)
+    server = Server(application, source.concurrency, is_cgi=isinstance(source, Cgi))
     others = [
-        threading.Thread(target=_follow, args=(server, connection), name=f"hob-{n}", daemon=True)
-        for n in range(1, connection.concurrency)
+        threading.Thread(target=_follow, args=(server, source), name=f"hob-{n}", daemon=True)
+        for n in range(1, source.concurrency)
     ]
     for thread in others:
         thread.start()
-    server.run(connection)
+    server.run(source)
     for thread in others:
         thread.join()
 
 
-def _follow(server: Server, stream: Stream) -> None:
+def _follow(server: Server, source: Source) -> None:
     try:
-        server.run(stream)
+        server.run(source)
     except Disconnected:
         pass  # the main thread sees the same and ends the process
 
@@ -61,19 +56,19 @@ class Server:
             "wsgi.file_wrapper": FileWrapper,
         }
 
-    def run(self, stream: Stream) -> None:
+    def run(self, source: Source) -> None:
         """One thread's share of the requests."""
-        accept, answer = stream.accept, self.answer
+        accept, answer = source.accept, self.answer
         while True:
             exchange = accept()
             if exchange is None:
                 return
-            answer(exchange, exchange.environ)
+            answer(exchange)
             del exchange
 
-    def answer(self, exchange: Union[Exchange, Cgi], environ: Environ) -> None:
+    def answer(self, exchange: Accepted) -> None:
         """One request, from its variables to the end of its answer."""
-        environ.update(self._always)
+        environ = exchange.environ_on(self._always)
         if environ.get("REQUEST_SCHEME") == "https":
             environ["wsgi.url_scheme"] = "https"
         if exchange.length != 0:
@@ -107,7 +102,7 @@ class Answer:
     is_plain = False
     left: Optional[int] = None
 
-    def __init__(self, exchange: Union[Exchange, Cgi], is_head: bool) -> None:
+    def __init__(self, exchange: Accepted, is_head: bool) -> None:
         self._exchange = exchange
         self._is_head = is_head
 

@@ -1,0 +1,22 @@
+"""The accelerator: one build over the stable ABI, left out where it cannot be built."""
+
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+HEADER = Path("../../crates/libhob/include")
+
+setup(
+    ext_modules=[
+        Extension(
+            "hob._native",
+            ["src/hob/_native.c"],
+            include_dirs=[str(HEADER)],
+            define_macros=[("Py_LIMITED_API", "0x03090000")],
+            libraries=["dl"],
+            py_limited_api=True,
+            optional=True,
+        )
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp39"}},
+)

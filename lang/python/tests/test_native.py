@@ -1,0 +1,168 @@
+"""The accelerator over libhob: it is used when it is there, and cannot be misused into a crash.
+
+What it answers is tested by the tests of every other file, which `check` runs a second time with it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any, Dict
+
+import native
+import peer
+from peer import variables
+
+PROGRAM = '''
+import gc, sys
+import hob
+from hob import loop
+
+kept = []
+
+def errors(*calls):
+    found = []
+    for call in calls:
+        try:
+            call()
+            found.append("nothing")
+        except Exception as error:
+            found.append(f"{type(error).__name__}: {error}")
+    return "\\n".join(found)
+
+for request in hob.requests():
+    exchange = request._exchange
+    if request.path == "/who":
+        request.respond(body=type(loop.connection()).__module__)
+    elif request.path == "/after":
+        exchange.answer(200, b"", b"answered")
+        kept.append(errors(
+            lambda: exchange.answer(200, b"", b""),
+            lambda: exchange.head(200, b""),
+            lambda: exchange.write(b"x"),
+            lambda: exchange.environ,
+            lambda: exchange.callout("NOOP:"),
+            lambda: exchange.tell("LOG: info late"),
+            lambda: exchange.info(103),
+            lambda: exchange.flush(),
+            lambda: exchange.end(),
+            lambda: exchange.fail("late"),
+            lambda: exchange.take(5),
+        ))
+    elif request.path == "/kept":
+        request.respond(body=kept.pop())
+    elif request.path == "/wrong":
+        text = errors(
+            lambda: type(exchange)(),
+            lambda: exchange.answer("200", b"", b""),
+            lambda: exchange.answer(200, "text", b""),
+            lambda: exchange.answer(200, b"", "text"),
+            lambda: exchange.answer(200, b"", bytearray(b"x")),
+            lambda: exchange.answer(99, b"", b""),
+            lambda: exchange.head(200, b"x" * 70000),
+            lambda: exchange.write(b"x"),
+            lambda: exchange.end(),
+            lambda: exchange.callout("a\\0b"),
+            lambda: exchange.environ_on([]),
+            lambda: exchange.take("x"),
+        )
+        request.respond(body=text)
+    elif request.path == "/drop":
+        del exchange, request
+        gc.collect()
+    elif request.path == "/memory":
+        with open("/proc/self/statm") as file:
+            request.respond(body=file.read().split()[1])
+    else:
+        request.respond(200, {"X-Names": str(len(request.environ))}, request.body.read())
+'''
+
+
+class Native(unittest.TestCase):
+    def setUp(self) -> None:
+        environ = native.environment()
+        if isinstance(environ, str):
+            self.skipTest(environ)
+        self.environ: Dict[str, str] = environ
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        (self.folder / "program.py").write_text(PROGRAM)
+
+    def start(self, **environ: str) -> peer.Peer:
+        around = peer.host(
+            "loop", "program.py", folder=self.folder, environ={**self.environ, **environ}
+        )
+        self.worker = around.__enter__()
+        self.addCleanup(around.__exit__, None, None, None)
+        self.hello = self.worker.peer.greet()
+        return self.worker.peer
+
+    def ended(self) -> str:
+        self.worker.peer.drain()
+        code, _, err = self.worker.end()
+        self.assertEqual(code, 0, err)
+        return err
+
+    def test_it_is_used_when_it_is_there(self) -> None:
+        server = self.start()
+        self.assertRegex(self.hello.payload, rb"^libhob/")
+        self.assertEqual(server.ask("/who").body, b"hob._native")
+        self.assertEqual(self.ended(), "")
+
+    def test_without_it_the_stream_does_the_same(self) -> None:
+        for environ, said in (
+            ({"HOB_NATIVE": "off"}, ""),
+            ({"HOB_NATIVE": "/absent/_native.abi3.so"}, "going on without it"),
+            ({"HOB_LIBRARY": "/absent/libhob.so"}, "going on without it"),
+        ):
+            with self.subTest(environ):
+                server = self.start(**environ)
+                self.assertRegex(self.hello.payload, rb"^hob-python/")
+                self.assertEqual(server.ask("/who").body, b"hob.stream")
+                self.assertIn(said, self.ended())
+
+    def test_calls_after_the_end_are_refused_or_do_nothing(self) -> None:
+        server = self.start()
+        self.assertEqual(server.ask("/after").body, b"answered")
+        late = "RuntimeError: this request has its answer already"
+        self.assertEqual(
+            server.ask("/kept").body.decode().split("\n"), [late] * 7 + ["nothing"] * 4
+        )
+        self.assertEqual(self.ended(), "")
+
+    def test_wrong_arguments_are_errors(self) -> None:
+        found = self.start().ask("/wrong").body.decode().split("\n")
+        kinds = [line.split(":")[0] for line in found]
+        self.assertEqual(
+            kinds,
+            ["TypeError"] * 5
+            + ["RuntimeError", "ValueError", "RuntimeError", "RuntimeError", "ValueError"]
+            + ["TypeError", "TypeError"],
+            found,
+        )
+        self.assertEqual(self.ended(), "")
+
+    def test_request_that_is_dropped_fails(self) -> None:
+        server = self.start()
+        got = server.ask("/drop")
+        self.assertIn("left the request without an answer", got.failure or "")
+
+    def test_memory_stays_flat(self) -> None:
+        server = self.start()
+
+        def some(count: int) -> int:
+            for n in range(count):
+                more: Dict[str, Any] = {f"HTTP_X_{n}": "a", "HTTP_LONG" + "G" * 100: "b"}
+                ident = server.request(variables("/echo", **more), b"x" * 3000)
+                self.assertEqual(len(server.answer(ident).body), 3000)
+            return int(server.ask("/memory").body)
+
+        before = some(1500)  # more names than are remembered
+        self.assertLess(some(3000) - before, 100)  # pages
+        self.assertEqual(self.ended(), "")
+
+
+if __name__ == "__main__":
+    unittest.main()
