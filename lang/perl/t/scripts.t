@@ -12,8 +12,8 @@ use Test::More;
 use lib "$FindBin::Bin/lib";
 use Peer;
 
-my $place = Cwd::abs_path(File::Temp->newdir(CLEANUP => 1));
-mkdir $place;
+my $folder = File::Temp->newdir;
+my $place  = Cwd::abs_path("$folder");
 my $peer;
 
 sub script {
@@ -26,7 +26,7 @@ sub script {
 
 sub start {
     undef $peer;
-    $peer = Peer->host({ stderr => "$place.stderr", @_ }, scripts => $place);
+    $peer = Peer->host({ stderr => "$place/stderr", @_ }, scripts => $place);
     return;
 }
 
@@ -40,7 +40,7 @@ sub run {
 sub body { return run(@_)->{body} }
 
 sub log_text {
-    open my $file, '<', "$place.stderr" or die "$place.stderr: $!";
+    open my $file, '<', "$place/stderr" or die "$place.stderr: $!";
     local $/;
     return scalar readline $file;
 }
