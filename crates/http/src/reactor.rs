@@ -3,6 +3,7 @@
 //! - `watched` a descriptor in the thread's epoll set
 //! - `timer` deadlines on the thread's clock, a tick each
 //! - `task` futures that belong to the thread and to no connection
+//! - `standby` queues in memory that other processes fill
 //! - `wake` how wakers reach the thread, from itself and from others
 //! - `slab` numbered places for all of them
 //!
@@ -13,6 +14,7 @@
 //! [`Answer::start`]: crate::Answer::start
 
 mod slab;
+mod standby;
 mod task;
 mod timer;
 pub(crate) mod wake;
@@ -31,10 +33,12 @@ use rustix::event::epoll::EventFlags;
 
 use crate::request::ReadyList;
 use crate::thread::Mailbox;
+use standby::Standbys;
 use task::{Care, Tasks};
 use timer::Timers;
 use watched::Sources;
 
+pub use standby::{Standby, StandbyGuard};
 pub use timer::Timer;
 pub use watched::Watched;
 
@@ -56,6 +60,7 @@ struct Inner {
     sources: RefCell<Sources>,
     timers: RefCell<Timers>,
     tasks: RefCell<Tasks>,
+    standbys: RefCell<Standbys>,
     /// Tasks to be polled, in order.
     woken: RefCell<VecDeque<u64>>,
 }
@@ -89,6 +94,7 @@ impl Reactor {
             sources: RefCell::default(),
             timers: RefCell::default(),
             tasks: RefCell::default(),
+            standbys: RefCell::default(),
             woken: RefCell::default(),
         }))
     }

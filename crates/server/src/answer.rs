@@ -33,6 +33,8 @@ use crate::handle::cgi::answer::Places;
 use crate::handle::cgi::{self, Cgi};
 use crate::handle::files::Files;
 use crate::handle::files::find::{self, Ask};
+use crate::handle::resident::pool::Order;
+use crate::handle::resident::{self, Home, Resident};
 use crate::handle::{Handler, plain, redirect, respond};
 use crate::process::Launcher;
 use crate::route::pattern::Captures;
@@ -65,6 +67,9 @@ struct Desk {
     places: Rc<Places>,
     /// The link to the spawner, once the thread runs.
     launcher: OnceCell<Launcher>,
+    /// The thread's number, and the thread as workers of resident programs see it.
+    thread: usize,
+    home: OnceCell<Rc<Home>>,
     /// Room for normal paths and cache keys, used again for each request.
     path: RefCell<Vec<u8>>,
     key: RefCell<Vec<u8>>,
@@ -75,6 +80,7 @@ impl Answers {
     pub fn new(
         shared: &Arc<Shared>,
         admin: &Arc<Admin>,
+        thread: usize,
         counters: Arc<ThreadCounters>,
         ring: Producer,
     ) -> Answers {
@@ -88,6 +94,8 @@ impl Answers {
                 now_ms: Cell::new(0),
                 places: Rc::default(),
                 launcher: OnceCell::new(),
+                thread,
+                home: OnceCell::new(),
                 path: RefCell::default(),
                 key: RefCell::default(),
             }),
@@ -102,6 +110,13 @@ impl Answers {
             && let Err(error) = launcher.attach(link)
         {
             tracing::error!(%error, "a link to the spawner cannot be watched");
+        }
+    }
+
+    /// Starts a worker of a resident program on this thread.
+    pub(crate) fn start_worker(&self, order: Order) {
+        if let Some(home) = self.desk.home.get() {
+            home.start(order);
         }
     }
 
@@ -245,6 +260,7 @@ impl Desk {
                 self.file(files, request, path.get(below..).unwrap_or_default())
             }
             Handler::Cgi(cgi) => self.program(cgi, request, path, below),
+            Handler::Resident(resident) => self.resident(resident, request, path, below),
             Handler::Redirect(redirect) => {
                 let captures: Option<Captures> = route.pattern.matches(path);
                 Answered::Ready(match captures {
@@ -271,6 +287,25 @@ impl Desk {
             now_ms: self.now_ms.get(),
         };
         cgi::answer::answer(ask, path, below)
+    }
+
+    /// A program that stays.
+    fn resident(
+        &self,
+        resident: &Arc<Resident>,
+        request: &Request,
+        path: &[u8],
+        below: usize,
+    ) -> Answered {
+        let Some(home) = self.home.get() else {
+            return Answered::Ready(plain::busy());
+        };
+        let ask = resident::answer::Ask {
+            resident: Arc::clone(resident),
+            request: request.clone(),
+            home: Rc::clone(home),
+        };
+        resident::answer::answer(ask, path, below)
     }
 
     /// A file below a handler's root.
@@ -364,6 +399,14 @@ impl Answer for Answers {
 
     fn start(&self, reactor: &Reactor) {
         let launcher = Launcher::new(reactor, Arc::clone(&self.desk.counters));
+        let home = Home {
+            thread: self.desk.thread,
+            reactor: reactor.clone(),
+            launcher: launcher.clone(),
+            counters: Arc::clone(&self.desk.counters),
+            fleet: Arc::clone(&self.desk.shared.fleet),
+        };
+        let _ = self.desk.home.set(Rc::new(home));
         // Called once; a second launcher would have no link.
         let _ = self.desk.launcher.set(launcher);
     }

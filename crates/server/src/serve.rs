@@ -111,6 +111,7 @@ impl Server {
         let text = |error: io::Error| error.to_string();
         let crew = Crew::new(thread_count).map_err(text)?;
         let shared = Arc::new(Shared::new(&config.cache));
+        shared.fleet.set_crew(&crew);
         let counters = Arc::new(Counters::new());
         let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let signals = Arc::new(Signals {
@@ -177,7 +178,10 @@ impl Server {
                 sites.listener_logs.insert(*number, log);
             }
         }
+        let fleet = &self.shared.fleet;
+        fleet.set_workers_max(config.limits.workers);
         self.shared.set_sites(sites);
+        self.shared.fleet.tend();
         let before = std::mem::replace(&mut self.logs, new_logs);
         let older = std::mem::replace(&mut self.old_logs, before);
         self.retire(older);
@@ -324,7 +328,7 @@ impl Server {
             .name(format!("hob-{index}"))
             .spawn(move || {
                 let _presence = Presence(signals);
-                let answers = Answers::new(&shared, &admin, Arc::clone(&counters), producer);
+                let answers = Answers::new(&shared, &admin, index, Arc::clone(&counters), producer);
                 let ran =
                     Thread::new(&crew, index, limits, counters, answers).and_then(|mut thread| {
                         thread.set_listeners(listeners)?;

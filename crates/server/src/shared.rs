@@ -1,5 +1,7 @@
 //! What all threads of a server share, and what outlives a reload.
 
+pub(crate) mod fleet;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -16,6 +18,7 @@ use crate::handle::cgi::gate::Gate;
 use crate::handle::files::find::Fetched;
 use crate::handle::files::load::Moment;
 use crate::route::sites::Sites;
+use crate::shared::fleet::Fleet;
 
 /// What all threads share.
 pub struct Shared {
@@ -31,6 +34,8 @@ pub struct Shared {
     handler_ids: Mutex<HashMap<String, u32>>,
     /// Gates of programs, by name.
     gates: Mutex<HashMap<String, Weak<Gate>>>,
+    /// Workers of resident programs.
+    pub(crate) fleet: Arc<Fleet>,
     cache_bytes: AtomicU64,
     content_bytes_max: AtomicU64,
     recheck_ms: AtomicU64,
@@ -47,6 +52,7 @@ impl Shared {
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
             gates: Mutex::default(),
+            fleet: Fleet::new(),
             cache_bytes: AtomicU64::new(0),
             content_bytes_max: AtomicU64::new(0),
             recheck_ms: AtomicU64::new(0),

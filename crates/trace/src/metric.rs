@@ -134,6 +134,18 @@ counters! {
     limit_program_linger: "Answers ended without knowing whether more would come: the program had ended, or fallen silent.";
     limit_program_grace: "Programs killed: they did not end when they were asked to.";
     program_stderr_dropped: "Lines of programs' standard error left out of the log.";
+    worker_starts: "Workers of resident programs that were started.";
+    worker_crashes: "Workers of resident programs that ended without being told to.";
+    worker_reuses: "Requests answered by a worker that had answered one before.";
+    worker_waits: "Requests that waited for a worker.";
+    worker_terms: "Workers ended with SIGTERM.";
+    worker_kills: "Workers ended with SIGKILL.";
+    limit_resident_start: "Workers ended: they were not ready in time.";
+    limit_resident_queue: "Requests refused: the queue of their resident program was full (503).";
+    limit_resident_wait: "Requests refused: no worker became free in time (503).";
+    limit_resident_first_byte: "Requests ended: no head from a worker in time (504).";
+    limit_resident_total: "Requests ended: a worker took too long (504).";
+    limit_resident_progress: "Requests ended: a worker fell silent (504).";
     bad_request: "Requests refused: not well-formed (400).";
     unsupported: "Requests refused: no length, or a coding, expectation or version that is not spoken here (411, 417, 501, 505).";
     client_left: "Requests whose client left before the answer was complete.";

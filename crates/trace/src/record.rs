@@ -171,6 +171,8 @@ kinds! {
         Respond = "respond",
         /// A process for each request.
         Cgi = "cgi",
+        /// A program that stays.
+        Resident = "resident",
         /// The control socket's API.
         Admin = "admin",
     }

@@ -222,6 +222,7 @@ impl<A: Answer + 'static> Thread<A> {
                 }
             }
             self.reactor.run_tasks();
+            self.reactor.look_at_standbys();
             self.ready.take(&mut keys);
             for key in keys.drain(..) {
                 self.drive_key(key, |_| {});
@@ -246,17 +247,22 @@ impl<A: Answer + 'static> Thread<A> {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        let timeout = if has_work || self.mailbox.fall_asleep() {
-            Some(&no_wait)
-        } else {
-            None
-        };
+        self.reactor.flush_standbys();
+        let timeout =
+            if has_work || self.mailbox.fall_asleep() || self.reactor.standbys_fall_asleep() {
+                Some(&no_wait)
+            } else {
+                None
+            };
         let spare = rustix::buffer::spare_capacity(events);
         match epoll::wait(&self.epoll, spare, timeout) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         self.mailbox.wake_up();
+        if timeout.is_none() {
+            self.reactor.wake_standbys();
+        }
         Ok(())
     }
 

@@ -112,6 +112,7 @@ fn build_limits(root: &Section, faults: &mut Faults<'_>) -> Limits {
         connections: section.number("connections"),
         connections_per_client: section.number("connections_per_client"),
         body: section.size("body"),
+        workers: section.number("workers"),
     };
     if limits.target > limits.head {
         let key = if section.given("target").is_some() {

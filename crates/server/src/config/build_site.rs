@@ -8,6 +8,7 @@ use super::check::{FilesSpots, RouteSpots, SiteSpots};
 use super::fault::{Faults, Spot, listed};
 use super::nearest::nearest;
 use super::program::Programs;
+use super::resident::{ResidentSpots, build_resident};
 use super::schema::{FILES, HANDLERS, REDIRECT_STATUSES, RESPOND};
 use super::text::{check_media_type, header_value_wrong, relative_name_wrong};
 use super::tree::{Pair, Section};
@@ -111,6 +112,14 @@ fn error_pages(
     both.into_iter().unzip()
 }
 
+/// Where the parts of a route's handler stand.
+#[derive(Default)]
+struct HandlerSpots {
+    files: Option<FilesSpots>,
+    cgi: Option<CgiSpots>,
+    resident: Option<ResidentSpots>,
+}
+
 /// What the routes of a site inherit.
 struct Around<'a> {
     site: &'a Section,
@@ -152,6 +161,7 @@ impl Around<'_> {
                 path: None,
                 files: Some(files_spots),
                 cgi: None,
+                resident: None,
                 sendfile: Vec::new(),
             },
         )
@@ -169,7 +179,7 @@ impl Around<'_> {
             site: self.site,
             route: Some(section),
         };
-        let (handler, files, cgi) =
+        let (handler, spots_of_handler) =
             self.handler(section, pattern.as_ref(), answering, programs, faults);
         let (sendfile, sendfile_spots) = self.sendfile(answering, faults);
         let rewrite = section.optional_text("rewrite");
@@ -200,8 +210,9 @@ impl Around<'_> {
             RouteSpots {
                 header: section.header,
                 path,
-                files,
-                cgi,
+                files: spots_of_handler.files,
+                cgi: spots_of_handler.cgi,
+                resident: spots_of_handler.resident,
                 sendfile: sendfile_spots,
             },
         )
@@ -215,7 +226,7 @@ impl Around<'_> {
         answering: Answering<'_>,
         programs: &mut Programs<'_>,
         faults: &mut Faults<'_>,
-    ) -> (Handler, Option<FilesSpots>, Option<CgiSpots>) {
+    ) -> (Handler, HandlerSpots) {
         let given: Vec<_> = HANDLERS
             .iter()
             .filter_map(|name| section.given(name))
@@ -239,22 +250,38 @@ impl Around<'_> {
         if let Some(files) = section.section("files") {
             check_files(files, faults);
             let (files, spots) = self.files(files, answering, faults);
-            return (Handler::Files(files), Some(spots), None);
+            let files_spots = Some(spots);
+            let spots = HandlerSpots {
+                files: files_spots,
+                ..HandlerSpots::default()
+            };
+            return (Handler::Files(files), spots);
         }
         if let Some(cgi) = section.section("cgi") {
             let (cgi, spots) = build_cgi(cgi, self.site.optional_path("root"), programs, faults);
-            return (Handler::Cgi(Box::new(cgi)), None, Some(spots));
+            let spots = HandlerSpots {
+                cgi: Some(spots),
+                ..HandlerSpots::default()
+            };
+            return (Handler::Cgi(Box::new(cgi)), spots);
+        }
+        if let Some(resident) = section.section("resident") {
+            let site_root = self.site.optional_path("root");
+            let (resident, spots) = build_resident(resident, site_root, programs, faults);
+            let spots = HandlerSpots {
+                resident: Some(spots),
+                ..HandlerSpots::default()
+            };
+            return (Handler::Resident(Box::new(resident)), spots);
         }
         if let Some(redirect) = section.section("redirect") {
-            return (
-                Handler::Redirect(build_redirect(redirect, pattern, faults)),
-                None,
-                None,
-            );
+            let redirect = build_redirect(redirect, pattern, faults);
+            return (Handler::Redirect(redirect), HandlerSpots::default());
         }
         let none = Section::new(&RESPOND, section.header);
         let respond = section.section("respond").unwrap_or(&none);
-        (Handler::Respond(build_respond(respond, faults)), None, None)
+        let respond = build_respond(respond, faults);
+        (Handler::Respond(respond), HandlerSpots::default())
     }
 
     /// Folders of files that programs may have sent: any file by its exact name, otherwise as the

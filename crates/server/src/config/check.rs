@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use super::cgi::{CgiSpots, candidates};
 use super::fault::{Faults, Spot};
 use super::reach::Reach;
+use super::resident::ResidentSpots;
 use super::{
-    Argument, CacheMode, Cgi, CgiRuns, Config, Files, Handler, ListenAddress, LogTarget, PATH,
-    Program, Site,
+    Argument, CacheMode, Cgi, CgiRuns, Config, Files, Handler, Host, ListenAddress, LogTarget, PATH,
+    Program, Resident, ResidentRuns, Site,
 };
 use crate::route::pattern::Pattern;
 
@@ -99,6 +100,7 @@ pub(crate) struct RouteSpots {
     pub(crate) path: Option<(Spot, Pattern)>,
     pub(crate) files: Option<FilesSpots>,
     pub(crate) cgi: Option<CgiSpots>,
+    pub(crate) resident: Option<ResidentSpots>,
     /// Folders of files that programs may have sent.
     pub(crate) sendfile: Vec<Spot>,
 }
@@ -138,6 +140,9 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
             }
             if let (Handler::Cgi(cgi), Some(spots)) = (&route.handler, &spots.cgi) {
                 programs_on_disk(config, cgi, spots, &mut looked, faults);
+            }
+            if let (Handler::Resident(resident), Some(spots)) = (&route.handler, &spots.resident) {
+                resident_on_disk(config, resident, spots, &mut looked, faults);
             }
             for (files, spot) in route.sendfile.iter().zip(&spots.sendfile) {
                 root_on_disk(&files.root, *spot, &mut looked, faults);
@@ -487,19 +492,8 @@ fn programs_on_disk(
             interpreters
         }
         CgiRuns::Script { file, interpreters } => {
-            match looked.look(file) {
-                Found::File | Found::Trusted => {}
-                Found::Hidden(why) => hidden(file, &why, spots.script, faults),
-                Found::Folder => {
-                    let message = format!("{} is a folder", file.display());
-                    let hint = "write `dir` for a folder of programs";
-                    faults.error(spots.script, message).hint(hint);
-                }
-                Found::Nothing => {
-                    let message = format!("there is no file {}", file.display());
-                    faults.error(spots.script, message).hint(BEGIN_OF_PATHS);
-                }
-            }
+            let hint = "write `dir` for a folder of programs";
+            file_on_disk(file, spots.script, hint, looked, faults);
             interpreters
         }
         CgiRuns::Command { dir, arguments, .. } => {
@@ -515,6 +509,54 @@ fn programs_on_disk(
             program_on_disk(name, path, *spot, looked, faults);
         }
     }
+}
+
+/// The program that stays, its folder and its interpreter are there.
+fn resident_on_disk(
+    config: &Config,
+    resident: &Resident,
+    spots: &ResidentSpots,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    let program = config.programs.get(resident.program);
+    let path = program.map_or(PATH, Program::path);
+    let interpreter = match &resident.runs {
+        ResidentRuns::Command(_) => spots.what,
+        ResidentRuns::Hosted { host, what, .. } => {
+            let file = Path::new(what);
+            match host {
+                Host::Wsgi | Host::Asgi => {}
+                _ if what.is_empty() => {}
+                Host::Scripts => folder_on_disk(file, spots.what, looked, faults),
+                Host::Psgi | Host::Python | Host::Perl => {
+                    file_on_disk(file, spots.what, "write the file's own path", looked, faults);
+                }
+            }
+            spots.interpreter
+        }
+    };
+    program_on_disk(resident.runs.program(), path, interpreter, looked, faults);
+    folder_on_disk(&resident.dir, spots.dir, looked, faults);
+}
+
+fn file_on_disk(
+    file: &Path,
+    spot: Spot,
+    not_folder: &str,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    let (message, hint) = match looked.look(file) {
+        Found::File | Found::Trusted => return,
+        Found::Hidden(why) => return hidden(file, &why, spot, faults),
+        Found::Folder => (format!("{} is a folder", file.display()), not_folder),
+        Found::Nothing => (
+            format!("there is no file {}", file.display()),
+            BEGIN_OF_PATHS,
+        ),
+    };
+    faults.error(spot, message).hint(hint);
 }
 
 fn folder_on_disk(dir: &Path, spot: Spot, looked: &mut Looked<'_>, faults: &mut Faults<'_>) {

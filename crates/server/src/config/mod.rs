@@ -22,10 +22,12 @@ mod log_format;
 mod nearest;
 mod normal;
 mod normal_programs;
+mod normal_resident;
 mod parse;
 mod program;
 mod reach;
 mod reference;
+mod resident;
 pub mod schema;
 mod sources;
 mod text;
@@ -46,6 +48,7 @@ pub use fault::{Errors, Fault, Warnings};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
+pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, Timeouts, Workers};
 pub use reference::{explain_key, reference, unknown_key};
 pub use sources::{Environment, Sources};
 pub use tree::Argument;
@@ -110,6 +113,8 @@ pub struct Limits {
     pub connections_per_client: usize,
     /// Largest request body, in bytes, unless a route says otherwise (413).
     pub body: u64,
+    /// Workers of all resident programs together (503).
+    pub workers: usize,
 }
 
 /// The cache of files.
@@ -269,6 +274,8 @@ pub enum Handler {
     Files(Files),
     /// A process for each request.
     Cgi(Box<Cgi>),
+    /// A program that stays.
+    Resident(Box<Resident>),
     /// Another place.
     Redirect(Redirect),
     /// A fixed answer.

@@ -78,7 +78,8 @@ impl Config {
             "connections_per_client = {}",
             limits.connections_per_client
         )?;
-        writeln!(f, "body = {}", size_text(limits.body))
+        writeln!(f, "body = {}", size_text(limits.body))?;
+        writeln!(f, "workers = {}", limits.workers)
     }
 }
 
@@ -171,6 +172,7 @@ impl Route {
         match &self.handler {
             Handler::Files(files) => files.fmt_keys(f),
             Handler::Cgi(cgi) => cgi.fmt_keys(f),
+            Handler::Resident(resident) => resident.fmt_keys(f),
             Handler::Redirect(redirect) => {
                 writeln!(f, "redirect.to = {}", quoted(&redirect.to))?;
                 writeln!(f, "redirect.status = {}", redirect.status)

@@ -6,6 +6,7 @@
 
 mod files;
 mod programs;
+mod resident;
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX};
+pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
 
 /// The top level of a config file.
 pub static ROOT: Table = Table {
@@ -199,6 +201,12 @@ pub static LIMITS: Table = Table {
         )
         .example("\"16MiB\"")
         .aka(&["client_max_body_size", "max_body"]),
+        Key::new("workers", Integer { min: 1, max: 100_000 }, Preset::Integer(512))
+            .says(
+                "Workers of all resident programs together. Near it idle ones of other programs \
+                 make room; at it, a request that needs one more is answered with 503.",
+            )
+            .example("64"),
     ],
 };
 
@@ -433,9 +441,9 @@ pub static SITE: Table = Table {
 pub static ROUTE: Table = Table {
     name: "route",
     header: "`[[site.route]]`",
-    text: "A path pattern and one handler: `files`, `cgi`, `redirect` or `respond`. Routes are \
-           tried in order and the first that matches answers, so a narrow pattern stands before \
-           a wide one. Keys of `[[site]]` about answers, `headers` to `buffer_max`, may stand here \
+    text: "A path pattern and one handler: `files`, `cgi`, `resident`, `redirect` or `respond`. \
+           Routes are tried in order and the first that matches answers, so a narrow pattern \
+           stands before a wide one. Keys of `[[site]]` about answers, `headers` to `buffer_max`, may stand here \
            too and hold for the route.",
     base: Some(&ANSWER),
     keys: &[
@@ -456,6 +464,7 @@ pub static ROUTE: Table = Table {
             "cgi_bin",
             "exec",
         ]),
+        Key::new("resident", Kind::Table(&RESIDENT), Nothing("")).aka(&["pool", "worker"]),
         Key::new("redirect", OrText("to", &REDIRECT), Nothing("")).aka(&["return"]),
         Key::new("respond", Kind::Table(&RESPOND), Nothing("")).aka(&["response", "answer"]),
         Key::new("rewrite", Text, Nothing("none"))
@@ -658,11 +667,11 @@ static HEADER_TO_TEXT: MapOf = MapOf {
 };
 
 /// Handlers a route can have.
-pub const HANDLERS: &[&str] = &["files", "cgi", "redirect", "respond"];
+pub const HANDLERS: &[&str] = &["files", "cgi", "resident", "redirect", "respond"];
 
 /// Handlers that later versions have; naming one is told apart from a misspelling.
 pub const HANDLERS_LATER: &[&str] = &[
-    "warm", "resident", "session", "page", "fastcgi", "scgi", "proxy",
+    "warm", "session", "page", "fastcgi", "scgi", "proxy",
 ];
 
 /// Statuses a redirect may have.

@@ -7,6 +7,7 @@ pub mod files;
 pub mod html;
 pub mod plain;
 pub mod redirect;
+pub mod resident;
 pub mod respond;
 pub mod script_control;
 pub mod variables;
@@ -21,6 +22,8 @@ pub enum Handler {
     Files(Arc<files::Files>),
     /// A process for each request.
     Cgi(Arc<cgi::Cgi>),
+    /// A program that stays.
+    Resident(Arc<resident::Resident>),
     /// Another place.
     Redirect(redirect::Redirect),
     /// A fixed answer.
@@ -33,6 +36,7 @@ impl Handler {
         match self {
             Handler::Files(_) => HandlerKind::Files,
             Handler::Cgi(_) => HandlerKind::Cgi,
+            Handler::Resident(_) => HandlerKind::Resident,
             Handler::Redirect(_) => HandlerKind::Redirect,
             Handler::Respond(_) => HandlerKind::Respond,
         }
@@ -42,7 +46,7 @@ impl Handler {
     /// narrowed to what the request asks for.
     pub fn runs_programs(&self) -> bool {
         match self {
-            Handler::Cgi(_) => true,
+            Handler::Cgi(_) | Handler::Resident(_) => true,
             Handler::Files(_) | Handler::Redirect(_) | Handler::Respond(_) => false,
         }
     }

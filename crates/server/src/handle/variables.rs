@@ -46,8 +46,8 @@ enum Present {
 pub struct Asked<'a> {
     /// The request.
     pub request: &'a Request,
-    /// Size of the body, in bytes.
-    pub body_bytes: u64,
+    /// Size of the body, in bytes; `None` when it is not known yet.
+    pub body_bytes: Option<u64>,
     /// The program's place.
     pub script: Script<'a>,
     /// `Authorization` is passed.
@@ -149,8 +149,11 @@ pub static TABLE: &[Variable] = &[
         "CONTENT_LENGTH",
         "Bytes of the request's body, also when it came in chunks; not set without one.",
         |asked, out| match asked.body_bytes {
-            0 if asked.request.body_len() == Some(0) && !announces_length(asked) => Present::No,
-            bytes => written(out, bytes),
+            None => Present::No,
+            Some(0) if asked.request.body_len() == Some(0) && !announces_length(asked) => {
+                Present::No
+            }
+            Some(bytes) => written(out, bytes),
         },
     ),
     rfc(
@@ -470,7 +473,7 @@ mod tests {
         let request = Request::offline(head.as_bytes(), &Limits::default()).unwrap();
         let mut asked = Asked {
             request: &request,
-            body_bytes: request.body_len().unwrap_or(0),
+            body_bytes: Some(request.body_len().unwrap_or(0)),
             script: Script {
                 name: b"/cgi-bin/a.cgi",
                 path_info: b"",
@@ -547,7 +550,7 @@ mod tests {
         assert_eq!(value(&empty, "CONTENT_LENGTH"), Some("0"));
         let spooled = variables_of(
             "POST / HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n",
-            |asked| asked.body_bytes = 7,
+            |asked| asked.body_bytes = Some(7),
         );
         assert_eq!(value(&spooled, "CONTENT_LENGTH"), Some("7"));
         assert_eq!(value(&spooled, "HTTP_TRANSFER_ENCODING"), None);

@@ -73,6 +73,8 @@ pub(super) struct Ids {
 pub(super) struct Particulars<'a> {
     pub(super) recipe: Rc<Recipe>,
     pub(super) descriptors: [OwnedFd; 3],
+    /// What becomes its descriptor 3.
+    pub(super) channel: Option<OwnedFd>,
     /// `cgroup.procs` of the control groups it enters.
     pub(super) groups: &'a [OwnedFd],
     /// The folder of the control group it is born in.
@@ -100,6 +102,8 @@ struct Plan {
     variables: *const *const u8,
     recipe: *const Recipe,
     descriptors: [i32; 3],
+    /// -1 for none.
+    channel: i32,
     groups: *const OwnedFd,
     group_count: usize,
     mark: u64,
@@ -197,6 +201,7 @@ impl Slot {
         let Particulars {
             recipe,
             descriptors,
+            channel,
             groups,
             born_in,
             mark,
@@ -217,6 +222,7 @@ impl Slot {
             variables,
             recipe: Rc::as_ptr(&recipe),
             descriptors: descriptors.each_ref().map(AsRawFd::as_raw_fd),
+            channel: channel.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             groups: groups.as_ptr(),
             group_count: groups.len(),
             mark,
@@ -242,7 +248,7 @@ impl Slot {
             self.word.store(0, Ordering::Release);
         }
         // The child has a table of descriptors of its own, so ours can be closed.
-        drop(descriptors);
+        drop((descriptors, channel));
         started
     }
 
@@ -489,8 +495,24 @@ unsafe fn connect(plan: &Plan) -> Result<(), Failed> {
             let arguments = [from as usize, to, 0, 0, 0, 0];
             step(Step::StandardStreams, libc::SYS_dup3, arguments)?;
         }
+        let first_closed = match plan.channel {
+            ..0 => 3,
+            // In its place already; only not yet to be kept.
+            3 => {
+                let arguments = [3, libc::F_SETFD as usize, 0, 0, 0, 0];
+                step(Step::StandardStreams, libc::SYS_fcntl, arguments)?;
+                4
+            }
+            // Whatever stood there is ours, and was needed up to here.
+            channel => {
+                let arguments = [channel as usize, 3, 0, 0, 0, 0];
+                step(Step::StandardStreams, libc::SYS_dup3, arguments)?;
+                4
+            }
+        };
         // Everything of ours is closed on exec anyway; a kernel without this call loses a net.
-        let _ = call(libc::SYS_close_range, [3, u32::MAX as usize, 0, 0, 0, 0]);
+        let rest = [first_closed, u32::MAX as usize, 0, 0, 0, 0];
+        let _ = call(libc::SYS_close_range, rest);
         match plan.outlives {
             true => step(Step::Session, libc::SYS_setsid, [0; 6])?,
             false => step(Step::Session, libc::SYS_setpgid, [0; 6])?,

@@ -67,6 +67,8 @@ pub struct Start {
     pub stdout: OwnedFd,
     /// Standard error.
     pub stderr: OwnedFd,
+    /// What becomes its descriptor 3: a Unix stream socket or a pipe.
+    pub channel: Option<OwnedFd>,
     /// It goes on when the spawner dies.
     pub outlives: bool,
 }
@@ -119,6 +121,7 @@ pub struct Child {
 #[derive(Default)]
 struct Entry {
     exit: Option<Exit>,
+    pid: Option<u32>,
     waker: Option<Waker>,
 }
 
@@ -294,6 +297,12 @@ impl Launcher {
 
     fn handle(&self, message: ToServer) {
         let (id, exit) = match message {
+            ToServer::Started { id, pid } => {
+                if let Some(entry) = self.0.core.borrow().sent.get(&id) {
+                    entry.borrow_mut().pid = Some(pid);
+                }
+                return;
+            }
             ToServer::Exited {
                 id,
                 code,
@@ -431,6 +440,11 @@ impl Child {
         self.id
     }
 
+    /// Number of its process, once that is known; only one with a channel has it told.
+    pub fn pid(&self) -> Option<u32> {
+        self.entry.borrow().pid
+    }
+
     /// How it ended, once it has. One task may wait.
     pub fn poll_exit(&self, cx: &mut Context<'_>) -> Poll<Exit> {
         let mut entry = self.entry.borrow_mut();
@@ -508,6 +522,7 @@ fn pack(id: u64, start: Start) -> Result<(Vec<u8>, Vec<OwnedFd>), Exit> {
         stdin,
         stdout,
         stderr,
+        channel,
         outlives,
     } = start;
     let parts = [
@@ -537,11 +552,13 @@ fn pack(id: u64, start: Start) -> Result<(Vec<u8>, Vec<OwnedFd>), Exit> {
         program: program.index,
         outlives,
         in_memory,
+        has_channel: channel.is_some(),
         argument_count: arguments.count(),
         variable_count: environment.count(),
         string_bytes: string_bytes as u32,
     };
     let mut descriptors = vec![stdin, stdout, stderr];
+    descriptors.extend(channel);
     let mut packet =
         Vec::with_capacity(START_HEAD_BYTES + if in_memory { 0 } else { string_bytes });
     head.encode(&mut packet);

@@ -3,17 +3,19 @@
 //! ```text
 //! server -> spawner                                                      descriptors
 //!   1 thread   over the server's own end: the end of one of its threads    1
-//!   2 start    run a program                                     3, or 4 with memory
+//!   2 start    run a program                       3, one more as channel, one more as memory
 //!   3 kill     end a program and everything it started                     0
 //! spawner -> server, over the thread's end
 //!  32 exited   a program ended, and what it used
 //!  33 failed   a program was not started: at which step, and the error
+//!  34 started  a program with a channel has a process; it may yet fail
 //!
 //! offset 0   u8   version (1)          every number little-endian
 //!        1   u8   kind
-//!        2   u16  start: flags, 1 = it outlives the spawner, 2 = its strings are in memory
+//!        2   u16  start: flags, 1 = it outlives the spawner, 2 = its strings are in memory,
+//!                 4 = a channel, its descriptor 3
 //!                 kill: 1 = SIGTERM, 2 = SIGKILL; failed: the step
-//!        4   u32  failed: the error number; else 0
+//!        4   u32  failed: the error number; started: the process id; else 0
 //!        8   u64  id: chosen by the server, unique on this end; thread: 0
 //! start  16  u64  generation of the policy
 //!        24  u16  index of the program in it
@@ -22,7 +24,7 @@
 //!        32  u32  count of variables
 //!        36  u32  bytes of strings
 //!        40       the strings, each with a NUL: path, folder, arguments, variables;
-//!                 or nothing, and they stand at the start of the fourth descriptor, sealed memory
+//!                 or nothing, and they stand at the start of the last descriptor, sealed memory
 //! exited 16  i32  exit code, or -1     20  i32  signal, or 0
 //!        24  u32  1 = dumped core      28  u32  largest resident size, KiB
 //!        32  u64  user time, us        40  u64  system time, us
@@ -53,8 +55,10 @@ const KIND_START: u8 = 2;
 const KIND_KILL: u8 = 3;
 const KIND_EXITED: u8 = 32;
 const KIND_FAILED: u8 = 33;
+const KIND_STARTED: u8 = 34;
 const FLAG_OUTLIVES: u16 = 1;
 const FLAG_MEMORY: u16 = 2;
+const FLAG_CHANNEL: u16 = 4;
 
 /// A packet that is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,8 +108,10 @@ pub struct StartHead {
     pub program: u16,
     /// It goes on when the spawner dies.
     pub outlives: bool,
-    /// The strings are in the fourth descriptor.
+    /// The strings are in the last descriptor.
     pub in_memory: bool,
+    /// The fourth descriptor is a channel, which becomes its descriptor 3.
+    pub has_channel: bool,
     /// Arguments, the name included.
     pub argument_count: u32,
     /// Variables.
@@ -138,6 +144,13 @@ pub enum ToServer {
         step: Step,
         /// Why.
         errno: i32,
+    },
+    /// A program with a channel has a process.
+    Started {
+        /// Which.
+        id: u64,
+        /// Its number as the spawner sees it.
+        pid: u32,
     },
 }
 
@@ -233,6 +246,7 @@ impl<'a> ToSpawner<'a> {
                     id: reader.id,
                     outlives: reader.small & FLAG_OUTLIVES != 0,
                     in_memory: reader.small & FLAG_MEMORY != 0,
+                    has_channel: reader.small & FLAG_CHANNEL != 0,
                     generation: reader.u64()?,
                     program: reader.u16()?,
                     argument_count: {
@@ -244,7 +258,8 @@ impl<'a> ToSpawner<'a> {
                     variable_count: reader.u32()?,
                     string_bytes: reader.u32()?,
                 };
-                if reader.small & !(FLAG_OUTLIVES | FLAG_MEMORY) != 0 || reader.number != 0 {
+                let flags = FLAG_OUTLIVES | FLAG_MEMORY | FLAG_CHANNEL;
+                if reader.small & !flags != 0 || reader.number != 0 {
                     return Err(Malformed);
                 }
                 let expected = if head.in_memory {
@@ -285,7 +300,8 @@ impl StartHead {
     pub fn encode(&self, packet: &mut Vec<u8>) {
         let outlives = if self.outlives { FLAG_OUTLIVES } else { 0 };
         let memory = if self.in_memory { FLAG_MEMORY } else { 0 };
-        head(packet, KIND_START, outlives | memory, 0, self.id);
+        let channel = if self.has_channel { FLAG_CHANNEL } else { 0 };
+        head(packet, KIND_START, outlives | memory | channel, 0, self.id);
         packet.extend_from_slice(&self.generation.to_le_bytes());
         packet.extend_from_slice(&self.program.to_le_bytes());
         packet.extend_from_slice(&[0, 0]);
@@ -346,6 +362,14 @@ impl ToServer {
                 reader.end()?;
                 Ok(ToServer::Failed { id, step, errno })
             }
+            KIND_STARTED => {
+                let (small, pid) = (reader.small, reader.number);
+                reader.end()?;
+                match small {
+                    0 => Ok(ToServer::Started { id, pid }),
+                    _ => Err(Malformed),
+                }
+            }
             _ => Err(Malformed),
         }
     }
@@ -380,6 +404,7 @@ impl ToServer {
             ToServer::Failed { id, step, errno } => {
                 head(packet, KIND_FAILED, step as u16, errno as u32, id);
             }
+            ToServer::Started { id, pid } => head(packet, KIND_STARTED, 0, pid, id),
         }
     }
 }
@@ -471,6 +496,7 @@ mod tests {
             program: 2,
             outlives: false,
             in_memory: false,
+            has_channel: false,
             argument_count: 1,
             variable_count: 1,
             string_bytes: 19,
@@ -483,6 +509,7 @@ mod tests {
         let memory = StartHead {
             in_memory: true,
             outlives: true,
+            has_channel: true,
             string_bytes: 3_000_000,
             ..start()
         };
@@ -533,6 +560,10 @@ mod tests {
                 step: Step::Exec,
                 errno: 2,
             },
+            ToServer::Started {
+                id: 8,
+                pid: 4_194_304,
+            },
         ];
         let packets = messages.map(|message| {
             let mut packet = vec![];
@@ -545,7 +576,7 @@ mod tests {
 
     #[test]
     fn messages_arrive_as_written() {
-        assert_eq!((to_spawner().len(), to_server().len()), (5, 3));
+        assert_eq!((to_spawner().len(), to_server().len()), (5, 4));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::handle::files::Files;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
 use crate::handle::redirect::Redirect;
+use crate::handle::resident::{self, Resident};
 use crate::handle::respond::Respond;
 use crate::process::ProgramRef;
 use crate::route::host::{Chosen, HostTable};
@@ -235,13 +236,16 @@ struct Around<'a> {
     roots: HashMap<PathBuf, Arc<Root>>,
 }
 
-impl Around<'_> {
+impl<'a> Around<'a> {
     fn handler(&mut self, route: &config::Route, pattern: &Pattern) -> Result<Handler, String> {
         match &route.handler {
             config::Handler::Files(settings) => {
                 self.files(settings, &route.headers).map(Handler::Files)
             }
             config::Handler::Cgi(settings) => self.cgi(settings, route, pattern).map(Handler::Cgi),
+            config::Handler::Resident(settings) => {
+                self.resident(settings, route, pattern).map(Handler::Resident)
+            }
             config::Handler::Redirect(redirect) => Ok(Handler::Redirect(Redirect {
                 to: Location::parse(&redirect.to, pattern).map_err(|error| error.to_string())?,
                 status: redirect.status,
@@ -261,7 +265,31 @@ impl Around<'_> {
         route: &config::Route,
         pattern: &Pattern,
     ) -> Result<Arc<Cgi>, String> {
-        let index = settings.program;
+        let program = self.program(settings.program)?;
+        let root = match &settings.runs {
+            CgiRuns::Folder { dir, .. } => Some(self.root(dir)?),
+            CgiRuns::Script { .. } | CgiRuns::Command { .. } => None,
+        };
+        let on = build::On {
+            route,
+            pattern,
+            root,
+        };
+        build::build(settings, on, program, self.shared).map(Arc::new)
+    }
+
+    fn resident(
+        &self,
+        settings: &config::Resident,
+        route: &config::Route,
+        pattern: &Pattern,
+    ) -> Result<Arc<Resident>, String> {
+        let program = self.program(settings.program)?;
+        resident::build::build(settings, (route, pattern), program, self.shared).map(Arc::new)
+    }
+
+    /// A program by its index, and how it is named to the spawner.
+    fn program(&self, index: usize) -> Result<(&'a Program, ProgramRef), String> {
         let (Some(program), Ok(number)) = (self.programs.get(index), u16::try_from(index)) else {
             return Err(format!(
                 "there are too many programs: {}",
@@ -272,16 +300,7 @@ impl Around<'_> {
             generation: self.generation,
             index: number,
         };
-        let root = match &settings.runs {
-            CgiRuns::Folder { dir, .. } => Some(self.root(dir)?),
-            CgiRuns::Script { .. } | CgiRuns::Command { .. } => None,
-        };
-        let on = build::On {
-            route,
-            pattern,
-            root,
-        };
-        build::build(settings, on, (program, reference), self.shared).map(Arc::new)
+        Ok((program, reference))
     }
 
     fn files(

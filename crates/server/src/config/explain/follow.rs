@@ -22,6 +22,7 @@ use crate::handle::cgi::{self, Cgi, Runs};
 use crate::handle::files::Files;
 use crate::handle::files::find::{self, Ask};
 use crate::handle::files::open::May;
+use crate::handle::resident::Resident;
 use crate::handle::{self, plain, redirect, respond};
 use crate::route::host::{ChosenBy, normalise_host, without_port};
 use crate::route::pattern::{Captures, Mismatch};
@@ -211,6 +212,7 @@ impl Way<'_> {
         match &route.handler {
             handle::Handler::Files(files) => self.files(files, path, below, told),
             handle::Handler::Cgi(cgi) => self.cgi(cgi, path, below, told),
+            handle::Handler::Resident(resident) => self.resident(resident, path, below, told),
             handle::Handler::Redirect(redirect) => {
                 let captures: Option<Captures> = route.pattern.matches(path);
                 match captures {
@@ -273,6 +275,28 @@ impl Way<'_> {
                 Response::new(0, Fields::new(), Body::Empty)
             }
         }
+    }
+
+    /// Who would be asked is told, and not asked.
+    fn resident(
+        &self,
+        resident: &Resident,
+        path: &[u8],
+        below: usize,
+        told: &mut Explanation,
+    ) -> Response {
+        if let Some(refusal) = handle::resident::answer::refuse_method(self.request) {
+            return refusal;
+        }
+        let recipe = resident.recipe();
+        let (name, path_info) = resident.split(path, below);
+        told.program = Some(Program {
+            file: shown(&resident.file),
+            arguments: recipe.arguments().iter().map(shown).collect(),
+            dir: shown(recipe.dir()),
+            parts: Some((shown(name), shown(path_info))),
+        });
+        Response::new(0, Fields::new(), Body::Empty)
     }
 
     fn why_site(&self, by: ChosenBy, index: usize) -> String {

@@ -3,7 +3,8 @@
 use super::told::Setting;
 use crate::config::units::duration_text;
 use crate::config::{
-    Cgi, CgiRuns, Coding, Files, HalfClose, Handler, HeaderRule, Redirect, Respond, Route,
+    Cgi, CgiRuns, Coding, Files, HalfClose, Handler, HeaderRule, Redirect, Resident, ResidentRuns,
+    Respond, Route,
 };
 
 /// The settings of a route's handler, then those of the route itself.
@@ -11,6 +12,7 @@ pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
     let mut all = match &route.handler {
         Handler::Files(files) => of_files(files),
         Handler::Cgi(cgi) => of_cgi(cgi),
+        Handler::Resident(resident) => of_resident(resident),
         Handler::Redirect(redirect) => of_redirect(redirect),
         Handler::Respond(respond) => of_respond(respond),
         Handler::Admin => Vec::new(),
@@ -21,7 +23,7 @@ pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
         HeaderRule::Remove(name) => format!("{name} (removed)"),
     });
     all.push(("headers", Setting::Texts(headers.collect())));
-    if let Handler::Cgi(_) = &route.handler {
+    if let Handler::Cgi(_) | Handler::Resident(_) = &route.handler {
         all.extend(of_after(route));
     }
     if route.internal {
@@ -85,6 +87,45 @@ fn of_files(files: &Files) -> Vec<(&'static str, Setting)> {
         ("cache_control", text(&files.cache_control)),
         ("cache", text(files.cache.word())),
     ]
+}
+
+fn of_resident(resident: &Resident) -> Vec<(&'static str, Setting)> {
+    let mut all = match &resident.runs {
+        ResidentRuns::Command(words) => vec![("run", Setting::Texts(words.clone()))],
+        ResidentRuns::Hosted {
+            host,
+            what,
+            interpreter,
+        } => vec![(host.key(), text(what)), ("interpreter", text(interpreter))],
+    };
+    let (workers, timeout) = (&resident.workers, &resident.timeout);
+    let max = workers.max.map_or_else(
+        || text("twice the cores"),
+        |max| Setting::Number(max as u64),
+    );
+    all.extend([
+        ("dir", text(&resident.dir.display().to_string())),
+        ("carrier", text(resident.carrier.word())),
+        ("workers.min", Setting::Number(workers.min as u64)),
+        ("workers.max", max),
+        (
+            "workers.concurrency",
+            Setting::Number(workers.concurrency.into()),
+        ),
+        ("queue.max", Setting::Number(resident.queue as u64)),
+        ("queue.wait", text(&duration_text(resident.wait))),
+        ("timeout.start", text(&duration_text(timeout.start))),
+        ("timeout.first_byte", text(&duration_text(timeout.first_byte))),
+        ("timeout.total", text(&duration_text(timeout.total))),
+        ("timeout.progress", text(&duration_text(timeout.progress))),
+        ("grace", text(&duration_text(resident.grace))),
+        (
+            "pass_authorization",
+            Setting::Flag(resident.pass_authorization),
+        ),
+        ("dev", Setting::Flag(resident.dev)),
+    ]);
+    all
 }
 
 fn of_cgi(cgi: &Cgi) -> Vec<(&'static str, Setting)> {

@@ -110,7 +110,7 @@ fn gate_name(settings: &config::Cgi, route: &config::Route) -> String {
 }
 
 /// Variables that every run has, and their names.
-fn environment(program: &Program) -> Result<(Strings, Vec<String>), String> {
+pub(crate) fn environment(program: &Program) -> Result<(Strings, Vec<String>), String> {
     let mut environment = Strings::new();
     let mut names = Vec::new();
     if !program.env.iter().any(|(name, _)| name == "PATH") {
@@ -151,7 +151,7 @@ fn resolved(
 }
 
 /// The file a name of a program means.
-fn resolve(name: &str, path: &str) -> Result<PathBuf, String> {
+pub(crate) fn resolve(name: &str, path: &str) -> Result<PathBuf, String> {
     let is_executable = |file: &PathBuf| {
         let found = std::fs::metadata(file);
         found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

@@ -237,29 +237,41 @@ pub(super) fn respond(
         _ => plain::error(status),
     };
     if cgi.settings.dev {
-        let page = page(status, file, failure, printed);
+        let details = failure.details();
+        let page = explain_page(
+            (status, failure.reason()),
+            file,
+            &details,
+            printed,
+            "cgi.dev",
+        );
         response.body = Body::Bytes(Bytes::from(page));
         response.is_stand_in = false;
     }
     response
 }
 
-/// The failure as a page for whoever writes the program.
-fn page(status: u16, file: &[u8], failure: &Failure, printed: &[u8]) -> Vec<u8> {
+/// The failure as a page for whoever writes the program; `key` is why it is shown.
+pub(crate) fn explain_page(
+    (status, reason): (u16, &str),
+    file: &[u8],
+    details: &str,
+    printed: &[u8],
+    key: &str,
+) -> Vec<u8> {
     let mut page = Vec::with_capacity(1024 + printed.len());
     let mut put = |text: &str| page.extend_from_slice(text.as_bytes());
     put("<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>");
-    put(&format!("{status}: {}", failure.reason()));
+    put(&format!("{status}: {reason}"));
     put("</title>\n<style>\n");
     put(html::STYLE);
     put("</style>\n<h1>");
     put(&status.to_string());
     put("</h1>\n<p>");
-    html::escape(failure.reason().as_bytes(), &mut page);
+    html::escape(reason.as_bytes(), &mut page);
     page.extend_from_slice(b".\n<p><code>");
     html::escape(file, &mut page);
     page.extend_from_slice(b"</code>");
-    let details = failure.details();
     if !details.is_empty() {
         page.extend_from_slice(b": ");
         html::escape(details.as_bytes(), &mut page);
@@ -275,6 +287,7 @@ fn page(status: u16, file: &[u8], failure: &Failure, printed: &[u8]) -> Vec<u8> 
         }
         page.extend_from_slice(b"</pre>\n");
     }
-    page.extend_from_slice(b"<p>This page is shown because <code>cgi.dev</code> is set.\n");
+    let shown = format!("<p>This page is shown because <code>{key}</code> is set.\n");
+    page.extend_from_slice(shown.as_bytes());
     page
 }

@@ -198,6 +198,25 @@ fn parse(head: &[u8]) -> Result<Option<CgiHead>, BadHead> {
     draft.finish().map(Some)
 }
 
+/// Reads the fields of a head that came apart from its body: lines without an empty one at the end,
+/// and a status, or 0 where the fields say it.
+///
+/// # Errors
+/// Why they are none.
+pub fn read_fields(status: u16, lines: &[u8]) -> Result<CgiHead, BadHead> {
+    let mut draft = Draft {
+        status: (status != 0).then_some(status),
+        ..Draft::default()
+    };
+    for line in lines.split(|&byte| byte == b'\n') {
+        match line.strip_suffix(b"\r").unwrap_or(line) {
+            b"" => {}
+            line => draft.add(line)?,
+        }
+    }
+    draft.finish()
+}
+
 /// A head while its lines are read.
 #[derive(Default)]
 struct Draft {

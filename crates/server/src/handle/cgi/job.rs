@@ -198,7 +198,7 @@ impl Job {
         };
         let asked = Asked {
             request,
-            body_bytes,
+            body_bytes: Some(body_bytes),
             script: variables::Script {
                 name,
                 path_info,

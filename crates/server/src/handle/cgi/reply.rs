@@ -16,7 +16,7 @@ use crate::handle::plain;
 use crate::handle::script_control::{self, Buffer, Control};
 
 /// The type of a body whose program does not say what it is. Browsers show it and run nothing.
-const TYPE_UNSAID: &[u8] = b"text/plain; charset=utf-8";
+pub(crate) const TYPE_UNSAID: &[u8] = b"text/plain; charset=utf-8";
 
 /// The answer of a CGI program.
 pub(super) async fn of_program(
@@ -119,7 +119,7 @@ fn with_body(
 }
 
 /// What this site has for a path answers.
-fn inside(mut fields: Fields, target: &[u8]) -> Response {
+pub(crate) fn inside(mut fields: Fields, target: &[u8]) -> Response {
     // The target has no control characters, so it can stand in a field.
     script_control::redirect_inside(&mut fields, target);
     Response::new(200, fields, Body::Empty)
@@ -279,7 +279,7 @@ async fn check_end(
     }
 }
 
-fn say_type(fields: &mut Fields) {
+pub(crate) fn say_type(fields: &mut Fields) {
     if fields.value(b"Content-Type").is_none() {
         fields.add(b"Content-Type", TYPE_UNSAID);
     }
@@ -293,7 +293,7 @@ fn whole(bytes: Vec<u8>) -> Body {
 }
 
 /// A body that is only announced, for HEAD.
-struct Unsent(Option<u64>);
+pub(crate) struct Unsent(pub(crate) Option<u64>);
 
 impl BodyStream for Unsent {
     fn poll_chunk(

@@ -73,6 +73,7 @@ async fn answer(
         stdin,
         stdout: program_stdout,
         stderr: program_stderr,
+        channel: None,
         outlives: false,
     });
     let mut id = Vec::new();

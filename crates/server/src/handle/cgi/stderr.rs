@@ -12,23 +12,31 @@ use crate::handle::cgi::limits::{
 };
 
 /// Standard error of one process.
-pub(super) struct Stderr {
+pub(crate) struct Stderr {
     /// `None` once it has ended.
     source: Option<Watched>,
     lines: Lines,
 }
 
 impl Stderr {
-    pub(super) fn new(source: Watched) -> Stderr {
+    pub(crate) fn new(source: Watched) -> Stderr {
         Stderr {
             source: Some(source),
             lines: Lines::default(),
         }
     }
 
+    /// A stream that is over.
+    pub(crate) fn ended() -> Stderr {
+        Stderr {
+            source: None,
+            lines: Lines::default(),
+        }
+    }
+
     /// Reads what there is; `each` gets whole lines, `kept` the beginning of everything. Ready at
     /// the end.
-    pub(super) fn poll(
+    pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         kept: &mut Vec<u8>,
@@ -120,7 +128,7 @@ impl Default for Pace {
 
 impl Pace {
     /// Whether a line may be logged now, and how many were not before it.
-    pub(super) fn allows(&self, now_ms: u64) -> Option<u64> {
+    pub(crate) fn allows(&self, now_ms: u64) -> Option<u64> {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let passed_ms = now_ms.saturating_sub(tokens.as_of_ms);
         let gained = passed_ms.saturating_mul(STDERR_LINES_PER_SECOND);

@@ -86,6 +86,7 @@ fn start() -> Start {
         stdin: null(),
         stdout: null(),
         stderr: null(),
+        channel: None,
         outlives: false,
     }
 }

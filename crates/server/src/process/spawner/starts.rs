@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use rustix::fs::{FileType, SealFlags, Uid, fchown, fcntl_get_seals, fstat, fstatfs};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, sockopt};
 use rustix::process::geteuid;
 
 use super::prepare::Prepared;
@@ -25,8 +26,12 @@ pub(super) fn start(
     prepared: &Prepared,
     slot: &mut Slot,
     running: &mut Running,
-) -> Result<(), Refused> {
-    let (standard, memory) = sort(descriptors, head.in_memory)?;
+) -> Result<i32, Refused> {
+    let Sorted {
+        standard,
+        channel,
+        memory,
+    } = sort(descriptors, head)?;
     let layout = Layout {
         offset: if head.in_memory { 0 } else { START_HEAD_BYTES },
         len: head.string_bytes as usize,
@@ -51,6 +56,11 @@ pub(super) fn start(
     for descriptor in &standard {
         give(descriptor, prepared.owner)?;
     }
+    if let Some(channel) = &channel
+        && !is_stream_socket(channel)
+    {
+        give(channel, prepared.owner)?;
+    }
     let seat = match &prepared.group {
         None => None,
         Some(group) => {
@@ -63,6 +73,7 @@ pub(super) fn start(
     let particulars = Particulars {
         recipe: Rc::clone(&prepared.recipe),
         descriptors: standard,
+        channel,
         groups: seat.as_ref().map_or(&[], |seat| seat.to_enter()),
         born_in: seat.as_ref().and_then(|seat| seat.born_in()),
         mark: reserved.mark,
@@ -71,7 +82,7 @@ pub(super) fn start(
     match slot.start(layout, particulars, report) {
         Ok(pid) => {
             running.add(name, pid, reserved, seat);
-            Ok(())
+            Ok(pid)
         }
         Err(error) => {
             running.give_back(reserved);
@@ -88,17 +99,37 @@ fn wrong(step: Step) -> Refused {
     (step, libc::EINVAL)
 }
 
-/// The standard streams, and the memory with the strings if there is one.
-fn sort(
-    descriptors: Descriptors,
-    in_memory: bool,
-) -> Result<([OwnedFd; 3], Option<OwnedFd>), Refused> {
-    match (descriptors, in_memory) {
-        ([Some(input), Some(output), Some(errors), memory], _) if memory.is_some() == in_memory => {
-            Ok(([input, output, errors], memory))
-        }
-        _ => Err(wrong(Step::Descriptors)),
+/// The descriptors of a start by what they are for.
+struct Sorted {
+    standard: [OwnedFd; 3],
+    channel: Option<OwnedFd>,
+    /// The strings.
+    memory: Option<OwnedFd>,
+}
+
+fn sort(descriptors: Descriptors, head: StartHead) -> Result<Sorted, Refused> {
+    let [Some(input), Some(output), Some(errors), fourth, fifth] = descriptors else {
+        return Err(wrong(Step::Descriptors));
+    };
+    let (channel, memory) = match head.has_channel {
+        true => (fourth, fifth),
+        false if fifth.is_some() => return Err(wrong(Step::Descriptors)),
+        false => (None, fourth),
+    };
+    if channel.is_some() != head.has_channel || memory.is_some() != head.in_memory {
+        return Err(wrong(Step::Descriptors));
     }
+    Ok(Sorted {
+        standard: [input, output, errors],
+        channel,
+        memory,
+    })
+}
+
+/// What a program and the server talk over. It belongs to nobody, so it need not be given away.
+fn is_stream_socket(descriptor: &OwnedFd) -> bool {
+    sockopt::socket_type(descriptor) == Ok(SocketType::STREAM)
+        && sockopt::socket_domain(descriptor) == Ok(AddressFamily::UNIX)
 }
 
 /// A pipe is given to the program's user, so that it can open `/dev/stdout`. Files are taken as

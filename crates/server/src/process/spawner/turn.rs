@@ -304,9 +304,14 @@ impl Spawner {
                         starts::start(name, head, descriptors, &prepared, slot, &mut self.running)
                     }
                 };
-                if let Err((step, errno)) = started {
-                    let id = head.id;
-                    self.tell(number, &ToServer::Failed { id, step, errno });
+                let id = head.id;
+                match started {
+                    Err((step, errno)) => self.tell(number, &ToServer::Failed { id, step, errno }),
+                    Ok(pid) if head.has_channel => {
+                        let pid = pid.cast_unsigned();
+                        self.tell(number, &ToServer::Started { id, pid });
+                    }
+                    Ok(_) => {}
                 }
                 Some(true)
             }

@@ -307,6 +307,7 @@ impl Link {
             program: ask.program,
             outlives: ask.outlives,
             in_memory,
+            has_channel: descriptors.len() == 4,
             argument_count: ask.arguments.len() as u32,
             variable_count: ask.variables.len() as u32,
             string_bytes: strings.block().len() as u32,
@@ -352,6 +353,7 @@ impl Link {
     /// How this program went, with its number checked.
     pub(super) fn outcome(&self, run: &Run) -> (Outcome, Usage) {
         match self.next() {
+            ToServer::Started { .. } => panic!("told of a program without a channel"),
             ToServer::Failed { id, step, errno } => {
                 assert_eq!(id, run.id);
                 (Outcome::Failed(step, errno), Usage::default())

@@ -116,6 +116,52 @@ fn only_three_descriptors_are_inherited_and_nothing_else_of_ours() {
 }
 
 #[test]
+fn channel_is_the_fourth_descriptor_and_its_process_is_told() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let (ours, theirs) = rustix::net::socketpair(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::STREAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )
+    .unwrap();
+    let null = || std::fs::File::open("/dev/null").unwrap().into();
+    let ask = shell("echo $$ >&3; cat <&3 >&3; ls /proc/self/fd >&3");
+    let id = link.send(&ask, vec![null(), null(), null(), theirs]);
+    let ToServer::Started { id: told, pid } = link.next() else {
+        panic!("its process is told first");
+    };
+    assert_eq!(told, id);
+    let mut file = std::fs::File::from(ours);
+    std::io::Write::write_all(&mut file, b"there\n").unwrap();
+    rustix::net::shutdown(&file, rustix::net::Shutdown::Write).unwrap();
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut file, &mut text).unwrap();
+    assert_eq!(text, format!("{pid}\nthere\n0\n1\n2\n3\n4\n"));
+    assert!(matches!(link.next(), ToServer::Exited { code: Some(0), .. }));
+}
+
+#[test]
+fn channel_is_a_stream_socket_or_a_pipe() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let null = || std::fs::File::open("/dev/null").unwrap().into();
+    let (_ours, packets) = rustix::net::socketpair(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::SEQPACKET,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )
+    .unwrap();
+    link.send(&shell("true"), vec![null(), null(), null(), packets]);
+    assert!(matches!(
+        link.next(),
+        ToServer::Failed { step: Step::Descriptors, .. }
+    ));
+}
+
+#[test]
 fn every_program_has_a_group_of_its_own_and_no_terminal() {
     let spawner = Spawner::with(vec![rules()]);
     let mut link = spawner.link();

@@ -1,0 +1,71 @@
+//! The payload of the server's hello, which offers what the worker then chooses from.
+//!
+//! ```text
+//!  0 u16 concurrency: requests the worker may have at a time    2 u16 flags, 0
+//!  4 u32 bytes of data a worker may send per request before it waits for a window
+//!  8 u32 bytes of body the server sends per request before it waits for a window
+//! 12 u8 carrier offered (1 stream, 2 shm)                      13 three bytes, 0
+//! ```
+//!
+//! A longer payload is read up to here: what a later server adds does not trouble an old library.
+
+use crate::limits::CONCURRENCY_MAX;
+use crate::malformed::Malformed;
+use crate::message::Carrier;
+
+/// Bytes of the payload.
+pub const HELLO_BYTES: usize = 16;
+
+/// What the server offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Requests the worker may have at a time, 1 to [`CONCURRENCY_MAX`].
+    pub concurrency: u16,
+    /// Bytes of data a worker may send per request before it waits for a window.
+    pub data_window_bytes: u32,
+    /// Bytes of body the server sends per request before it waits for a window.
+    pub body_window_bytes: u32,
+    /// The best carrier there is; `stream` is always possible.
+    pub carrier: Carrier,
+}
+
+impl Hello {
+    /// The payload.
+    pub fn encode(&self) -> [u8; HELLO_BYTES] {
+        let mut bytes = [0; HELLO_BYTES];
+        bytes[0..2].copy_from_slice(&self.concurrency.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.data_window_bytes.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.body_window_bytes.to_le_bytes());
+        bytes[12] = self.carrier as u8;
+        bytes
+    }
+
+    /// Reads and checks a payload.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Hello`] when it is short or a number makes no sense.
+    pub fn decode(payload: &[u8]) -> Result<Hello, Malformed> {
+        let bytes: &[u8; HELLO_BYTES] = payload
+            .first_chunk()
+            .ok_or(Malformed::Hello("it is shorter than 16 bytes"))?;
+        let number = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let concurrency = u16::from_le_bytes([bytes[0], bytes[1]]);
+        if concurrency == 0 || concurrency > CONCURRENCY_MAX {
+            return Err(Malformed::Hello("concurrency is not from 1 to 1024"));
+        }
+        let (data_window_bytes, body_window_bytes) = (number(4), number(8));
+        if data_window_bytes == 0 || body_window_bytes == 0 {
+            return Err(Malformed::Hello("a window is empty"));
+        }
+        Ok(Hello {
+            concurrency,
+            data_window_bytes,
+            body_window_bytes,
+            carrier: Carrier::from_number(bytes[12].into())
+                .ok_or(Malformed::Hello("no such carrier is known"))?,
+        })
+    }
+}

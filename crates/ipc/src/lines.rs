@@ -1,0 +1,508 @@
+//! The carrier of lines: the classic protocol for anything that can read and print lines.
+//!
+//! Server to program (standard input, or the pipe CGIPLUSIN names), for each request:
+//!
+//! ```text
+//! record, the default:  !                         struct, asked for by a callout:  !!<decimal>
+//!                       NAME=value                  so many bytes: repeated
+//!                       (empty line)                {u16 length, NAME=value, NUL}, 0 at the end
+//! ```
+//!
+//! Program to server (standard output): a CGI answer, then the end-of-output string. Three strings
+//! are fixed for a worker's life and random, and stand in its environment; each is recognised
+//! anywhere in the output, and one newline after it is eaten:
+//!
+//! ```text
+//! CGIPLUSEOF  $F-<24 hex>-   the answer is whole
+//! CGIPLUSESC  $E-<24 hex>-   a callout begins: text follows
+//! CGIPLUSEOT  $D-<24 hex>-   the callout ends
+//! ```
+//!
+//! Pure: bytes in, [`Event`]s out.
+
+use std::fmt;
+use std::io;
+
+use memchr::memchr;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::limits::CALLOUT_BYTES_MAX;
+use crate::malformed::Malformed;
+
+const RANDOM_BYTES: usize = 12;
+/// `$F-`, 24 hexadecimal digits, `-`.
+const SENTINEL_BYTES: usize = 4 + 2 * RANDOM_BYTES;
+const READ_BYTES: usize = 16 * 1024;
+/// The length of an entry in struct mode has 16 bits and counts the NUL.
+const ENTRY_BYTES_MAX: usize = u16::MAX as usize;
+
+/// The three strings of one worker.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Sentinels {
+    /// CGIPLUSEOF, CGIPLUSESC, CGIPLUSEOT.
+    strings: [[u8; SENTINEL_BYTES]; 3],
+}
+
+impl Sentinels {
+    /// Strings that nobody can guess.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no random numbers.
+    pub fn random() -> io::Result<Sentinels> {
+        let mut random = [0; 3 * RANDOM_BYTES];
+        let mut filled = 0;
+        while filled < random.len() {
+            filled += getrandom(&mut random[filled..], GetRandomFlags::empty())?;
+        }
+        Ok(Sentinels::from_random(random))
+    }
+
+    /// The strings for these numbers.
+    pub fn from_random(random: [u8; 36]) -> Sentinels {
+        let mut strings = [[0; SENTINEL_BYTES]; 3];
+        for (place, (string, letter)) in strings.iter_mut().zip(*b"FED").enumerate() {
+            let random = &random[place * RANDOM_BYTES..][..RANDOM_BYTES];
+            string[..3].copy_from_slice(&[b'$', letter, b'-']);
+            for (place, byte) in random.iter().enumerate() {
+                string[3 + 2 * place] = hex_digit(byte >> 4);
+                string[4 + 2 * place] = hex_digit(byte & 15);
+            }
+            string[SENTINEL_BYTES - 1] = b'-';
+        }
+        Sentinels { strings }
+    }
+
+    /// What goes into the worker's environment.
+    pub fn environment(&self) -> [(&'static str, &str); 3] {
+        let text = |place: usize| {
+            std::str::from_utf8(&self.strings[place]).expect("letters, digits, $ and - only")
+        };
+        [
+            ("CGIPLUSEOF", text(0)),
+            ("CGIPLUSESC", text(1)),
+            ("CGIPLUSEOT", text(2)),
+        ]
+    }
+}
+
+impl fmt::Debug for Sentinels {
+    /// Without the strings: whoever knows them could end an answer.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sentinels")
+    }
+}
+
+fn hex_digit(number: u8) -> u8 {
+    match number {
+        0..=9 => b'0' + number,
+        _ => b'a' + number - 10,
+    }
+}
+
+/// How variables are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// One line each.
+    #[default]
+    Record,
+    /// A block of entries.
+    Struct,
+}
+
+impl Format {
+    /// The format that a callout asks for, from the next request on: `CGIPLUS: struct` or
+    /// `CGIPLUS: record`.
+    pub fn asked_by(callout: &[u8]) -> Option<Format> {
+        let text = std::str::from_utf8(callout).ok()?;
+        let (keyword, parameter) = text.split_once(':')?;
+        if !keyword.trim().eq_ignore_ascii_case("CGIPLUS") {
+            return None;
+        }
+        match parameter.trim().to_ascii_lowercase().as_str() {
+            "struct" => Some(Format::Struct),
+            "record" => Some(Format::Record),
+            _ => None,
+        }
+    }
+}
+
+/// A variable cannot be written as the format wants it; the request cannot be handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// A line break or NUL in a name or value, or a `=` in a name: it would be read as another
+    /// variable.
+    Broken,
+    /// Longer than 64 KiB.
+    TooLong,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unfit::Broken => "a variable holds a line break, which a line cannot carry",
+            Unfit::TooLong => "a variable is longer than 64 KiB",
+        })
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+/// Appends a request's variables, start marker and end included.
+///
+/// # Errors
+///
+/// [`Unfit`]; nothing was appended.
+pub fn append<'a>(
+    out: &mut Vec<u8>,
+    format: Format,
+    variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+) -> Result<(), Unfit> {
+    let mut entries = Vec::with_capacity(2048);
+    for (name, value) in variables {
+        check(format, name, value)?;
+        if format == Format::Struct {
+            let bytes = name.len() + value.len() + 2;
+            entries.extend_from_slice(&(bytes as u16).to_le_bytes());
+        }
+        entries.extend_from_slice(name);
+        entries.push(b'=');
+        entries.extend_from_slice(value);
+        entries.push(match format {
+            Format::Record => b'\n',
+            Format::Struct => 0,
+        });
+    }
+    match format {
+        Format::Record => {
+            out.extend_from_slice(b"!\n");
+            out.extend_from_slice(&entries);
+            out.push(b'\n');
+        }
+        Format::Struct => {
+            entries.extend_from_slice(&[0, 0]);
+            out.extend_from_slice(format!("!!{}\n", entries.len()).as_bytes());
+            out.extend_from_slice(&entries);
+        }
+    }
+    Ok(())
+}
+
+fn check(format: Format, name: &[u8], value: &[u8]) -> Result<(), Unfit> {
+    let breaks = |bytes: &[u8]| {
+        let is_break =
+            |byte: &u8| *byte == 0 || (format == Format::Record && b"\r\n".contains(byte));
+        bytes.iter().any(is_break)
+    };
+    if name.is_empty() || breaks(name) || breaks(value) || memchr(b'=', name).is_some() {
+        return Err(Unfit::Broken);
+    }
+    if name.len() + value.len() + 2 > ENTRY_BYTES_MAX {
+        return Err(Unfit::TooLong);
+    }
+    Ok(())
+}
+
+/// Appends the answer to a callout: one line.
+pub fn append_reply(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend(text.iter().map(|&byte| match byte {
+        b'\r' | b'\n' => b' ',
+        byte => byte,
+    }));
+    out.push(b'\n');
+}
+
+/// What a program's output says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// Bytes of the answer, head and all, as CGI has them.
+    Output(&'a [u8]),
+    /// A callout: `KEYWORD: parameters`, without the mark for a reply that is not wanted.
+    Callout {
+        /// Its text.
+        text: &'a [u8],
+        /// A reply is expected on the program's input.
+        wants_reply: bool,
+    },
+    /// The answer is whole.
+    End,
+}
+
+/// Finds the sentinels in a program's output, however it is cut into reads.
+#[derive(Debug)]
+pub struct Scanner {
+    sentinels: Sentinels,
+    /// `start..end` holds what has not been told.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// The newline after a sentinel has not been seen.
+    eats_newline: bool,
+    in_callout: bool,
+}
+
+impl Scanner {
+    /// For the output of the worker that was given these.
+    pub fn new(sentinels: Sentinels) -> Scanner {
+        Scanner {
+            sentinels,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            eats_newline: false,
+            in_callout: false,
+        }
+    }
+
+    /// Where the next bytes of output go; never empty.
+    pub fn space(&mut self) -> &mut [u8] {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.buffer.len() - self.end < READ_BYTES {
+            self.buffer.resize(self.end + READ_BYTES, 0);
+        }
+        &mut self.buffer[self.end..]
+    }
+
+    /// So many bytes were put into [`Scanner::space`].
+    ///
+    /// # Panics
+    ///
+    /// When that is more than there was room for.
+    pub fn filled(&mut self, count: usize) {
+        assert!(
+            count <= self.buffer.len() - self.end,
+            "no more is filled in than there was space"
+        );
+        self.end += count;
+    }
+
+    /// What comes next in the output, or `None` when more bytes are needed.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Lines`] when a callout is too long, or cut by another sentinel.
+    pub fn next_event(&mut self) -> Result<Option<Event<'_>>, Malformed> {
+        loop {
+            if self.eats_newline && self.start < self.end {
+                self.eats_newline = false;
+                self.start += usize::from(self.buffer[self.start] == b'\n');
+            }
+            let from = self.start;
+            let found = find(&self.sentinels, &self.buffer[from..self.end]);
+            if self.in_callout {
+                return self.callout(from, found);
+            }
+            match found {
+                // What stands before a sentinel, or cannot be the beginning of one.
+                Found { before, .. } if before > 0 => {
+                    self.start += before;
+                    return Ok(Some(Event::Output(&self.buffer[from..from + before])));
+                }
+                Found { which: None, .. } => return Ok(None),
+                Found {
+                    which: Some(which), ..
+                } => {
+                    self.pass();
+                    match which {
+                        0 => return Ok(Some(Event::End)),
+                        1 => self.in_callout = true,
+                        _ => return Err(Malformed::Lines("a callout ends that never began")),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The end of the output: fine between two answers.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed::Lines`] inside a callout. Bytes that began like a sentinel and were none are
+    /// given by [`Scanner::rest`].
+    pub fn finish(&self) -> Result<(), Malformed> {
+        if self.in_callout {
+            return Err(Malformed::Lines("the output ended inside a callout"));
+        }
+        Ok(())
+    }
+
+    /// What was kept back because it could have become a sentinel: output after all, once the
+    /// output has ended.
+    pub fn rest(&mut self) -> &[u8] {
+        let from = self.start;
+        self.start = self.end;
+        &self.buffer[from..self.end]
+    }
+
+    fn pass(&mut self) {
+        self.start += SENTINEL_BYTES;
+        self.eats_newline = true;
+    }
+
+    fn callout(&mut self, from: usize, found: Found) -> Result<Option<Event<'_>>, Malformed> {
+        if found.before > CALLOUT_BYTES_MAX {
+            return Err(Malformed::Lines("a callout is longer than 4 KiB"));
+        }
+        match found.which {
+            None => Ok(None),
+            Some(2) => {
+                self.start += found.before;
+                self.pass();
+                self.in_callout = false;
+                let text = self.buffer[from..from + found.before].trim_ascii();
+                let quiet = text.strip_prefix(b"!").or_else(|| text.strip_prefix(b"#"));
+                Ok(Some(Event::Callout {
+                    text: quiet.unwrap_or(text).trim_ascii_start(),
+                    wants_reply: quiet.is_none(),
+                }))
+            }
+            Some(_) => Err(Malformed::Lines("a callout is cut by another sentinel")),
+        }
+    }
+}
+
+/// Bytes before the first sentinel, or before what may become one; and which it is.
+struct Found {
+    before: usize,
+    which: Option<usize>,
+}
+
+fn find(sentinels: &Sentinels, bytes: &[u8]) -> Found {
+    let mut from = 0;
+    while let Some(at) = memchr(b'$', &bytes[from..]) {
+        let before = from + at;
+        let rest = &bytes[before..];
+        let compared = rest.len().min(SENTINEL_BYTES);
+        let alike = |string: &[u8; SENTINEL_BYTES]| string[..compared] == rest[..compared];
+        if let Some(which) = sentinels.strings.iter().position(alike) {
+            let which = (compared == SENTINEL_BYTES).then_some(which);
+            return Found { before, which };
+        }
+        from = before + 1;
+    }
+    Found {
+        before: bytes.len(),
+        which: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sentinels() -> Sentinels {
+        Sentinels::from_random(std::array::from_fn(|n| n as u8 * 7))
+    }
+
+    /// Everything that comes out when the output comes in pieces of that size.
+    fn scan(output: &[u8], step: usize) -> Result<Vec<String>, Malformed> {
+        let mut scanner = Scanner::new(sentinels());
+        let mut told: Vec<String> = Vec::new();
+        let mut is_output = false;
+        for piece in output.chunks(step) {
+            scanner.space()[..piece.len()].copy_from_slice(piece);
+            scanner.filled(piece.len());
+            while let Some(event) = scanner.next_event()? {
+                match event {
+                    Event::Output(bytes) => {
+                        if !is_output {
+                            told.push(String::new());
+                        }
+                        let text = String::from_utf8_lossy(bytes);
+                        told.last_mut().unwrap().push_str(&text);
+                    }
+                    Event::Callout { text, wants_reply } => {
+                        let text = String::from_utf8_lossy(text);
+                        told.push(format!("callout {wants_reply} {text}"));
+                    }
+                    Event::End => told.push("end".to_string()),
+                }
+                is_output = matches!(event, Event::Output(_));
+            }
+        }
+        scanner.finish()?;
+        Ok(told)
+    }
+
+    #[test]
+    fn sentinels_are_found_anywhere_and_one_newline_after_them_is_eaten() {
+        let known = sentinels();
+        let [(_, end), (_, escape), (_, over)] = known.environment();
+        let output = format!(
+            "Status: 200\n\nno newline{end}\n$F-0{end}{escape}\nNOOP:\n{over}\nx{escape}! cgiplus: \
+             STRUCT{over}{end}\n\n{end}"
+        );
+        let expected = [
+            "Status: 200\n\nno newline",
+            "end",
+            "$F-0",
+            "end",
+            "callout true NOOP:",
+            "x",
+            "callout false cgiplus: STRUCT",
+            "end",
+            "\n",
+            "end",
+        ];
+        for step in [1, 2, 3, 27, 28, 29, 4096] {
+            assert_eq!(
+                scan(output.as_bytes(), step).unwrap(),
+                expected,
+                "in pieces of {step}"
+            );
+        }
+    }
+
+    #[test]
+    fn callouts_that_do_not_end_are_malformed() {
+        let known = sentinels();
+        let [(_, end), (_, escape), (_, over)] = known.environment();
+        for output in [
+            format!("{escape}NOOP:{end}"),
+            format!("{escape}{escape}"),
+            over.to_string(),
+            format!("{escape}{}", "x".repeat(5000)),
+            format!("{escape}NOOP:"),
+        ] {
+            for step in [1, 4096] {
+                let refused = scan(output.as_bytes(), step).expect_err(&output);
+                assert!(matches!(refused, Malformed::Lines(_)));
+            }
+        }
+    }
+
+    #[test]
+    fn variables_are_written_in_both_formats() {
+        let variables: [(&[u8], &[u8]); 2] = [(b"A", b"1"), (b"B", b"")];
+        let mut out = Vec::new();
+        append(&mut out, Format::Record, variables).unwrap();
+        append(&mut out, Format::Struct, variables).unwrap();
+        let struct_block = b"!!13\n\x04\0A=1\0\x03\0B=\0\0\0";
+        assert_eq!(out, [&b"!\nA=1\nB=\n\n"[..], struct_block].concat());
+    }
+
+    #[test]
+    fn a_line_break_in_a_value_cannot_become_a_variable() {
+        let broken: [(&[u8], &[u8]); 1] = [(b"PATH_INFO", b"/x\nREMOTE_USER=root")];
+        let mut out = Vec::new();
+        assert_eq!(append(&mut out, Format::Record, broken), Err(Unfit::Broken));
+        assert!(out.is_empty());
+        assert_eq!(append(&mut out, Format::Struct, broken), Ok(()));
+        let long = vec![b'x'; 65_536];
+        let long: [(&[u8], &[u8]); 1] = [(b"A", &long)];
+        assert_eq!(append(&mut out, Format::Struct, long), Err(Unfit::TooLong));
+    }
+
+    #[test]
+    fn random_sentinels_differ_and_are_not_shown() {
+        let (one, two) = (Sentinels::random().unwrap(), Sentinels::random().unwrap());
+        assert!(one != two);
+        assert_eq!(format!("{one:?}"), "Sentinels");
+        assert_eq!(Format::asked_by(b"CGIPLUS: struct"), Some(Format::Struct));
+        assert_eq!(Format::asked_by(b"NOOP:"), None);
+    }
+}

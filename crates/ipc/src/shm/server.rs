@@ -1,0 +1,353 @@
+//! The server's end of one worker's region.
+//!
+//! Everything the worker writes is copied and checked here, once. What is wrong is a [`Lie`]; after
+//! one the end reads nothing more. No call waits, loops over what a worker says, or panics for it.
+//!
+//! A round of the driver: [`ServerEnd::pop`] until it is empty or its budget is used, hand over
+//! and push what there is, then [`ServerEnd::flush`] once. Before its thread sleeps
+//! [`ServerEnd::fall_asleep`], after it [`ServerEnd::wake_up`].
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rustix::event::EventfdFlags;
+use rustix::pipe::PipeFlags;
+
+use super::chunk::{ChunkHold, Shared};
+use super::gifts::Gifts;
+use super::lie::{Full, Lie};
+use super::region::{Place, Region, SLOT_COUNT, Sizes};
+use super::ring::{Reader, Writer};
+use super::slot;
+use super::wake::{self, ASLEEP, AWAKE, WANTS_ROOM};
+use crate::message::{CHUNK, Head, Kind, Side};
+
+/// A bell's pipe needs room for a byte.
+const BELL_BYTES: usize = 4096;
+
+/// The server's end. Dropping it gives the region up; chunks that are still on their way out keep
+/// the memory until they are out.
+#[derive(Debug)]
+pub struct ServerEnd {
+    shared: Arc<Shared>,
+    bell: OwnedFd,
+    to_worker: Writer,
+    to_server: Reader,
+    slots: Slots,
+    payload: Vec<u8>,
+    lie: Option<Lie>,
+    owes_room: bool,
+    counters: Counters,
+}
+
+/// What happened at this end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// The worker was woken.
+    pub wakes_sent: u64,
+    /// The worker woke the server.
+    pub wakes_received: u64,
+    /// There was no room in the ring to the worker, or no free slot.
+    pub full: u64,
+}
+
+/// A request that was handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotRef {
+    index: u8,
+    generation: u32,
+}
+
+/// A message of the worker.
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    /// Its head, checked. For data in a chunk `len` is the length of the reference.
+    pub head: Head,
+    /// Its bytes.
+    pub payload: Payload<'a>,
+}
+
+/// The payload of a worker's message.
+#[derive(Debug)]
+pub enum Payload<'a> {
+    /// A copy, valid until the next message is taken.
+    Bytes(&'a [u8]),
+    /// In a chunk, which stays the server's until this is dropped.
+    Chunk(ChunkHold),
+}
+
+impl ServerEnd {
+    /// Makes a region and its bells. What is for the worker goes to it with hello and is then
+    /// closed here.
+    ///
+    /// # Errors
+    ///
+    /// What the system says: no memory, no descriptors.
+    pub fn create(sizes: Sizes) -> io::Result<(ServerEnd, Gifts)> {
+        let (region, fd) = Region::create(sizes)?;
+        let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        // Not an eventfd: both sides would share one open file, and a worker that makes it block
+        // could hold the server in a write. Each end of a pipe is a file of its own.
+        let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+        let (bell_to_worker, ring_worker) = rustix::pipe::pipe_with(flags)?;
+        // Smaller counts less against the user's limit; without it nothing is lost.
+        let _ = rustix::pipe::fcntl_setpipe_size(&ring_worker, BELL_BYTES);
+        let ring_bytes = sizes.ring_bytes as u32;
+        let gifts = Gifts {
+            region: fd,
+            bell_to_server: bell.try_clone()?,
+            bell_to_worker,
+        };
+        let end = ServerEnd {
+            shared: Arc::new(Shared::new(region, ring_worker)),
+            bell,
+            to_worker: Writer::new(ring_bytes),
+            to_server: Reader::new(ring_bytes),
+            slots: Slots::new(),
+            payload: Vec::new(),
+            lie: None,
+            owes_room: false,
+            counters: Counters::default(),
+        };
+        Ok((end, gifts))
+    }
+
+    /// The descriptor that the worker writes when the server sleeps. Watch it edge-triggered and
+    /// **never read it**: a worker could make it block, and its count does not matter.
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    /// Writes a message for the worker; it leaves with the next [`ServerEnd::flush`].
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] when there is no room. Flush, and try again when the worker has been heard of.
+    pub fn push(&mut self, head: Head, payload: &[&[u8]]) -> Result<(), Full> {
+        debug_assert!(
+            head.kind.side() == Side::Server,
+            "the server sends what is its own to send"
+        );
+        let bytes: usize = payload.iter().map(|piece| piece.len()).sum();
+        if !self.has_room(bytes) {
+            self.counters.full += 1;
+            return Err(Full);
+        }
+        let ring = self.shared.region.ring_to_worker();
+        self.to_worker.push(&ring, head, payload)
+    }
+
+    /// Hands a request over; it leaves with the next [`ServerEnd::flush`]. Until the worker starts
+    /// it, it can be taken back.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] when there is no room, or 64 requests are handed over already.
+    pub fn hand(&mut self, request: u32, flags: u8, block: &[u8]) -> Result<SlotRef, Full> {
+        let Some(slot) = self
+            .slots
+            .next_free()
+            .filter(|_| self.has_room(block.len()))
+        else {
+            self.counters.full += 1;
+            return Err(Full);
+        };
+        let head = Head::new(Kind::Request, request)
+            .flags(flags)
+            .small(slot.index.into())
+            .large(slot.generation);
+        let ring = self.shared.region.ring_to_worker();
+        self.to_worker.push(&ring, head, &[block])?;
+        self.slots.take(slot);
+        slot::hand(self.word(slot), slot.generation);
+        Ok(slot)
+    }
+
+    /// Takes a request back, if the worker has not started it. True: it never will, and the slot
+    /// is free. False: it is the worker's, or was released before.
+    pub fn take_back(&mut self, slot: SlotRef) -> bool {
+        let is_back =
+            self.slots.is_current(slot) && slot::take_back(self.word(slot), slot.generation);
+        if is_back {
+            self.slots.free(slot);
+        }
+        is_back
+    }
+
+    /// True when the worker has started the request (or wrote nonsense there).
+    pub fn is_started(&self, slot: SlotRef) -> bool {
+        self.slots.is_current(slot) && slot::is_started(self.word(slot), slot.generation)
+    }
+
+    /// The request is over: its answer is whole, or nobody waits for it any more. A request that
+    /// was not started is taken back with that.
+    pub fn release(&mut self, slot: SlotRef) {
+        if self.slots.is_current(slot) {
+            slot::release(self.word(slot), slot.generation);
+            self.slots.free(slot);
+        }
+    }
+
+    /// Shows the worker all that was written and read since the last time, and wakes it if it
+    /// sleeps and has to know.
+    pub fn flush(&mut self) {
+        let region = &self.shared.region;
+        self.owes_room |= self.to_server.release(region.word(Place::ToServerHead));
+        if self.to_worker.publish(region.word(Place::ToWorkerTail)) {
+            self.shared.wake_worker(u32::MAX);
+        } else if self.owes_room {
+            self.shared.wake_worker(WANTS_ROOM);
+        }
+        self.owes_room = false;
+    }
+
+    /// The next message of the worker, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Lie`] when the worker wrote what cannot be; again at every later call.
+    pub fn pop(&mut self) -> Result<Option<Incoming<'_>>, Lie> {
+        if let Some(lie) = &self.lie {
+            return Err(lie.clone());
+        }
+        match self.pop_message() {
+            Ok(None) => Ok(None),
+            Ok(Some((head, None))) => Ok(Some(Incoming {
+                head,
+                payload: Payload::Bytes(&self.payload),
+            })),
+            Ok(Some((head, Some(chunk)))) => Ok(Some(Incoming {
+                head,
+                payload: Payload::Chunk(chunk),
+            })),
+            Err(lie) => {
+                self.lie = Some(lie.clone());
+                Err(lie)
+            }
+        }
+    }
+
+    fn pop_message(&mut self) -> Result<Option<(Head, Option<ChunkHold>)>, Lie> {
+        let region = &self.shared.region;
+        let tail = region.word(Place::ToServerTail);
+        let ring = region.ring_to_server();
+        let popped = self
+            .to_server
+            .pop(tail, &ring, Side::Worker, &mut self.payload)?;
+        if popped.is_none() || self.to_server.should_release() {
+            self.owes_room |= self.to_server.release(region.word(Place::ToServerHead));
+        }
+        let Some(head) = popped else {
+            return Ok(None);
+        };
+        if !head.has(CHUNK) {
+            return Ok(Some((head, None)));
+        }
+        let number = |at: usize| {
+            let bytes = self.payload[at..].first_chunk();
+            u32::from_le_bytes(*bytes.expect("a checked head: a reference has 8 bytes"))
+        };
+        let chunk = self.shared.take(number(0), number(4))?;
+        Ok(Some((head, Some(chunk))))
+    }
+
+    /// True when the worker has written something that was not taken.
+    pub fn has_news(&self) -> bool {
+        let tail = self.shared.region.word(Place::ToServerTail);
+        self.lie.is_none() && self.to_server.has_more(tail)
+    }
+
+    /// Before the thread sleeps: the worker will ring the bell from now on. True when something is
+    /// there already: do not sleep.
+    pub fn fall_asleep(&mut self) -> bool {
+        self.flush();
+        let word = self.shared.region.word(Place::ServerSleep);
+        let tail = self.shared.region.word(Place::ToServerTail);
+        let (lie, reader) = (&self.lie, &self.to_server);
+        !wake::fall_asleep(word, ASLEEP, || lie.is_none() && reader.has_more(tail))
+    }
+
+    /// After the thread slept: the bell is quiet from now on.
+    pub fn wake_up(&mut self) {
+        let word = self.shared.region.word(Place::ServerSleep);
+        if word.load(Ordering::Relaxed) == AWAKE {
+            self.counters.wakes_received += 1;
+        } else {
+            word.store(AWAKE, Ordering::Relaxed);
+        }
+    }
+
+    /// Wakes the worker whether it sleeps or not: to have it notice a socket that has ended.
+    pub fn wake_worker(&self) {
+        self.shared.wake_worker(u32::MAX);
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            wakes_sent: self.shared.wakes_sent.load(Ordering::Relaxed),
+            ..self.counters
+        }
+    }
+
+    fn has_room(&mut self, payload_bytes: usize) -> bool {
+        let head = self.shared.region.word(Place::ToWorkerHead);
+        match self.to_worker.has_room(head, payload_bytes as u32) {
+            Ok(has_room) => has_room,
+            // The next `pop` says it.
+            Err(lie) => {
+                self.lie.get_or_insert(lie);
+                false
+            }
+        }
+    }
+
+    fn word(&self, slot: SlotRef) -> &std::sync::atomic::AtomicU32 {
+        self.shared.region.slot(slot.index.into())
+    }
+}
+
+/// Which slots are taken, in the server's own memory.
+#[derive(Debug)]
+struct Slots {
+    /// A bit for each slot that is free.
+    free: u64,
+    generations: [u32; SLOT_COUNT],
+}
+
+const _: () = assert!(SLOT_COUNT == u64::BITS as usize);
+
+impl Slots {
+    fn new() -> Slots {
+        Slots {
+            free: u64::MAX,
+            generations: [0; SLOT_COUNT],
+        }
+    }
+
+    /// A free slot with the generation that its next request has.
+    fn next_free(&self) -> Option<SlotRef> {
+        let index = self.free.trailing_zeros() as usize;
+        let generation = self.generations.get(index)?;
+        Some(SlotRef {
+            index: index as u8,
+            generation: (generation + 1) & slot::GENERATION_MAX,
+        })
+    }
+
+    fn take(&mut self, slot: SlotRef) {
+        self.free &= !(1 << slot.index);
+        self.generations[usize::from(slot.index)] = slot.generation;
+    }
+
+    fn is_current(&self, slot: SlotRef) -> bool {
+        self.free & 1 << slot.index == 0
+            && self.generations[usize::from(slot.index)] == slot.generation
+    }
+
+    fn free(&mut self, slot: SlotRef) {
+        self.free |= 1 << slot.index;
+    }
+}

@@ -1,0 +1,290 @@
+//! A worker's end of its region, as `libhob` uses it.
+//!
+//! A round: [`WorkerEnd::pop`] until it is empty, push answers, [`WorkerEnd::flush`] once. To
+//! sleep: [`WorkerEnd::fall_asleep`], then [`Sleeper::wait`] (or `poll` on the bell), then
+//! [`Sleeper::wake_up`].
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::thread::futex;
+
+use super::chunk::{self, Taken};
+use super::gifts::Gifts;
+use super::lie::{Full, Lie};
+use super::region::{CHUNK_BYTES, Place, Region, SLOT_COUNT};
+use super::ring::{Reader, Writer};
+use super::slot;
+use super::wake::{self, ASLEEP, AWAKE, ON_BELL, WANTS_ROOM};
+use crate::message::{CHUNK, CHUNK_REFERENCE_BYTES, Head, Kind, Side};
+
+/// A worker's end.
+#[derive(Debug)]
+pub struct WorkerEnd {
+    sleeper: Sleeper,
+    to_worker: Reader,
+    to_server: Writer,
+    owes_room: bool,
+}
+
+/// What is needed to sleep, without the end itself: another thread may use that meanwhile.
+#[derive(Clone, Debug)]
+pub struct Sleeper {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    region: Region,
+    bell: OwnedFd,
+    bell_to_server: OwnedFd,
+    wakes_sent: AtomicU64,
+    sleeps: AtomicU64,
+}
+
+/// How a worker sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// On a word of the region: [`Sleeper::wait`].
+    OnWord,
+    /// On its bell, in a `poll` of the program's own.
+    OnBell,
+}
+
+impl WorkerEnd {
+    /// Takes the gifts into use.
+    ///
+    /// # Errors
+    ///
+    /// What the system says, or that the region is none this library can read. Use the stream then.
+    pub fn open(gifts: Gifts) -> io::Result<WorkerEnd> {
+        let region = Region::open(gifts.region.as_fd())?;
+        let ring_bytes = region.sizes().ring_bytes as u32;
+        let inner = Inner {
+            region,
+            bell: gifts.bell_to_worker,
+            bell_to_server: gifts.bell_to_server,
+            wakes_sent: AtomicU64::new(0),
+            sleeps: AtomicU64::new(0),
+        };
+        Ok(WorkerEnd {
+            sleeper: Sleeper {
+                inner: Arc::new(inner),
+            },
+            to_worker: Reader::new(ring_bytes),
+            to_server: Writer::new(ring_bytes),
+            owes_room: false,
+        })
+    }
+
+    /// The next message of the server, if there is one; its payload replaces what is in `payload`.
+    /// A request is not started by that.
+    ///
+    /// # Errors
+    ///
+    /// [`Lie`]: the server is broken, or the library too old for it.
+    pub fn pop(&mut self, payload: &mut Vec<u8>) -> Result<Option<Head>, Lie> {
+        let region = &self.sleeper.inner.region;
+        let tail = region.word(Place::ToWorkerTail);
+        let ring = region.ring_to_worker();
+        let popped = self.to_worker.pop(tail, &ring, Side::Server, payload)?;
+        if popped.is_none() || self.to_worker.should_release() {
+            self.owes_room |= self.to_worker.release(region.word(Place::ToWorkerHead));
+        }
+        match popped {
+            Some(head) if head.kind == Kind::Request && usize::from(head.small) >= SLOT_COUNT => {
+                Err(Lie::Slot(head.small))
+            }
+            popped => Ok(popped),
+        }
+    }
+
+    /// Starts the request with that head; false when the server has taken it back.
+    #[must_use]
+    pub fn start(&self, request: &Head) -> bool {
+        let slot = self.sleeper.inner.region.slot(request.small.into());
+        slot::start(slot, request.large)
+    }
+
+    /// Writes a message for the server; it leaves with the next [`WorkerEnd::flush`].
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] when there is no room: flush, wait for room, try again.
+    pub fn push(&mut self, head: Head, payload: &[&[u8]]) -> Result<(), Full> {
+        debug_assert!(
+            head.kind.side() == Side::Worker,
+            "a worker sends what is its own to send"
+        );
+        let bytes: usize = payload.iter().map(|piece| piece.len()).sum();
+        let region = &self.sleeper.inner.region;
+        let seen = region.word(Place::ToServerHead);
+        if self.to_server.has_room(seen, bytes as u32) != Ok(true) {
+            return Err(Full);
+        }
+        self.to_server.push(&region.ring_to_server(), head, payload)
+    }
+
+    /// Takes a free chunk to fill, if there is one.
+    pub fn take_chunk(&mut self) -> Option<Taken> {
+        chunk::take_free(&self.sleeper.inner.region)
+    }
+
+    /// The place of a chunk's bytes: 64 KiB that nobody else writes until it is sent.
+    pub fn chunk_place(&self, taken: &Taken) -> *mut u8 {
+        self.sleeper.inner.region.chunk(taken.index as usize)
+    }
+
+    /// Copies bytes into a chunk, at an offset.
+    ///
+    /// # Panics
+    ///
+    /// When they do not fit.
+    pub fn fill_chunk(&mut self, taken: &Taken, offset: usize, bytes: &[u8]) {
+        let region = &self.sleeper.inner.region;
+        region.copy_into_chunk(taken.index as usize, offset, bytes);
+    }
+
+    /// Sends the first bytes of a chunk as data of a request.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`], and the chunk back, when there is no room in the ring.
+    pub fn push_chunk(
+        &mut self,
+        request: u32,
+        flags: u8,
+        taken: Taken,
+        bytes: usize,
+    ) -> Result<(), (Full, Taken)> {
+        assert!((1..=CHUNK_BYTES).contains(&bytes), "a chunk holds so much");
+        let mut reference = [0; CHUNK_REFERENCE_BYTES];
+        reference[..4].copy_from_slice(&taken.index.to_le_bytes());
+        reference[4..].copy_from_slice(&(bytes as u32).to_le_bytes());
+        let head = Head::new(Kind::Data, request).flags(flags | CHUNK);
+        self.push(head, &[&reference]).map_err(|full| (full, taken))
+    }
+
+    /// Gives a chunk back that is not sent after all.
+    pub fn put_chunk_back(&mut self, taken: Taken) {
+        chunk::put_back(&self.sleeper.inner.region, taken);
+    }
+
+    /// Shows the server all that was written and read since the last time, and wakes it if it
+    /// sleeps.
+    pub fn flush(&mut self) {
+        let inner = &self.sleeper.inner;
+        self.owes_room |= self
+            .to_worker
+            .release(inner.region.word(Place::ToWorkerHead));
+        let is_new = self
+            .to_server
+            .publish(inner.region.word(Place::ToServerTail));
+        if !is_new && !self.owes_room {
+            return;
+        }
+        self.owes_room = false;
+        if wake::must_wake(inner.region.word(Place::ServerSleep), u32::MAX) != AWAKE {
+            inner.wakes_sent.fetch_add(1, Ordering::Relaxed);
+            // An eventfd that is full is readable.
+            let _ = rustix::io::write(&inner.bell_to_server, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// True when the server has written something that was not taken.
+    pub fn has_news(&self) -> bool {
+        let tail = self.sleeper.inner.region.word(Place::ToWorkerTail);
+        self.to_worker.has_more(tail)
+    }
+
+    /// True when a message of that length, or with `chunk` a chunk, would find room.
+    pub fn has_room(&mut self, payload_bytes: usize, chunk: bool) -> bool {
+        let region = &self.sleeper.inner.region;
+        let seen = region.word(Place::ToServerHead);
+        let fits = self.to_server.has_room(seen, payload_bytes as u32);
+        fits == Ok(true) && (!chunk || chunk::has_free(region))
+    }
+
+    /// Before sleeping: from now on the server wakes this side in that way. With `room` it does so
+    /// too when there may be room for a message of so many bytes (or for a chunk).
+    ///
+    /// False when something is there already: do not sleep.
+    #[must_use]
+    pub fn fall_asleep(&mut self, how: How, room: Option<Room>) -> bool {
+        self.flush();
+        let sleeper = self.sleeper.clone();
+        let bits = match how {
+            How::OnWord => ASLEEP,
+            How::OnBell => ON_BELL,
+        } | if room.is_some() { WANTS_ROOM } else { 0 };
+        sleeper.inner.sleeps.fetch_add(1, Ordering::Relaxed);
+        let word = sleeper.inner.region.word(Place::WorkerSleep);
+        wake::fall_asleep(word, bits, || {
+            self.has_news()
+                || room.is_some_and(|room| self.has_room(room.payload_bytes, room.chunk))
+        })
+    }
+
+    /// What is needed to sleep without holding this.
+    pub fn sleeper(&self) -> Sleeper {
+        self.sleeper.clone()
+    }
+
+    /// Readable when the server woke a worker that sleeps [`How::OnBell`].
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.sleeper.inner.bell.as_fd()
+    }
+
+    /// How often this side slept, and how often it woke the server.
+    pub fn counters(&self) -> (u64, u64) {
+        let inner = &self.sleeper.inner;
+        (
+            inner.sleeps.load(Ordering::Relaxed),
+            inner.wakes_sent.load(Ordering::Relaxed),
+        )
+    }
+}
+
+/// What a worker waits to have room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// A message's payload.
+    pub payload_bytes: usize,
+    /// A chunk besides.
+    pub chunk: bool,
+}
+
+impl Sleeper {
+    /// Waits on the word until the server wakes this side; at most that long.
+    pub fn wait(&self, how: How, room: Option<Room>, at_most: Duration) {
+        debug_assert!(how == How::OnWord, "whoever sleeps on the bell polls it");
+        let asleep = ASLEEP | if room.is_some() { WANTS_ROOM } else { 0 };
+        let word = self.inner.region.word(Place::WorkerSleep);
+        let timeout = futex::Timespec::try_from(at_most).ok();
+        // Whatever ends the wait, the caller looks again.
+        let _ = futex::wait(word, futex::Flags::empty(), asleep, timeout.as_ref());
+    }
+
+    /// After sleeping, in whichever way.
+    pub fn wake_up(&self) {
+        let word = self.inner.region.word(Place::WorkerSleep);
+        word.store(AWAKE, Ordering::Relaxed);
+    }
+
+    /// Empties the bell.
+    pub fn quiet_bell(&self) {
+        let mut bytes = [0; 64];
+        let _ = rustix::io::read(&self.inner.bell, &mut bytes);
+    }
+
+    /// Wakes a thread of this process that waits on the word.
+    pub fn wake_own(&self) {
+        let word = self.inner.region.word(Place::WorkerSleep);
+        if word.swap(AWAKE, Ordering::SeqCst) & ASLEEP != 0 {
+            let _ = futex::wake(word, futex::Flags::empty(), 1);
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! From a request to its answer: the block, a worker, the head, and a body that follows.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hob_http::reactor::Timer;
+use hob_http::status::is_bodiless;
+use hob_http::{Answered, Body, Bytes, Fields, Request, Response};
+use hob_ipc::request::{BlockBuilder, Unfit};
+use hob_trace::Fault;
+use hob_trace::metric::ThreadCounters;
+
+use crate::handle::cgi::head::{CgiHead, read_fields};
+use crate::handle::cgi::reply::{Unsent, inside, say_type};
+use crate::handle::plain;
+use crate::handle::resident::body::{AnswerBody, bytes_of};
+use crate::handle::resident::exchange::{Exchange, HeadSaid, Piece, Seen};
+use crate::handle::resident::fail::{self, Failure};
+use crate::handle::resident::limits::LOOK_EVERY;
+use crate::handle::resident::pool::Entry;
+use crate::handle::resident::{Home, Resident};
+use crate::handle::script_control::Control;
+use crate::handle::variables::{self, Asked};
+
+/// One request for a resident program.
+pub(crate) struct Ask {
+    pub(crate) resident: Arc<Resident>,
+    pub(crate) request: Request,
+    pub(crate) home: Rc<Home>,
+}
+
+/// A request's place with a worker, or among those who wait for one. Dropped before its answer is
+/// whole, it tells the worker that nobody waits any more.
+pub(super) struct Place {
+    pub(super) exchange: Arc<Exchange>,
+    pub(super) request: Request,
+    resident: Arc<Resident>,
+    counters: Arc<ThreadCounters>,
+    /// Its number in the queue, and when its waiting is over.
+    queued: Option<Queued>,
+    /// The request's body has ended, or nobody reads it any more.
+    is_body_over: bool,
+    pub(super) is_over: bool,
+}
+
+struct Queued {
+    ticket: u64,
+    /// When it came, in loop time.
+    since_ms: u64,
+    timer: Timer,
+}
+
+/// Answers a request. `path` is normal; from `below` on it is the program's.
+pub(crate) fn answer(ask: Ask, path: &[u8], below: usize) -> Answered {
+    let (resident, request) = (&ask.resident, &ask.request);
+    if let Some(refusal) = refuse_method(request) {
+        return Answered::Ready(refusal);
+    }
+    request.set_half_close(resident.half_close);
+    let block = match resident.block(request, path, below) {
+        Ok(block) => block,
+        Err(failure) => return Answered::Ready(fail::respond(request, resident, &failure)),
+    };
+    let exchange = Exchange::new(request, block);
+    let now_ms = ask.home.reactor.now_ms();
+    let counters = Arc::clone(&ask.home.counters);
+    let queued = match resident.pool.0.enter(&exchange, ask.home.thread, now_ms) {
+        Entry::Given => None,
+        Entry::Queued(ticket) => {
+            counters.worker_waits.add(1);
+            Some(Queued::new(ticket, resident, &ask.home, now_ms))
+        }
+        Entry::Refused(failure) => {
+            if let Failure::QueueFull(_) = &failure {
+                counters.limit_resident_queue.add(1);
+            }
+            return Answered::Ready(fail::respond(request, resident, &failure));
+        }
+    };
+    let place = Place {
+        is_body_over: !exchange.has_body,
+        exchange,
+        request: request.clone(),
+        resident: Arc::clone(resident),
+        counters,
+        queued,
+        is_over: false,
+    };
+    Answered::Later(Box::pin(wait(place)))
+}
+
+/// The answer to a method that no program sees.
+pub(crate) fn refuse_method(request: &Request) -> Option<Response> {
+    match request.head().method() {
+        method @ b"TRACE" => Some(plain::wrong_method(method, plain::PROGRAMS)),
+        _ => None,
+    }
+}
+
+impl Resident {
+    /// What a path means to the program: what names it, and what follows.
+    pub(crate) fn split<'p>(&self, path: &'p [u8], below: usize) -> (&'p [u8], &'p [u8]) {
+        path.split_at(match self.splits_path {
+            // The slash before the rest belongs to it.
+            true => below.saturating_sub(1),
+            false => path.len(),
+        })
+    }
+
+    /// The variables of a request.
+    fn block(&self, request: &Request, path: &[u8], below: usize) -> Result<Vec<u8>, Failure> {
+        let (name, path_info) = self.split(path, below);
+        let asked = Asked {
+            request,
+            body_bytes: request.body_len(),
+            script: variables::Script {
+                name,
+                path_info,
+                file: &self.file,
+                document_root: &self.document_root,
+            },
+            passes_authorization: self.settings.pass_authorization,
+        };
+        let mut block = BlockBuilder::new(request.body_len());
+        let mut outcome = Ok(());
+        variables::each(&asked, |name, value| {
+            if outcome.is_ok() {
+                outcome = block.push(name, value);
+            }
+        });
+        match outcome {
+            Ok(()) => Ok(block.finish()),
+            Err(Unfit::TooLong) => Err(Failure::TooLong),
+            Err(Unfit::Nul) => Err(Failure::Unpassable(
+                "the request holds a NUL byte, which no program can be passed",
+            )),
+        }
+    }
+}
+
+impl Queued {
+    fn new(ticket: u64, resident: &Resident, home: &Home, now_ms: u64) -> Queued {
+        let timer = home.reactor.timer();
+        timer.set(resident.settings.wait.min(LOOK_EVERY));
+        Queued {
+            ticket,
+            since_ms: now_ms,
+            timer,
+        }
+    }
+}
+
+/// Waits for a head and makes an answer of it.
+async fn wait(mut place: Place) -> Response {
+    let waited = poll_fn(|cx| place.poll_head(cx)).await;
+    match waited {
+        Ok(head) => match place.reply(head) {
+            Ok(response) => response,
+            Err((place, failure)) => place.fail(&failure),
+        },
+        Err(Trouble::Failed(failure)) => place.fail(&failure),
+        Err(Trouble::Body(error)) => {
+            {
+                let mut record = place.request.record_mut();
+                record.fault = Fault::Client;
+                record.reason = Some("the request body broke off");
+            }
+            place.request.set_detail(error.to_string().as_bytes());
+            plain::error(error.status())
+        }
+    }
+}
+
+/// Why there is no head.
+enum Trouble {
+    Failed(Failure),
+    /// The client's fault.
+    Body(hob_http::BodyError),
+}
+
+impl Place {
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<HeadSaid, Trouble>> {
+        if let Err(error) = self.feed(cx) {
+            return Poll::Ready(Err(Trouble::Body(error)));
+        }
+        let request = &self.request;
+        let seen = self.exchange.see(cx, |status, lines| {
+            if let Ok(head) = read_fields(200, &lines) {
+                request.interim(status, head.fields);
+            }
+        });
+        match seen {
+            Seen::Head(head) => {
+                self.note_times();
+                Poll::Ready(Ok(head))
+            }
+            Seen::Failed(failure) => {
+                self.note_times();
+                Poll::Ready(Err(Trouble::Failed(failure)))
+            }
+            Seen::Nothing => match self.look_at_queue(cx) {
+                Some(failure) => Poll::Ready(Err(Trouble::Failed(failure))),
+                None => Poll::Pending,
+            },
+        }
+    }
+
+    /// While it waits in the queue: whether its time is up, and whether one more worker helps.
+    fn look_at_queue(&mut self, cx: &mut Context<'_>) -> Option<Failure> {
+        let queued = self.queued.as_ref()?;
+        let resident = &self.resident;
+        while queued.timer.poll_elapsed(cx).is_ready() {
+            let now_ms = self.request.reactor().now_ms();
+            if self.exchange.given_ms() != 0 {
+                return None;
+            }
+            let waited = Duration::from_millis(now_ms.saturating_sub(queued.since_ms));
+            let left = resident.settings.wait.saturating_sub(waited);
+            if left.is_zero() && resident.pool.0.withdraw(queued.ticket) {
+                self.counters.limit_resident_wait.add(1);
+                let why = resident.pool.0.why();
+                return Some(Failure::QueueWait(why));
+            }
+            resident.pool.0.tend(now_ms);
+            queued.timer.set(left.clamp(Duration::from_millis(1), LOOK_EVERY));
+        }
+        None
+    }
+
+    fn note_times(&self) {
+        let now_ms = self.request.reactor().now_ms();
+        let given_ms = self.exchange.given_ms();
+        let mut record = self.request.record_mut();
+        if let Some(queued) = &self.queued {
+            let until_ms = if given_ms == 0 { now_ms } else { given_ms };
+            record.queue_us = until_ms.saturating_sub(queued.since_ms) * 1000;
+        }
+        if given_ms != 0 {
+            record.program_us = now_ms.saturating_sub(given_ms) * 1000;
+        }
+    }
+
+    /// Passes the request's body on, as far as the worker takes it.
+    pub(super) fn feed(&mut self, cx: &mut Context<'_>) -> Result<(), hob_http::BodyError> {
+        while !self.is_body_over && self.exchange.body_room() > 0 {
+            match self.request.poll_body(cx) {
+                Poll::Ready(Some(Ok(piece))) => self.exchange.put_body(Some(piece)),
+                Poll::Ready(Some(Err(error))) => {
+                    self.is_body_over = true;
+                    return Err(error);
+                }
+                Poll::Ready(None) => {
+                    self.is_body_over = true;
+                    self.exchange.put_body(None);
+                }
+                Poll::Pending => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(mut self, failure: &Failure) -> Response {
+        self.is_over = true;
+        // What it has not been told, it is told by that.
+        self.exchange.leave();
+        fail::respond(&self.request, &self.resident, failure)
+    }
+
+    /// Tells the record why an answer broke off.
+    pub(super) fn note(&self, failure: &Failure) {
+        fail::note(&self.request, &self.resident, failure);
+    }
+
+    /// How many bytes the worker may send ahead of the client.
+    pub(super) fn window_bytes(&self) -> usize {
+        crate::handle::resident::limits::STREAM_WINDOW_BYTES as usize
+    }
+
+    /// From a head to an answer.
+    fn reply(mut self, said: HeadSaid) -> Result<Response, (Place, Failure)> {
+        let head = match read_fields(said.status, &said.lines) {
+            Ok(head) => head,
+            Err(bad) => return Err((self, Failure::Head(bad))),
+        };
+        let control = Control::read(&head.fields);
+        if let Some(total) = control.timeout {
+            self.exchange.set_total(total);
+        }
+        let CgiHead {
+            status,
+            mut fields,
+            local,
+            body_bytes,
+            ..
+        } = head;
+        fields.set(b"Server", plain::SERVER);
+        if let Some(target) = &local {
+            self.exchange.release();
+            self.is_over = true;
+            return Ok(inside(fields, target));
+        }
+        let is_head = self.request.head().method() == b"HEAD";
+        if is_head || is_bodiless(status) {
+            self.exchange.release();
+            self.is_over = true;
+            let body = match is_bodiless(status) {
+                true => Body::Empty,
+                false => Body::Stream(Box::new(Unsent(body_bytes))),
+            };
+            return Ok(Response::new(status, fields, body));
+        }
+        // What is sent in its place has a type of its own.
+        let is_typed = control.instead.is_none();
+        match self.exchange.take_whole() {
+            None => {
+                if is_typed && body_bytes != Some(0) {
+                    say_type(&mut fields);
+                }
+                let body = Body::Stream(Box::new(AnswerBody::new(self, body_bytes)));
+                Ok(Response::new(status, fields, body))
+            }
+            Some(Err(failure)) => Err((self, failure)),
+            Some(Ok(pieces)) => {
+                self.is_over = true;
+                match whole(status, fields, pieces, body_bytes, is_typed) {
+                    Ok(response) => Ok(response),
+                    Err(failure) => Err((self, failure)),
+                }
+            }
+        }
+    }
+}
+
+/// An answer whose body is all here.
+fn whole(
+    status: u16,
+    mut fields: Fields,
+    pieces: Vec<Piece>,
+    announced: Option<u64>,
+    is_typed: bool,
+) -> Result<Response, Failure> {
+    let mut bytes = bytes_of(pieces);
+    if let Some(announced) = announced {
+        let came = bytes.len() as u64;
+        if came < announced {
+            return Err(Failure::Short { announced, came });
+        }
+        bytes.truncate(usize::try_from(announced).unwrap_or(usize::MAX));
+    }
+    if is_typed && !bytes.is_empty() {
+        say_type(&mut fields);
+    }
+    let body = match bytes.is_empty() {
+        true => Body::Empty,
+        false => Body::Bytes(Bytes::clone(&bytes)),
+    };
+    Ok(Response::new(status, fields, body))
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        if let Some(queued) = &self.queued {
+            self.resident.pool.0.withdraw(queued.ticket);
+        }
+        self.exchange.leave();
+    }
+}

@@ -1,0 +1,381 @@
+//! What a driver knows of its worker, and what it makes of the worker's messages.
+
+use std::mem;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Waker;
+use std::time::Duration;
+
+use hob_http::Bytes;
+use hob_ipc::message::{self, Carrier, Head, Kind};
+
+use crate::handle::resident::exchange::{Ending, Exchange, HeadSaid, Piece};
+use crate::handle::resident::fail::Failure;
+use crate::handle::resident::ladder::{Rung, after, limit};
+use crate::handle::resident::limits::{BODY_WINDOW_BYTES, MEMORY_EVERY, OUT_BYTES_MAX, STREAM_WINDOW_BYTES};
+use crate::handle::resident::pool::Pool;
+use crate::handle::resident::post::Post;
+use crate::handle::resident::requests::{Requests, Underway};
+use crate::handle::resident::said::Said;
+use crate::handle::resident::scale::resident_bytes;
+use crate::handle::resident::wire::Wire;
+use crate::handle::resident::worker::Home;
+
+/// What is known of a worker, apart from how it is reached.
+pub(super) struct Core {
+    pub(super) home: Rc<Home>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) post: Arc<Post>,
+    pub(super) requests: Requests,
+    pub(super) said: Said,
+    pub(super) stage: Stage,
+    pub(super) rung: Rung,
+    /// Messages for it.
+    pub(super) answers: Vec<(Head, Vec<u8>)>,
+    /// Exchanges with news for their requests.
+    pub(super) wakers: Vec<Waker>,
+    /// Exchanges to attend to, and requests to begin, when messages are no longer looked at.
+    pub(super) attentions: Vec<Arc<Exchange>>,
+    pub(super) begun: Vec<Arc<Exchange>>,
+    /// Requests that came too late for it.
+    pub(super) unbegun: Vec<Arc<Exchange>>,
+    /// How long it may be idle; zero is for ever.
+    pub(super) idle: Duration,
+    /// When it is due to be replaced.
+    pub(super) age_due_ms: u64,
+    pub(super) requests_left: u64,
+    pub(super) idle_since_ms: u64,
+    /// The request that was sent last, if nothing was sent after it.
+    pub(super) sent_last: u32,
+    /// What it did wrong, or why it was ended.
+    pub(super) blame: Option<String>,
+    /// It was told to go: its end is no crash.
+    pub(super) is_asked: bool,
+    /// The pool knows of its end.
+    pub(super) is_concluded: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It has not greeted yet.
+    Starting {
+        until_ms: u64,
+    },
+    Ready,
+    /// Its channel has ended; how its process did is waited for.
+    Closed {
+        is_unread: bool,
+        exit_until_ms: u64,
+        words_until_ms: u64,
+    },
+}
+
+impl Core {
+    pub(super) fn new(home: Rc<Home>, pool: Arc<Pool>, post: Arc<Post>, said: Said) -> Core {
+        let now_ms = home.reactor.now_ms();
+        let settings = &pool.settings;
+        // A tenth more or less, so that workers that were started together do not go together.
+        let jitter = 0.9 + 0.2 * dice(post.number, now_ms);
+        Core {
+            requests: Requests::default(),
+            stage: Stage::Starting {
+                until_ms: after(now_ms, settings.timeout.start),
+            },
+            rung: Rung::Serves,
+            answers: Vec::new(),
+            wakers: Vec::new(),
+            attentions: Vec::new(),
+            begun: Vec::new(),
+            unbegun: Vec::new(),
+            age_due_ms: limit(now_ms, settings.workers.max_age.mul_f64(jitter)),
+            requests_left: match settings.workers.max_requests {
+                0 => u64::MAX,
+                count => ((count as f64 * jitter) as u64).max(1),
+            },
+            idle: settings.workers.idle_timeout,
+            idle_since_ms: now_ms,
+            sent_last: 0,
+            blame: None,
+            is_asked: false,
+            is_concluded: false,
+            said,
+            home,
+            pool,
+            post,
+        }
+    }
+}
+
+/// Requests: begun, attended to, finished.
+impl Core {
+    pub(super) fn begin(&mut self, wire: &mut Wire, exchange: Arc<Exchange>) {
+        let mut next = Some(exchange);
+        while let Some(exchange) = next.take() {
+            let now_ms = self.home.reactor.now_ms();
+            if matches!(self.stage, Stage::Closed { .. }) {
+                // Another worker gets it once the end of this one is told.
+                self.unbegun.push(exchange);
+                return;
+            }
+            let number = self.requests.next_number();
+            if !exchange.begin(number) {
+                next = self.pool.finished(&self.post, &exchange, now_ms);
+                continue;
+            }
+            let flags = match exchange.has_body {
+                true => 0,
+                false => message::LAST,
+            };
+            wire.push(Head::new(Kind::Request, number).flags(flags), &exchange.block);
+            self.sent_last = number;
+            let has_body = exchange.has_body;
+            let for_body = has_body.then(|| Arc::clone(&exchange));
+            self.requests.push(underway(number, exchange, &self.pool, now_ms));
+            if let Some(exchange) = for_body {
+                self.attend(wire, &exchange);
+            }
+        }
+    }
+
+    /// Passes on what is new in an exchange.
+    pub(super) fn attend(&mut self, wire: &mut Wire, exchange: &Exchange) {
+        loop {
+            let number = exchange.number();
+            let Some(index) = self.requests.find(number).filter(|_| number != 0) else {
+                return;
+            };
+            let now_ms = self.home.reactor.now_ms();
+            let grace = self.pool.settings.grace;
+            let one = self.requests.at(index);
+            let has_room = wire.waiting_bytes() < OUT_BYTES_MAX;
+            let credit = if has_room { one.body_credit } else { 0 };
+            let news = exchange.news(credit.min(hob_ipc::limits::PAYLOAD_BYTES_MAX));
+            if let Some(total) = news.total {
+                one.total_due_ms = limit(now_ms, total);
+            }
+            if news.taken_bytes > 0 {
+                one.data_credit += news.taken_bytes;
+                one.step_due_ms = limit(now_ms, self.pool.settings.timeout.progress);
+                wire.push(Head::new(Kind::Window, number).large(news.taken_bytes as u32), b"");
+                self.sent_last = 0;
+            }
+            if news.has_left {
+                one.give_up(wire, after(now_ms, grace));
+                self.sent_last = 0;
+                return;
+            }
+            let is_last = news.is_body_over && !one.is_body_sent;
+            if news.body.is_none() && !is_last {
+                return;
+            }
+            let body = news.body.unwrap_or_default();
+            one.body_credit -= body.len();
+            one.is_body_sent |= is_last;
+            let flags = if is_last { message::LAST } else { 0 };
+            wire.push(Head::new(Kind::Body, number).flags(flags), &body);
+            self.sent_last = 0;
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    /// A message of the worker.
+    pub(super) fn handle(&mut self, head: Head, payload: &[u8]) {
+        if head.kind == Kind::WorkerHello {
+            return self.greet(head);
+        }
+        if !matches!(self.stage, Stage::Ready) {
+            self.blame = Some("it spoke before it greeted".to_owned());
+            return;
+        }
+        let Some(index) = self.requests.find(head.request) else {
+            // Of a request that is over, or of none.
+            if head.kind == Kind::Callout {
+                self.call_out(head, payload, None);
+            }
+            return;
+        };
+        self.requests.at(index).is_started = true;
+        match head.kind {
+            Kind::Head => self.take_head(index, head, payload),
+            Kind::Data => self.take_data(index, head, payload),
+            Kind::End => {
+                let ending = match head.has(message::FAILED) {
+                    true => Ending::Failed(Failure::Said(String::from_utf8_lossy(payload).into_owned())),
+                    false => Ending::Whole(payload.to_vec()),
+                };
+                self.finish(index, ending);
+            }
+            Kind::Info => {
+                let exchange = &self.requests.at(index).exchange;
+                let waker = exchange.put_interim(head.small, payload.to_vec());
+                self.wakers.extend(waker);
+            }
+            Kind::WorkerWindow => {
+                let one = self.requests.at(index);
+                one.body_credit = one.body_credit.saturating_add(head.large as usize);
+                self.attentions.push(Arc::clone(&one.exchange));
+            }
+            Kind::Callout => self.call_out(head, payload, Some(index)),
+            _ => {}
+        }
+    }
+
+    fn greet(&mut self, head: Head) {
+        let Stage::Starting { .. } = self.stage else {
+            self.blame = Some("it greeted twice".to_owned());
+            return;
+        };
+        if head.small != message::VERSION || head.large != Carrier::Stream as u32 {
+            self.blame = Some(format!(
+                "it speaks version {} over carrier {}, which was not offered",
+                head.small, head.large
+            ));
+            return;
+        }
+        self.stage = Stage::Ready;
+        let now_ms = self.home.reactor.now_ms();
+        self.idle_since_ms = now_ms;
+        self.begun = self.pool.ready(&self.post, now_ms);
+    }
+
+    fn take_head(&mut self, index: usize, head: Head, payload: &[u8]) {
+        let now_ms = self.home.reactor.now_ms();
+        let one = self.requests.at(index);
+        if one.has_head {
+            self.blame = Some("it sent a second head for one request".to_owned());
+            return;
+        }
+        one.has_head = true;
+        one.step_due_ms = limit(now_ms, self.pool.settings.timeout.progress);
+        if one.given_up_until_ms.is_none() {
+            let said = HeadSaid {
+                status: head.small,
+                lines: payload.to_vec(),
+                is_tunnel: head.has(message::TUNNEL),
+            };
+            let waker = one.exchange.put_head(said);
+            self.wakers.extend(waker);
+        }
+        if head.is_last() {
+            self.finish(index, Ending::Whole(Vec::new()));
+        }
+    }
+
+    fn take_data(&mut self, index: usize, head: Head, payload: &[u8]) {
+        let now_ms = self.home.reactor.now_ms();
+        let one = self.requests.at(index);
+        if payload.len() > one.data_credit {
+            self.blame = Some("it sent more data than its window allows".to_owned());
+            return;
+        }
+        one.data_credit -= payload.len();
+        one.step_due_ms = limit(now_ms, self.pool.settings.timeout.progress);
+        if !payload.is_empty() {
+            let mut is_wanted = false;
+            if one.given_up_until_ms.is_none() {
+                let piece = || Piece::Bytes(Bytes::copy_from_slice(payload));
+                let (wanted, waker) = one.exchange.put_data(piece);
+                is_wanted = wanted;
+                self.wakers.extend(waker);
+            }
+            if !is_wanted {
+                self.drop_data(index, payload.len());
+            }
+        }
+        if head.is_last() {
+            self.finish(index, Ending::Whole(Vec::new()));
+        } else if self.requests.at(index).data_credit == 0 {
+            // It waits for the client now.
+            self.requests.at(index).step_due_ms = u64::MAX;
+        }
+    }
+
+    /// Data that nobody wants: the worker is to come to its end.
+    fn drop_data(&mut self, index: usize, bytes: usize) {
+        let one = self.requests.at(index);
+        one.dropped_bytes += bytes;
+        if one.dropped_bytes >= STREAM_WINDOW_BYTES as usize / 2 {
+            let dropped = mem::take(&mut one.dropped_bytes);
+            one.data_credit += dropped;
+            let head = Head::new(Kind::Window, one.number).large(dropped as u32);
+            self.answers.push((head, Vec::new()));
+        }
+    }
+
+    /// A request is over, as far as the worker is concerned.
+    fn finish(&mut self, index: usize, ending: Ending) {
+        let one = self.requests.remove(index);
+        let now_ms = self.home.reactor.now_ms();
+        self.wakers.extend(one.exchange.end(ending));
+        let served = self.post.served.fetch_add(1, Ordering::Relaxed) + 1;
+        if served > 1 {
+            self.home.counters.worker_reuses.add(1);
+        }
+        self.idle_since_ms = now_ms;
+        self.requests_left = self.requests_left.saturating_sub(1);
+        if self.requests_left == 0 || now_ms >= self.age_due_ms || self.is_too_large(served) {
+            self.pool.replace(&self.post, now_ms);
+        }
+        self.begun.extend(self.pool.finished(&self.post, &one.exchange, now_ms));
+    }
+
+    /// What follows from messages, once they are no longer looked at.
+    pub(super) fn follow_up(&mut self, wire: &mut Wire) {
+        while let Some(exchange) = self.attentions.pop() {
+            self.attend(wire, &exchange);
+        }
+        while let Some(exchange) = self.begun.pop() {
+            self.begin(wire, exchange);
+        }
+    }
+
+    fn is_too_large(&self, served: u64) -> bool {
+        let most = self.pool.settings.workers.max_memory;
+        if most == 0 || !served.is_multiple_of(MEMORY_EVERY) && served > 8 {
+            return false;
+        }
+        let Some(bytes) = self.post.pid().and_then(resident_bytes) else {
+            return false;
+        };
+        self.post.memory_bytes.store(bytes, Ordering::Relaxed);
+        bytes > most
+    }
+}
+
+impl Drop for Core {
+    /// The thread ends before the worker does.
+    fn drop(&mut self) {
+        if !self.is_concluded {
+            self.is_asked = true;
+            self.blame = Some("its server thread has ended".to_owned());
+            self.conclude(None, false);
+            self.wakers.drain(..).for_each(Waker::wake);
+        }
+    }
+}
+
+fn underway(number: u32, exchange: Arc<Exchange>, pool: &Pool, now_ms: u64) -> Underway {
+    let timeout = &pool.settings.timeout;
+    Underway {
+        number,
+        is_body_sent: !exchange.has_body,
+        exchange,
+        has_head: false,
+        is_started: false,
+        body_credit: BODY_WINDOW_BYTES as usize,
+        data_credit: STREAM_WINDOW_BYTES as usize,
+        dropped_bytes: 0,
+        step_due_ms: limit(now_ms, timeout.first_byte),
+        total_due_ms: limit(now_ms, timeout.total),
+        given_up_until_ms: None,
+    }
+}
+
+/// A number from 0 to 1 that differs from worker to worker.
+fn dice(number: u64, now_ms: u64) -> f64 {
+    let mixed = (number ^ now_ms << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    mixed as f64 / (1u64 << 24) as f64
+}

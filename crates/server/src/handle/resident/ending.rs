@@ -1,0 +1,234 @@
+//! A worker's clock and its end: requests whose time is up, a worker that is to go, one that went.
+
+use std::mem;
+use std::sync::atomic::Ordering;
+
+use crate::handle::resident::core::{Core, Stage};
+use crate::handle::resident::exchange::Ending;
+use crate::handle::resident::fail::Failure;
+use crate::handle::resident::ladder::{Rung, Step, after, limit};
+use crate::handle::resident::limits::{CLOSED_WAIT, EXIT_WAIT, LAST_WORDS_WAIT};
+use crate::handle::resident::pool::Gone;
+use crate::handle::resident::post::Letter;
+use crate::handle::resident::requests::Underway;
+use crate::handle::resident::wire::Wire;
+use crate::process::{Child, Exit};
+use hob_ipc::message::{Head, Kind};
+
+impl Underway {
+    /// Nobody waits for it any more: the worker is told, and is to be done with it by then.
+    pub(super) fn give_up(&mut self, wire: &mut Wire, until_ms: u64) {
+        if self.given_up_until_ms.is_none() {
+            self.given_up_until_ms = Some(until_ms);
+            wire.push(Head::new(Kind::Cancel, self.number), b"");
+        }
+    }
+}
+
+impl Core {
+    /// When something is due, in loop time.
+    pub(super) fn due_ms(&self) -> u64 {
+        let is_idle = self.requests.is_empty();
+        let own = match self.stage {
+            Stage::Starting { until_ms } => until_ms,
+            Stage::Ready if is_idle && self.rung == Rung::Serves => {
+                self.idle_due_ms().min(self.age_due_ms)
+            }
+            Stage::Ready => u64::MAX,
+            Stage::Closed {
+                exit_until_ms,
+                words_until_ms,
+                ..
+            } => exit_until_ms.min(words_until_ms),
+        };
+        own.min(self.requests.due_ms()).min(self.rung.due_ms(is_idle))
+    }
+
+    fn idle_due_ms(&self) -> u64 {
+        limit(self.idle_since_ms, self.idle)
+    }
+
+    /// Tells requests whose time is up; ends the worker when one stays that nobody waits for.
+    pub(super) fn look_at_requests(&mut self, wire: &mut Wire, child: &Child, now_ms: u64) {
+        let grace = self.pool.settings.grace;
+        let mut is_stuck = false;
+        for index in 0..self.requests.len() {
+            let one = self.requests.at(index);
+            if let Some(until_ms) = one.given_up_until_ms {
+                is_stuck |= now_ms >= until_ms;
+                continue;
+            }
+            let failure = match one.has_head {
+                _ if now_ms >= one.total_due_ms => Failure::Total,
+                false if now_ms >= one.step_due_ms => Failure::FirstByte,
+                true if now_ms >= one.step_due_ms => Failure::Progress,
+                _ => continue,
+            };
+            let counters = &self.home.counters;
+            match failure {
+                Failure::Total => counters.limit_resident_total.add(1),
+                Failure::FirstByte => counters.limit_resident_first_byte.add(1),
+                _ => counters.limit_resident_progress.add(1),
+            }
+            one.give_up(wire, after(now_ms, grace));
+            self.wakers.extend(one.exchange.end(Ending::Failed(failure)));
+        }
+        if is_stuck {
+            // It gets nothing more, and what others wait for may still come to its end.
+            self.pool.close(&self.post);
+            let is_all = self.requests.iter().all(|one| one.given_up_until_ms.is_some());
+            if is_all && self.rung.ask(child, now_ms, grace) == Step::Term {
+                self.home.counters.worker_terms.add(1);
+                self.is_asked = true;
+                self.blame.get_or_insert_with(|| {
+                    "it did not come to an end with a request that nobody waited for".to_owned()
+                });
+            }
+        }
+    }
+
+    /// Looks after the worker itself: its start, its idleness, its way out.
+    pub(super) fn look_at_itself(&mut self, child: &Child, now_ms: u64) {
+        let grace = self.pool.settings.grace;
+        match self.stage {
+            Stage::Starting { until_ms } if now_ms >= until_ms && self.rung == Rung::Serves => {
+                self.home.counters.limit_resident_start.add(1);
+                self.blame = Some("it was not ready in time (resident.timeout.start)".to_owned());
+                self.rung.ask(child, now_ms, grace);
+            }
+            Stage::Ready if self.rung == Rung::Serves && self.requests.is_empty() => {
+                if now_ms >= self.age_due_ms {
+                    self.pool.replace(&self.post, now_ms);
+                    // Asked again in a while, should the new one not come.
+                    self.age_due_ms = after(now_ms, grace.max(CLOSED_WAIT));
+                }
+                if now_ms >= self.idle_due_ms() {
+                    match self.pool.may_go(&self.post) {
+                        true => self.drain(),
+                        false => self.idle_since_ms = now_ms,
+                    }
+                }
+            }
+            _ => {}
+        }
+        let is_idle = self.requests.is_empty();
+        match self.rung.climb(child, now_ms, is_idle, grace) {
+            Step::Term => self.home.counters.worker_terms.add(1),
+            Step::Kill => self.home.counters.worker_kills.add(1),
+            Step::None => {}
+        }
+    }
+
+    /// It is to finish what it has, and go.
+    pub(super) fn drain(&mut self) {
+        if self.rung != Rung::Serves {
+            return;
+        }
+        let now_ms = self.home.reactor.now_ms();
+        self.pool.close(&self.post);
+        self.answers.push((Head::new(Kind::Drain, 0), Vec::new()));
+        self.is_asked = true;
+        self.rung = Rung::Drains {
+            until_ms: after(now_ms, self.pool.settings.grace),
+        };
+    }
+
+    /// Its channel has ended, or it broke the protocol: nothing more comes from it.
+    pub(super) fn close(&mut self, child: &Child, is_unread: bool) {
+        if matches!(self.stage, Stage::Closed { .. }) {
+            return;
+        }
+        let now_ms = self.home.reactor.now_ms();
+        self.pool.close(&self.post);
+        let was_starting = matches!(self.stage, Stage::Starting { .. });
+        self.stage = Stage::Closed {
+            is_unread,
+            exit_until_ms: after(now_ms, EXIT_WAIT),
+            words_until_ms: u64::MAX,
+        };
+        if child.exit().is_none() && self.rung != Rung::Killed {
+            // It ends by itself, or is made to.
+            let grace = match self.blame.is_some() && !was_starting {
+                true => LAST_WORDS_WAIT,
+                false => CLOSED_WAIT,
+            };
+            self.rung = Rung::Drains {
+                until_ms: after(now_ms, grace),
+            };
+        }
+    }
+
+    /// Tells everybody who waits that nothing more comes. Requests that it had not started are for
+    /// another worker.
+    pub(super) fn fail_all(&mut self, exit: Option<Exit>, is_unread: bool) {
+        let text = self.obituary(exit);
+        let sent_last = mem::take(&mut self.sent_last);
+        for one in self.requests.take() {
+            let is_unstarted = is_unread && one.number == sent_last && !one.is_started;
+            if is_unstarted && one.given_up_until_ms.is_none() {
+                self.unbegun.push(one.exchange);
+                continue;
+            }
+            let failure = match &self.blame {
+                Some(_) => Failure::Malformed(text.clone()),
+                None => Failure::Died(text.clone()),
+            };
+            self.wakers.extend(one.exchange.end(Ending::Failed(failure)));
+        }
+    }
+
+    /// Its process has ended: the pool is told.
+    pub(super) fn conclude(&mut self, exit: Option<Exit>, is_unread: bool) {
+        let text = self.obituary(exit);
+        let now_ms = self.home.reactor.now_ms();
+        self.fail_all(exit, is_unread);
+        for letter in self.post.close() {
+            if let Letter::Begin(exchange) = letter {
+                self.unbegun.push(exchange);
+            }
+        }
+        let program = self.pool.settings.runs.name();
+        let (pid, served) = (self.post.pid(), self.post.served.load(Ordering::Relaxed));
+        match self.is_asked {
+            true => tracing::debug!(program, pid, served, "a worker is gone: {text}"),
+            false => {
+                self.home.counters.worker_crashes.add(1);
+                tracing::warn!(program, pid, served, "a worker ended: {text}");
+            }
+        }
+        let gone = Gone {
+            unstarted: mem::take(&mut self.unbegun),
+            is_crash: !self.is_asked,
+            text,
+        };
+        self.is_concluded = true;
+        self.pool.gone(&self.post, gone, now_ms);
+        self.home.tend_later(&self.pool);
+    }
+
+    /// How it ended, what it did wrong, and what it printed last.
+    fn obituary(&self, exit: Option<Exit>) -> String {
+        let mut text = self.blame.clone().unwrap_or_default();
+        let ended = match exit {
+            Some(Exit::Ended { signal: Some(signal), .. }) => format!("signal {signal}"),
+            Some(Exit::Ended { code, .. }) => format!("exit code {}", code.unwrap_or_default()),
+            Some(Exit::NotStarted { step, errno }) => {
+                let error = std::io::Error::from_raw_os_error(errno);
+                format!("cannot {step}: {error}")
+            }
+            Some(Exit::SpawnerGone) => "the process that starts programs died".to_owned(),
+            Some(Exit::Busy) => "too many programs wait to be started".to_owned(),
+            None => "its channel has ended".to_owned(),
+        };
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        text.push_str(&ended);
+        let printed = self.said.last_words();
+        if !printed.is_empty() {
+            text.push_str("; it printed: ");
+            text.push_str(&printed);
+        }
+        text
+    }
+}

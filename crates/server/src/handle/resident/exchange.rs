@@ -1,0 +1,407 @@
+//! Where one request and its worker meet: the request on its connection's thread, the worker's
+//! driver on the worker's. Only plain bytes lie here.
+//!
+//! ```text
+//!  waits in the queue --> begun with a worker --> over
+//!        |                    |  request's body: at most BODY_HELD_BYTES_MAX wait here
+//!        v                    |  answer's body:  at most the worker's window
+//!      left                   '- left: what still comes is thrown away
+//! ```
+//!
+//! Locks: the pool's before an exchange's, that before a post's. Wakers are called with none held.
+
+use std::collections::VecDeque;
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use hob_http::{Bytes, Request};
+use hob_ipc::shm::ChunkHold;
+
+use crate::handle::resident::fail::Failure;
+use crate::handle::resident::limits::BODY_HELD_BYTES_MAX;
+use crate::handle::resident::post::{Letter, Post};
+
+/// One request on its way through a worker.
+pub(crate) struct Exchange {
+    /// What the request is called in the log.
+    pub(super) name: Name,
+    /// It has a body, or may have one.
+    pub(super) has_body: bool,
+    /// The request block.
+    pub(super) block: Vec<u8>,
+    state: Mutex<State>,
+}
+
+/// A request's name: when it came, its connection and its number there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Name {
+    started_unix_ms: u64,
+    connection: u64,
+    request: u64,
+}
+
+#[derive(Default)]
+struct State {
+    /// The worker that has it.
+    post: Option<Arc<Post>>,
+    /// Its number with that worker, once the driver has begun it; 0 before.
+    number: u32,
+    /// When a worker got it, in loop time.
+    given_ms: u64,
+    body: VecDeque<Bytes>,
+    body_bytes: usize,
+    is_body_over: bool,
+    head: Option<HeadSaid>,
+    interims: Vec<(u16, Vec<u8>)>,
+    data: VecDeque<Piece>,
+    ending: Option<Ending>,
+    /// Bytes of the answer that were taken and not told to the worker.
+    taken_bytes: usize,
+    /// A new limit for the whole, from now on.
+    total: Option<Duration>,
+    /// Nobody waits for the answer any more.
+    has_left: bool,
+    /// The answer's body is not sent.
+    is_unwanted: bool,
+    answer: Option<Waker>,
+}
+
+/// A head as the worker sent it.
+pub(super) struct HeadSaid {
+    pub(super) status: u16,
+    pub(super) lines: Vec<u8>,
+    /// What follows is raw both ways.
+    pub(super) is_tunnel: bool,
+}
+
+/// A piece of an answer's body.
+pub(super) enum Piece {
+    Bytes(Bytes),
+    Chunk(ChunkHold),
+}
+
+impl Piece {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Piece::Bytes(bytes) => bytes.len(),
+            Piece::Chunk(chunk) => chunk.len(),
+        }
+    }
+}
+
+/// How an answer ended.
+pub(super) enum Ending {
+    /// All of it came; trailer fields, as lines.
+    Whole(Vec<u8>),
+    Failed(Failure),
+}
+
+/// What the request's side finds when it looks.
+pub(super) enum Seen {
+    /// Interim answers, and perhaps a head.
+    Head(HeadSaid),
+    Failed(Failure),
+    /// Nothing yet.
+    Nothing,
+}
+
+/// What an answer's body finds when it looks.
+pub(super) enum Taken {
+    Piece(Piece),
+    /// The end, with trailer lines.
+    End(Vec<u8>),
+    Failed(Failure),
+    Nothing,
+}
+
+/// What the driver finds when it looks.
+pub(super) struct News {
+    pub(super) number: u32,
+    pub(super) body: Option<Bytes>,
+    /// With this piece, or without one, the body has ended.
+    pub(super) is_body_over: bool,
+    pub(super) taken_bytes: usize,
+    pub(super) total: Option<Duration>,
+    pub(super) has_left: bool,
+}
+
+impl Name {
+    pub(super) fn of(request: &Request) -> Name {
+        let record = request.record();
+        Name {
+            started_unix_ms: record.started_unix_ms,
+            connection: record.connection,
+            request: record.request.into(),
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ms, connection) = (self.started_unix_ms, self.connection);
+        write!(f, "{ms:x}-{connection:x}-{:x}", self.request)
+    }
+}
+
+impl Exchange {
+    pub(super) fn new(request: &Request, block: Vec<u8>) -> Arc<Exchange> {
+        let has_body = request.body_len() != Some(0);
+        Arc::new(Exchange {
+            name: Name::of(request),
+            has_body,
+            block,
+            state: Mutex::new(State {
+                is_body_over: !has_body,
+                ..State::default()
+            }),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Method and target, for people.
+    pub(super) fn label(&self) -> String {
+        let mut label = String::new();
+        if let Ok(block) = hob_ipc::request::Block::check(&self.block) {
+            let text = |name| String::from_utf8_lossy(block.value(name).unwrap_or_default());
+            let (method, target) = (text(b"REQUEST_METHOD"), text(b"REQUEST_URI"));
+            // Writing to a String cannot fail.
+            let _ = write!(label, "{method} {target}");
+        }
+        label
+    }
+}
+
+/// The request's side.
+impl Exchange {
+    /// How many bytes of the request's body may be put here.
+    pub(super) fn body_room(&self) -> usize {
+        let state = self.lock();
+        match state.is_body_over {
+            true => 0,
+            false => BODY_HELD_BYTES_MAX.saturating_sub(state.body_bytes),
+        }
+    }
+
+    /// A piece of the request's body, or its end.
+    pub(super) fn put_body(self: &Arc<Self>, piece: Option<Bytes>) {
+        let mut state = self.lock();
+        match piece {
+            Some(piece) => {
+                state.body_bytes += piece.len();
+                state.body.push_back(piece);
+            }
+            None => state.is_body_over = true,
+        }
+        self.tell(state);
+    }
+
+    /// Looks for a head. Interim answers go to `interim`.
+    pub(super) fn see(&self, cx: &Context<'_>, mut interim: impl FnMut(u16, Vec<u8>)) -> Seen {
+        let mut state = self.lock();
+        for (status, lines) in state.interims.drain(..) {
+            interim(status, lines);
+        }
+        if let Some(head) = state.head.take() {
+            return Seen::Head(head);
+        }
+        match state.ending.take() {
+            Some(Ending::Failed(failure)) => Seen::Failed(failure),
+            Some(Ending::Whole(_)) => Seen::Failed(Failure::NoHead),
+            None => {
+                let old = keep(&mut state.answer, cx);
+                drop(state);
+                drop(old);
+                Seen::Nothing
+            }
+        }
+    }
+
+    /// The whole body, if all of it is here.
+    pub(super) fn take_whole(&self) -> Option<Result<Vec<Piece>, Failure>> {
+        let mut state = self.lock();
+        match state.ending.take()? {
+            Ending::Whole(trailers) if trailers.is_empty() => {
+                Some(Ok(state.data.drain(..).collect()))
+            }
+            // What came before is worth nothing: the client can be told.
+            Ending::Failed(failure) => Some(Err(failure)),
+            ending => {
+                state.ending = Some(ending);
+                None
+            }
+        }
+    }
+
+    /// The next piece of the answer's body.
+    pub(super) fn take(self: &Arc<Self>, cx: &Context<'_>, window_bytes: usize) -> Taken {
+        let mut state = self.lock();
+        if let Some(piece) = state.data.pop_front() {
+            state.taken_bytes += piece.len();
+            if state.taken_bytes >= window_bytes / 2 && state.ending.is_none() {
+                self.tell(state);
+            }
+            return Taken::Piece(piece);
+        }
+        match state.ending.take() {
+            Some(Ending::Whole(trailers)) => Taken::End(trailers),
+            Some(Ending::Failed(failure)) => Taken::Failed(failure),
+            None => {
+                let old = keep(&mut state.answer, cx);
+                drop(state);
+                drop(old);
+                Taken::Nothing
+            }
+        }
+    }
+
+    /// The program wants another limit for the whole.
+    pub(super) fn set_total(self: &Arc<Self>, total: Duration) {
+        let mut state = self.lock();
+        state.total = Some(total);
+        self.tell(state);
+    }
+
+    /// Only the head is wanted: the body is thrown away, and the worker may finish it.
+    pub(super) fn release(&self) {
+        let mut state = self.lock();
+        state.is_unwanted = true;
+        let (data, old) = (std::mem::take(&mut state.data), state.answer.take());
+        let bytes: usize = data.iter().map(Piece::len).sum();
+        state.taken_bytes += bytes;
+        drop(state);
+        drop((data, old));
+    }
+
+    /// Nobody waits any more.
+    pub(super) fn leave(self: &Arc<Self>) {
+        let mut state = self.lock();
+        if state.has_left || state.ending.is_some() {
+            return;
+        }
+        state.has_left = true;
+        let (data, old) = (std::mem::take(&mut state.data), state.answer.take());
+        self.tell(state);
+        drop((data, old));
+    }
+
+    fn tell(self: &Arc<Self>, state: MutexGuard<'_, State>) {
+        let post = match state.number {
+            // A driver that has not begun it looks when it begins.
+            0 => None,
+            _ => state.post.clone(),
+        };
+        drop(state);
+        if let Some(post) = post {
+            post.post(Letter::Attend(Arc::clone(self)));
+        }
+    }
+}
+
+/// The pool's and the driver's side.
+impl Exchange {
+    /// A worker gets it.
+    pub(super) fn give(&self, post: &Arc<Post>, now_ms: u64) {
+        let mut state = self.lock();
+        state.post = Some(Arc::clone(post));
+        state.number = 0;
+        state.given_ms = now_ms;
+    }
+
+    /// Its number with its worker; 0 without one.
+    pub(super) fn number(&self) -> u32 {
+        self.lock().number
+    }
+
+    /// When a worker got it, in loop time; 0 while it waits.
+    pub(super) fn given_ms(&self) -> u64 {
+        self.lock().given_ms
+    }
+
+    /// The driver begins it under this number; false when nobody waits any more.
+    pub(super) fn begin(&self, number: u32) -> bool {
+        let mut state = self.lock();
+        state.number = number;
+        !state.has_left
+    }
+
+    /// What is new since the driver last looked; a piece of body only as long as the worker's
+    /// credit allows.
+    pub(super) fn news(&self, body_credit: usize) -> News {
+        let mut state = self.lock();
+        let body = match state.body.front_mut() {
+            Some(piece) if piece.len() > body_credit => match body_credit {
+                0 => None,
+                credit => Some(piece.split_to(credit)),
+            },
+            Some(_) => state.body.pop_front(),
+            None => None,
+        };
+        let waker = match &body {
+            Some(body) => {
+                state.body_bytes -= body.len();
+                state.answer.clone()
+            }
+            None => None,
+        };
+        let news = News {
+            number: state.number,
+            body,
+            is_body_over: state.is_body_over && state.body.is_empty(),
+            taken_bytes: std::mem::take(&mut state.taken_bytes),
+            total: state.total.take(),
+            has_left: state.has_left,
+        };
+        drop(state);
+        if let Some(waker) = waker {
+            // There is room for more of the body.
+            waker.wake();
+        }
+        news
+    }
+
+    /// The answer's head. The waker is to be called once everything that has come is here.
+    pub(super) fn put_head(&self, head: HeadSaid) -> Option<Waker> {
+        let mut state = self.lock();
+        state.head = Some(head);
+        state.answer.take()
+    }
+
+    /// An interim answer.
+    pub(super) fn put_interim(&self, status: u16, lines: Vec<u8>) -> Option<Waker> {
+        let mut state = self.lock();
+        state.interims.push((status, lines));
+        state.answer.take()
+    }
+
+    /// A piece of the answer's body; false when nobody wants it.
+    pub(super) fn put_data(&self, piece: impl FnOnce() -> Piece) -> (bool, Option<Waker>) {
+        let mut state = self.lock();
+        if state.is_unwanted || state.has_left {
+            return (false, None);
+        }
+        state.data.push_back(piece());
+        (true, state.answer.take())
+    }
+
+    /// The answer ends.
+    pub(super) fn end(&self, ending: Ending) -> Option<Waker> {
+        let mut state = self.lock();
+        state.post = None;
+        state.number = 0;
+        state.ending.get_or_insert(ending);
+        state.answer.take()
+    }
+}
+
+/// Keeps the waker of whoever looks, and returns the one it replaces.
+fn keep(place: &mut Option<Waker>, cx: &Context<'_>) -> Option<Waker> {
+    match place {
+        Some(waker) if waker.will_wake(cx.waker()) => None,
+        _ => place.replace(cx.waker().clone()),
+    }
+}

@@ -1,0 +1,167 @@
+//! What went wrong with a resident program, whose fault it is, and how its client and the record
+//! are told.
+
+use hob_http::{Body, Bytes, Request, Response};
+use hob_trace::Fault;
+
+use crate::handle::cgi::fail::explain_page;
+use crate::handle::cgi::head::BadHead;
+use crate::handle::plain;
+use crate::handle::resident::Resident;
+
+/// Why there is no answer, or no whole one.
+#[derive(Clone, Debug)]
+pub(super) enum Failure {
+    /// As many wait as may; why there is no further worker.
+    QueueFull(String),
+    /// It waited for too long; why there is no further worker.
+    QueueWait(String),
+    /// All workers of the server are others'.
+    NoWorkers,
+    /// The program ends before it is of use.
+    Unstartable(String),
+    /// No head in time.
+    FirstByte,
+    /// It took too long.
+    Total,
+    /// It fell silent.
+    Progress,
+    /// The worker's process ended.
+    Died(String),
+    /// The worker broke the protocol.
+    Malformed(String),
+    /// The program says that it failed.
+    Said(String),
+    /// The answer ended without a head.
+    NoHead,
+    /// What it sent is no head.
+    Head(BadHead),
+    /// The body ended before the length that was announced.
+    Short {
+        /// Announced.
+        announced: u64,
+        /// What came.
+        came: u64,
+    },
+    /// A variable cannot be passed on.
+    Unpassable(&'static str),
+    /// The variables are too long together.
+    TooLong,
+    /// The server stops.
+    Stopping,
+}
+
+impl Failure {
+    /// The status that tells the client.
+    pub(super) fn status(&self) -> u16 {
+        match self {
+            Failure::QueueFull(_)
+            | Failure::QueueWait(_)
+            | Failure::NoWorkers
+            | Failure::Stopping => 503,
+            Failure::FirstByte | Failure::Total | Failure::Progress => 504,
+            Failure::Said(_) => 500,
+            Failure::Unpassable(_) => 400,
+            Failure::TooLong => 431,
+            _ => 502,
+        }
+    }
+
+    /// Whose fault it is.
+    pub(super) fn fault(&self) -> Fault {
+        match self.status() {
+            503 => Fault::Server,
+            400 | 431 => Fault::Client,
+            _ => Fault::Script,
+        }
+    }
+
+    /// The reason in words, for the record.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Failure::QueueFull(_) => {
+                "limits: resident.queue.max: too many requests wait for the program"
+            }
+            Failure::QueueWait(_) => {
+                "limits: resident.queue.wait: no worker became free in time"
+            }
+            Failure::NoWorkers => "limits: limits.workers: every worker of the server is in use",
+            Failure::Unstartable(_) => "the program ends before it is ready",
+            Failure::FirstByte => {
+                "limits: resident.timeout.first_byte: no head of an answer in time"
+            }
+            Failure::Total => "limits: resident.timeout.total: the answer took too long",
+            Failure::Progress => "limits: resident.timeout.progress: the answer fell silent",
+            Failure::Died(_) => "the worker ended while it had the request",
+            Failure::Malformed(_) => "the worker broke the protocol",
+            Failure::Said(_) => "the program failed",
+            Failure::NoHead => "the answer ended without a head",
+            Failure::Head(bad) => bad.reason,
+            Failure::Short { .. } => "the answer is shorter than its Content-Length",
+            Failure::Unpassable(reason) => reason,
+            Failure::TooLong => "the variables of the request are longer than 128 KiB",
+            Failure::Stopping => "the program is no longer in the config",
+        }
+    }
+
+    /// What the reason leaves open.
+    pub(super) fn details(&self) -> String {
+        match self {
+            Failure::QueueFull(text)
+            | Failure::QueueWait(text)
+            | Failure::Unstartable(text)
+            | Failure::Died(text)
+            | Failure::Malformed(text)
+            | Failure::Said(text) => text.clone(),
+            Failure::Head(bad) if !bad.line.is_empty() => {
+                format!("{:?}", String::from_utf8_lossy(&bad.line))
+            }
+            Failure::Short { announced, came } => format!("{came} bytes of {announced}"),
+            _ => String::new(),
+        }
+    }
+}
+
+/// Tells the record why, and which program it was.
+pub(super) fn note(request: &Request, resident: &Resident, failure: &Failure) {
+    {
+        let mut record = request.record_mut();
+        record.fault = failure.fault();
+        record.reason = Some(failure.reason());
+    }
+    let mut detail = resident.settings.runs.name().as_bytes().to_vec();
+    let details = failure.details();
+    if !details.is_empty() {
+        detail.extend_from_slice(b": ");
+        detail.extend_from_slice(details.as_bytes());
+    }
+    request.set_detail(&detail);
+}
+
+/// The answer to a request that failed.
+pub(super) fn respond(request: &Request, resident: &Resident, failure: &Failure) -> Response {
+    note(request, resident, failure);
+    let status = failure.status();
+    let mut response = match status {
+        503 => plain::busy(),
+        _ => plain::error(status),
+    };
+    if resident.settings.dev {
+        let details = failure.details();
+        let (says, printed) = match details.split_once("; it printed: ") {
+            Some((says, printed)) => (says, printed),
+            None => (details.as_str(), ""),
+        };
+        let name = resident.settings.runs.name();
+        let page = explain_page(
+            (status, failure.reason()),
+            name.as_bytes(),
+            says,
+            printed.as_bytes(),
+            "resident.dev",
+        );
+        response.body = Body::Bytes(Bytes::from(page));
+        response.is_stand_in = false;
+    }
+    response
+}

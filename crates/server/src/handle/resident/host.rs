@@ -1,0 +1,134 @@
+//! The hosts that hob brings along: `python3 -` and `perl -` read a source that holds the modules
+//! of the language's package, so that nothing has to be installed.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
+
+use crate::config::Host;
+use crate::life::memory;
+
+/// Modules of the package of one language: name and text.
+type Modules = &'static [(&'static str, &'static str)];
+
+/// The Python package.
+const PYTHON: Modules = &[];
+
+/// The Perl package, by its files' names.
+const PERL: Modules = &[];
+
+/// The words after the interpreter: the host reads itself from standard input.
+pub(super) fn words(host: Host, what: &str) -> Vec<String> {
+    let verb = match host {
+        Host::Wsgi => "wsgi",
+        Host::Asgi => "asgi",
+        Host::Psgi => "psgi",
+        Host::Python | Host::Perl => "loop",
+        Host::Scripts => "scripts",
+    };
+    vec!["-".to_owned(), verb.to_owned(), what.to_owned()]
+}
+
+/// The host's source, as sealed memory to be its standard input.
+///
+/// # Errors
+/// No memory, no descriptors.
+pub(super) fn source(host: Host) -> io::Result<OwnedFd> {
+    static SOURCES: [OnceLock<Vec<u8>>; 2] = [const { OnceLock::new() }; 2];
+    let (place, make): (_, fn() -> Vec<u8>) = match host.is_python() {
+        true => (0, python),
+        false => (1, perl),
+    };
+    memory::sealed("hob-host", SOURCES[place].get_or_init(make))
+}
+
+/// An importer for the package's modules in `sys.meta_path`, then the package's entry.
+fn python() -> Vec<u8> {
+    let mut source = String::from(PYTHON_IMPORTER);
+    source.push_str("_sources = {\n");
+    for (name, text) in PYTHON {
+        source.push_str(&format!("    {name:?}: {},\n", python_string(text)));
+    }
+    source.push_str("}\n");
+    source.push_str(PYTHON_START);
+    source.into_bytes()
+}
+
+/// A sub in `@INC` that opens the package's files as strings, then the package's entry.
+fn perl() -> Vec<u8> {
+    let mut source = String::from("my %sources;\n");
+    for (name, text) in PERL {
+        source.push_str(&format!("$sources{{'{name}'}} = {};\n", perl_string(text)));
+    }
+    source.push_str(PERL_START);
+    source.into_bytes()
+}
+
+const PYTHON_IMPORTER: &str = "\
+import sys
+from importlib.machinery import ModuleSpec
+
+class _Modules:
+    \"\"\"The package's modules, from the text above them.\"\"\"
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in _sources:
+            return None
+        spec = ModuleSpec(name, self, origin='hob:' + name, is_package=name == 'hob')
+        spec.has_location = False
+        return spec
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        name = module.__name__
+        exec(compile(_sources[name], 'hob:' + name, 'exec'), module.__dict__)
+
+    def get_source(self, name):
+        return _sources[name]
+
+    def is_package(self, name):
+        return name == 'hob'
+
+";
+
+const PYTHON_START: &str = "\
+sys.meta_path.insert(0, _Modules())
+import hob.host
+hob.host.main(sys.argv[1:])
+";
+
+const PERL_START: &str = "\
+unshift @INC, sub {
+    my ($self, $name) = @_;
+    return undef unless exists $sources{$name};
+    open my $file, '<', \\$sources{$name} or return undef;
+    $INC{$name} = \"hob:$name\";
+    return $file;
+};
+require Hob::Host;
+Hob::Host::main(@ARGV);
+";
+
+/// A literal that is this text, in one line.
+fn python_string(text: &str) -> String {
+    let mut literal = String::from("'");
+    for c in text.chars() {
+        match c {
+            '\\' => literal.push_str(r"\\"),
+            '\'' => literal.push_str(r"\'"),
+            '\n' => literal.push_str(r"\n"),
+            '\r' => literal.push_str(r"\r"),
+            c => literal.push(c),
+        }
+    }
+    literal.push('\'');
+    literal
+}
+
+/// A literal that is this text.
+fn perl_string(text: &str) -> String {
+    let escaped = text.replace('\\', r"\\").replace('\'', r"\'");
+    format!("'{escaped}'")
+}

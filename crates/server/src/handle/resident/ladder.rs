@@ -1,0 +1,105 @@
+//! How a worker is ended, step by step.
+//!
+//! ```text
+//! serves --drain--> finishes what it has --------.
+//!    |                                           v
+//!    '-- a request that nobody waits for,   (ends by itself)
+//!        its time up --> SIGTERM --grace--> SIGKILL
+//! ```
+//!
+//! SIGTERM is where a program says what it was doing: hosts of ours print their stacks then.
+
+use std::time::Duration;
+
+use crate::process::{Child, End};
+
+/// How far a worker is on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rung {
+    /// Not at all.
+    Serves,
+    /// It was told to finish and go; by then it is to be gone, once it has nothing under way.
+    Drains {
+        /// In loop time.
+        until_ms: u64,
+    },
+    /// SIGTERM was sent.
+    Asked {
+        /// In loop time.
+        until_ms: u64,
+    },
+    /// SIGKILL was sent.
+    Killed,
+}
+
+/// What a step of the ladder was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    None,
+    Term,
+    Kill,
+}
+
+impl Rung {
+    /// When the next step is due, in loop time.
+    pub(super) fn due_ms(self, is_idle: bool) -> u64 {
+        match self {
+            Rung::Drains { until_ms } if is_idle => until_ms,
+            Rung::Asked { until_ms } => until_ms,
+            _ => u64::MAX,
+        }
+    }
+
+    /// Sends SIGTERM, if no signal was sent yet.
+    pub(super) fn ask(&mut self, child: &Child, now_ms: u64, grace: Duration) -> Step {
+        if !matches!(self, Rung::Serves | Rung::Drains { .. }) {
+            return Step::None;
+        }
+        child.end(End::Term);
+        *self = Rung::Asked {
+            until_ms: after(now_ms, grace),
+        };
+        Step::Term
+    }
+
+    /// Takes the step that is due.
+    pub(super) fn climb(
+        &mut self,
+        child: &Child,
+        now_ms: u64,
+        is_idle: bool,
+        grace: Duration,
+    ) -> Step {
+        if now_ms < self.due_ms(is_idle) {
+            return Step::None;
+        }
+        match self {
+            Rung::Drains { .. } => self.ask(child, now_ms, grace),
+            _ => self.kill(child),
+        }
+    }
+
+    /// Sends SIGKILL.
+    pub(super) fn kill(&mut self, child: &Child) -> Step {
+        if *self == Rung::Killed {
+            return Step::None;
+        }
+        child.end(End::Kill);
+        *self = Rung::Killed;
+        Step::Kill
+    }
+}
+
+/// A moment so long after another, in loop time.
+pub(super) fn after(now_ms: u64, time: Duration) -> u64 {
+    let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    now_ms.saturating_add(ms)
+}
+
+/// The same, where zero means never.
+pub(super) fn limit(now_ms: u64, time: Duration) -> u64 {
+    match time.is_zero() {
+        true => u64::MAX,
+        false => after(now_ms, time),
+    }
+}

@@ -1,0 +1,36 @@
+//! Limits of this handler that nobody needs to set. Those a route sets are in
+//! [`crate::config::Resident`].
+
+use std::time::Duration;
+
+/// Bytes of a request's body that wait for their worker.
+pub(super) const BODY_HELD_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a request's body that a worker is sent before it says that it wants more.
+pub(super) const BODY_WINDOW_BYTES: u32 = 64 * 1024;
+/// Bytes of an answer that a worker sends over a socket before the client has taken some.
+pub(super) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+/// The same in shared memory.
+pub(super) const SHM_WINDOW_BYTES: u32 = 1024 * 1024;
+/// Bytes for a worker that its socket did not take; more waits where it is.
+pub(super) const OUT_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of a worker's messages read before others have their turn.
+pub(super) const READ_BYTES_PER_TURN: usize = 1024 * 1024;
+/// Longest head of an answer, in bytes, is the message's own limit; fields of one trailer too.
+pub(super) const TRAILER_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of what a worker printed last that are kept to explain its end.
+pub(super) const LAST_WORDS_BYTES: usize = 4 * 1024;
+/// How long the end of a worker's process is waited for once its channel has ended, so that the
+/// record can say how it ended.
+pub(super) const EXIT_WAIT: Duration = Duration::from_millis(500);
+/// How long a process that ended is listened to for what it printed.
+pub(super) const LAST_WORDS_WAIT: Duration = Duration::from_millis(300);
+/// How long a worker whose channel has ended may take to end by itself.
+pub(super) const CLOSED_WAIT: Duration = Duration::from_secs(2);
+/// The first pause after a worker that ended before it was of use; it doubles each time.
+pub(super) const BACKOFF_FIRST: Duration = Duration::from_millis(200);
+/// The longest pause.
+pub(super) const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// How often a pool with waiting requests asks whether one more worker would help.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Requests between two looks at a worker's memory.
+pub(super) const MEMORY_EVERY: u64 = 64;

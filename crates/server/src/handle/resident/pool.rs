@@ -1,0 +1,561 @@
+//! The workers of one program and the requests that wait for one: the one place that decides who
+//! gets what, whichever threads they are on.
+//!
+//! A request takes room of a worker of its own thread if there is any, else of another thread's,
+//! else it waits. A worker that gets room takes the request that waits longest.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::config;
+use crate::handle::cgi::stderr::Pace;
+use crate::handle::resident::exchange::{Ending, Exchange};
+use crate::handle::resident::fail::Failure;
+use crate::handle::resident::limits::{BACKOFF_FIRST, BACKOFF_MAX, LOOK_EVERY};
+use crate::handle::resident::post::{Letter, Post};
+use crate::handle::resident::scale::Gauge;
+use crate::handle::resident::start::Recipe;
+use crate::shared::fleet::{Fleet, Seat, now_ms};
+
+/// The workers of one program.
+pub(crate) struct Pool {
+    /// The route and what runs, for people.
+    pub(super) name: String,
+    /// As configured.
+    pub(super) settings: config::Resident,
+    /// Most workers.
+    pub(super) workers_max: usize,
+    /// How its processes are started.
+    pub(super) recipe: Mutex<Recipe>,
+    /// How much of what they print is logged.
+    pub(super) pace: Pace,
+    pub(super) fleet: Arc<Fleet>,
+    state: Mutex<State>,
+}
+
+/// Handlers hold this; when the last of them goes, so do the workers.
+pub(crate) struct Keep(pub(crate) Arc<Pool>);
+
+pub(super) struct State {
+    pub(super) members: Vec<Member>,
+    pub(super) waiting: BTreeMap<u64, Arc<Exchange>>,
+    next_ticket: u64,
+    /// Requests that go back to the front get falling numbers.
+    front_ticket: u64,
+    next_number: u64,
+    is_retired: bool,
+    /// Workers in a row that ended before they were of use.
+    pub(super) failures: u32,
+    retry_at_ms: u64,
+    pub(super) last_failure: String,
+    pub(super) gauge: Gauge,
+    next_look_ms: u64,
+    pub(super) started: u64,
+    pub(super) lost: u64,
+    pub(super) replaced: u64,
+}
+
+/// One worker as its pool sees it.
+pub(super) struct Member {
+    pub(super) post: Arc<Post>,
+    pub(super) stage: Stage,
+    /// Requests it may have.
+    room_max: usize,
+    pub(super) active: Vec<Arc<Exchange>>,
+    /// It takes the place of this one once it is ready.
+    replaces: Option<u64>,
+    /// Another is on its way to take its place.
+    is_being_replaced: bool,
+    /// Since when it has no request, in loop time.
+    pub(super) idle_since_ms: u64,
+    _seat: Seat,
+}
+
+/// How far a worker is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Starting,
+    Ready,
+    Draining,
+}
+
+/// What asking for a worker gives.
+pub(super) enum Entry {
+    /// One has it.
+    Given,
+    /// It waits, under this number.
+    Queued(u64),
+    /// It gets none.
+    Refused(Failure),
+}
+
+/// A worker to be started on a thread. Dropped unheard, it is as if the worker had ended.
+pub(crate) struct Order {
+    pub(super) pool: Arc<Pool>,
+    pub(super) post: Arc<Post>,
+    is_taken: bool,
+}
+
+/// How a worker ended.
+pub(super) struct Gone {
+    /// Requests that it had not started.
+    pub(super) unstarted: Vec<Arc<Exchange>>,
+    /// It was not asked to end.
+    pub(super) is_crash: bool,
+    /// What happened, for people.
+    pub(super) text: String,
+}
+
+impl Drop for Keep {
+    fn drop(&mut self) {
+        self.0.retire();
+    }
+}
+
+impl Order {
+    /// The thread it is to be started on.
+    pub(crate) fn thread(&self) -> usize {
+        self.post.thread
+    }
+
+    /// Whoever starts the worker answers for it from now on.
+    pub(super) fn take(mut self) -> (Arc<Pool>, Arc<Post>) {
+        self.is_taken = true;
+        (Arc::clone(&self.pool), Arc::clone(&self.post))
+    }
+}
+
+impl Drop for Order {
+    fn drop(&mut self) {
+        if !self.is_taken {
+            let gone = Gone {
+                unstarted: Vec::new(),
+                is_crash: true,
+                text: "its thread has ended".to_owned(),
+            };
+            self.pool.gone(&self.post, gone, now_ms());
+        }
+    }
+}
+
+impl Pool {
+    pub(super) fn new(
+        name: String,
+        settings: config::Resident,
+        recipe: Recipe,
+        fleet: &Arc<Fleet>,
+    ) -> Pool {
+        let workers = &settings.workers;
+        let usual = (fleet.cores() * 2).max(workers.min);
+        Pool {
+            name,
+            workers_max: workers.max.unwrap_or(usual).max(1),
+            settings,
+            recipe: Mutex::new(recipe),
+            pace: Pace::default(),
+            fleet: Arc::clone(fleet),
+            state: Mutex::new(State {
+                members: Vec::new(),
+                waiting: BTreeMap::new(),
+                next_ticket: 1 << 48,
+                front_ticket: 1 << 48,
+                next_number: 1,
+                is_retired: false,
+                failures: 0,
+                retry_at_ms: 0,
+                last_failure: String::new(),
+                gauge: Gauge::default(),
+                next_look_ms: 0,
+                started: 0,
+                lost: 0,
+                replaced: 0,
+            }),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for a worker for a request of this thread.
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        exchange: &Arc<Exchange>,
+        thread: usize,
+        now_ms: u64,
+    ) -> Entry {
+        let mut state = self.lock();
+        if let Some(post) = state.assign(exchange, thread, now_ms) {
+            drop(state);
+            post.post(Letter::Begin(Arc::clone(exchange)));
+            return Entry::Given;
+        }
+        if state.waiting.len() >= self.settings.queue {
+            let why = self.why_no_more(&state);
+            return Entry::Refused(Failure::QueueFull(why));
+        }
+        let is_hopeless = state.members.iter().all(|one| one.stage == Stage::Draining)
+            && now_ms < state.retry_at_ms;
+        if is_hopeless {
+            return Entry::Refused(Failure::Unstartable(state.last_failure.clone()));
+        }
+        let ticket = state.next_ticket;
+        state.next_ticket += 1;
+        state.waiting.insert(ticket, Arc::clone(exchange));
+        state.next_look_ms = match state.next_look_ms {
+            0 => now_ms + LOOK_EVERY.as_millis() as u64,
+            set => set,
+        };
+        self.tend_locked(state, now_ms);
+        Entry::Queued(ticket)
+    }
+
+    /// A request waits no longer. False when a worker has got it meanwhile.
+    pub(super) fn withdraw(&self, ticket: u64) -> bool {
+        self.lock().waiting.remove(&ticket).is_some()
+    }
+
+    /// Sees to it that there are as many workers as there should be.
+    pub(crate) fn tend(self: &Arc<Self>, now_ms: u64) {
+        let state = self.lock();
+        self.tend_locked(state, now_ms);
+    }
+
+    /// A worker is ready for its first requests: those that wait.
+    pub(super) fn ready(self: &Arc<Self>, post: &Arc<Post>, now_ms: u64) -> Vec<Arc<Exchange>> {
+        let mut state = self.lock();
+        let concurrency = usize::from(self.settings.workers.concurrency);
+        let mut drained = None;
+        if let Some(member) = state.member(post) {
+            if member.stage != Stage::Starting {
+                return Vec::new();
+            }
+            member.stage = Stage::Ready;
+            member.room_max = concurrency;
+            member.idle_since_ms = now_ms;
+            drained = member.replaces.take();
+        }
+        if let Some(number) = drained {
+            state.drain(number);
+            state.replaced += 1;
+        }
+        let mut begun = Vec::new();
+        for _ in 0..concurrency {
+            begun.extend(state.next_for(post, now_ms));
+        }
+        self.tend_locked(state, now_ms);
+        begun
+    }
+
+    /// A worker has finished a request; gives the next one.
+    pub(super) fn finished(
+        &self,
+        post: &Arc<Post>,
+        exchange: &Arc<Exchange>,
+        now_ms: u64,
+    ) -> Option<Arc<Exchange>> {
+        let mut state = self.lock();
+        state.failures = 0;
+        let member = state.member(post)?;
+        member.active.retain(|one| !Arc::ptr_eq(one, exchange));
+        member.idle_since_ms = now_ms;
+        state.next_for(post, now_ms)
+    }
+
+    /// A worker takes no more requests.
+    pub(super) fn close(&self, post: &Arc<Post>) {
+        if let Some(member) = self.lock().member(post) {
+            member.stage = Stage::Draining;
+        }
+    }
+
+    /// A worker that is idle asks whether it may go: there are more than `min`.
+    pub(super) fn may_go(&self, post: &Arc<Post>) -> bool {
+        let mut state = self.lock();
+        let alive = state.alive();
+        let min = self.settings.workers.min;
+        match state.member(post) {
+            Some(member) if member.active.is_empty() && alive > min => {
+                member.stage = Stage::Draining;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A worker is due to be replaced: another is started, and when that is ready this one goes.
+    pub(super) fn replace(self: &Arc<Self>, post: &Arc<Post>, now_ms: u64) {
+        let mut state = self.lock();
+        let may_start = now_ms >= state.retry_at_ms && !state.is_retired;
+        match state.member(post) {
+            Some(member) if may_start && !member.is_being_replaced => {
+                member.is_being_replaced = true;
+            }
+            _ => return,
+        }
+        match self.order(&mut state, Some(post.number), now_ms) {
+            Some(order) => {
+                drop(state);
+                self.fleet.start(order);
+            }
+            None => {
+                if let Some(member) = state.member(post) {
+                    member.is_being_replaced = false;
+                }
+            }
+        }
+    }
+
+    /// A worker's process has ended.
+    pub(super) fn gone(self: &Arc<Self>, post: &Arc<Post>, gone: Gone, now_ms: u64) {
+        let mut state = self.lock();
+        let Some(index) = state.members.iter().position(|one| Arc::ptr_eq(&one.post, post)) else {
+            return;
+        };
+        let member = state.members.swap_remove(index);
+        if let Some(old) = member.replaces {
+            let mut members = state.members.iter_mut();
+            if let Some(old) = members.find(|one| one.post.number == old) {
+                old.is_being_replaced = false;
+            }
+        }
+        let is_useless = post.served.load(std::sync::atomic::Ordering::Relaxed) == 0;
+        if gone.is_crash {
+            state.lost += 1;
+            state.last_failure = gone.text;
+            if is_useless || state.failures > 0 {
+                state.failures += 1;
+                state.retry_at_ms = now_ms + backoff(state.failures).as_millis() as u64;
+            } else {
+                state.failures = 1;
+            }
+        }
+        for exchange in gone.unstarted {
+            state.front_ticket -= 1;
+            let ticket = state.front_ticket;
+            state.waiting.insert(ticket, exchange);
+        }
+        self.tend_locked(state, now_ms);
+        drop(member);
+    }
+
+    /// How long until a failed start may be tried again.
+    pub(super) fn pause(&self, now_ms: u64) -> Option<Duration> {
+        let state = self.lock();
+        let left = state.retry_at_ms.checked_sub(now_ms).filter(|left| *left > 0)?;
+        Some(Duration::from_millis(left))
+    }
+
+    /// An idle worker above `min` goes, so that another program can have one.
+    ///
+    /// Whoever asks holds the lock of its own pool, so this never waits for one.
+    pub(crate) fn make_room(&self) -> bool {
+        let Ok(mut state) = self.state.try_lock() else {
+            return false;
+        };
+        if state.alive() <= self.settings.workers.min {
+            return false;
+        }
+        let ready = state.members.iter().filter(|one| one.stage == Stage::Ready);
+        let idle = ready.filter(|one| one.active.is_empty());
+        let Some(number) = idle.min_by_key(|one| one.idle_since_ms).map(|one| one.post.number)
+        else {
+            return false;
+        };
+        state.drain(number);
+        true
+    }
+
+    /// The program is no longer in the config.
+    fn retire(&self) {
+        let mut state = self.lock();
+        state.is_retired = true;
+        for member in &mut state.members {
+            member.stage = Stage::Draining;
+            member.post.post(Letter::Drain);
+        }
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        fail_all(waiting, &Failure::Stopping);
+    }
+
+    /// Why there is no further worker, for people.
+    pub(super) fn why(&self) -> String {
+        self.why_no_more(&self.lock())
+    }
+
+    fn why_no_more(&self, state: &State) -> String {
+        let alive = state.alive();
+        match alive >= self.workers_max {
+            true => format!("{alive} workers, the most there may be"),
+            false => format!("{alive} workers; {}", state.gauge.why),
+        }
+    }
+
+    /// Starts what should be started, and tells those whose waiting is in vain.
+    fn tend_locked(self: &Arc<Self>, mut state: MutexGuard<'_, State>, now_ms: u64) {
+        let mut orders = Vec::new();
+        let mut refused = None;
+        let wanted = self.wanted(&mut state, now_ms);
+        for _ in 0..wanted {
+            match self.order(&mut state, None, now_ms) {
+                Some(order) => orders.push(order),
+                None => {
+                    state.gauge.why = "every worker of the server is in use".to_owned();
+                    if state.members.is_empty() {
+                        refused = Some(Failure::NoWorkers);
+                    }
+                    break;
+                }
+            }
+        }
+        let is_alone = state.members.iter().all(|one| one.stage == Stage::Draining);
+        if is_alone && state.failures > 0 && now_ms < state.retry_at_ms {
+            refused = Some(Failure::Unstartable(state.last_failure.clone()));
+        }
+        let in_vain = match &refused {
+            Some(_) => std::mem::take(&mut state.waiting),
+            None => BTreeMap::new(),
+        };
+        drop(state);
+        if let Some(failure) = &refused {
+            fail_all(in_vain, failure);
+        }
+        for order in orders {
+            self.fleet.start(order);
+        }
+    }
+
+    /// How many workers to start now.
+    fn wanted(&self, state: &mut State, now_ms: u64) -> usize {
+        if state.is_retired || now_ms < state.retry_at_ms {
+            return 0;
+        }
+        let alive = state.alive();
+        let least = self.settings.workers.min.max(usize::from(!state.waiting.is_empty()));
+        let starting = state.members.iter().filter(|one| one.stage == Stage::Starting).count();
+        if state.failures > 0 {
+            // One at a time, until one is of use.
+            return usize::from(alive < least && starting == 0);
+        }
+        if alive < least {
+            return least - alive;
+        }
+        if state.waiting.is_empty() {
+            state.next_look_ms = 0;
+            return 0;
+        }
+        if starting > 0 || alive >= self.workers_max || now_ms < state.next_look_ms {
+            return 0;
+        }
+        state.next_look_ms = now_ms + LOOK_EVERY.as_millis() as u64;
+        let pids: Vec<u32> = state.members.iter().filter_map(|one| one.post.pid()).collect();
+        let room = self.workers_max - alive;
+        let waiting = state.waiting.len();
+        state.gauge.more(&pids, now_ms, self.fleet.cores(), waiting.min(room))
+    }
+
+    /// Takes a seat and a thread for one more worker.
+    fn order(
+        self: &Arc<Self>,
+        state: &mut State,
+        replaces: Option<u64>,
+        now_ms: u64,
+    ) -> Option<Order> {
+        let seat = self.fleet.seat(self)?;
+        let thread = self.fleet.choose_thread(|thread| {
+            let members = state.members.iter();
+            members.filter(|one| one.post.thread == thread).count()
+        })?;
+        let post = Post::new(state.next_number, thread, now_ms);
+        state.next_number += 1;
+        state.started += 1;
+        state.members.push(Member {
+            post: Arc::clone(&post),
+            stage: Stage::Starting,
+            room_max: 0,
+            active: Vec::new(),
+            replaces,
+            is_being_replaced: false,
+            idle_since_ms: now_ms,
+            _seat: seat,
+        });
+        Some(Order {
+            pool: Arc::clone(self),
+            post,
+            is_taken: false,
+        })
+    }
+}
+
+impl State {
+    /// Workers that are there or on their way.
+    pub(super) fn alive(&self) -> usize {
+        let alive = self.members.iter().filter(|one| one.stage != Stage::Draining);
+        alive.filter(|one| one.replaces.is_none()).count()
+    }
+
+    fn member(&mut self, post: &Arc<Post>) -> Option<&mut Member> {
+        let mut members = self.members.iter_mut();
+        members.find(|one| Arc::ptr_eq(&one.post, post))
+    }
+
+    /// Gives a request to the worker with the most room, one of this thread first.
+    fn assign(
+        &mut self,
+        exchange: &Arc<Exchange>,
+        thread: usize,
+        now_ms: u64,
+    ) -> Option<Arc<Post>> {
+        let free = self.members.iter_mut().filter(|one| one.has_room());
+        let best = free.min_by_key(|one| (one.post.thread != thread, one.active.len()))?;
+        best.give(exchange, now_ms);
+        Some(Arc::clone(&best.post))
+    }
+
+    /// The request that waits longest goes to this worker, if it has room.
+    fn next_for(&mut self, post: &Arc<Post>, now_ms: u64) -> Option<Arc<Exchange>> {
+        let members = &mut self.members;
+        let member = members.iter_mut().find(|one| Arc::ptr_eq(&one.post, post))?;
+        if !member.has_room() {
+            return None;
+        }
+        let (_, exchange) = self.waiting.pop_first()?;
+        member.give(&exchange, now_ms);
+        Some(exchange)
+    }
+
+    fn drain(&mut self, number: u64) {
+        let mut members = self.members.iter_mut();
+        if let Some(member) = members.find(|one| one.post.number == number) {
+            member.stage = Stage::Draining;
+            member.post.post(Letter::Drain);
+        }
+    }
+}
+
+impl Member {
+    fn has_room(&self) -> bool {
+        self.stage == Stage::Ready && self.active.len() < self.room_max
+    }
+
+    fn give(&mut self, exchange: &Arc<Exchange>, now_ms: u64) {
+        exchange.give(&self.post, now_ms);
+        self.active.push(Arc::clone(exchange));
+    }
+}
+
+/// The pause after so many workers in a row that were of no use.
+fn backoff(failures: u32) -> Duration {
+    let doubled = failures.saturating_sub(1).min(16);
+    (BACKOFF_FIRST * (1 << doubled)).min(BACKOFF_MAX)
+}
+
+fn fail_all(waiting: BTreeMap<u64, Arc<Exchange>>, failure: &Failure) {
+    for exchange in waiting.into_values() {
+        if let Some(waker) = exchange.end(Ending::Failed(failure.clone())) {
+            waker.wake();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A worker as other threads see it: letters to its driver, and what is told of it.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+
+use crate::handle::resident::exchange::Exchange;
+
+/// One worker.
+pub(super) struct Post {
+    /// Its number in its pool.
+    pub(super) number: u64,
+    /// The thread its driver runs on.
+    pub(super) thread: usize,
+    /// When it was started, in loop time.
+    pub(super) started_ms: u64,
+    /// Process id; 0 until it is known.
+    pub(super) pid: AtomicU32,
+    /// Requests answered.
+    pub(super) served: AtomicU64,
+    /// Resident size when it was last looked at, in bytes.
+    pub(super) memory_bytes: AtomicU64,
+    mail: Mutex<Mail>,
+}
+
+#[derive(Default)]
+struct Mail {
+    letters: Vec<Letter>,
+    driver: Option<Waker>,
+    /// Nobody reads any more.
+    is_closed: bool,
+}
+
+/// To a driver.
+pub(super) enum Letter {
+    /// A request for this worker.
+    Begin(Arc<Exchange>),
+    /// Something is new in an exchange.
+    Attend(Arc<Exchange>),
+    /// Finish and go.
+    Drain,
+}
+
+impl Post {
+    pub(super) fn new(number: u64, thread: usize, started_ms: u64) -> Arc<Post> {
+        Arc::new(Post {
+            number,
+            thread,
+            started_ms,
+            pid: AtomicU32::new(0),
+            served: AtomicU64::new(0),
+            memory_bytes: AtomicU64::new(0),
+            mail: Mutex::default(),
+        })
+    }
+
+    /// Sends a letter. One that comes too late is lost: the pool knows who had it.
+    pub(super) fn post(&self, letter: Letter) {
+        let mut mail = self.lock();
+        if mail.is_closed {
+            return;
+        }
+        mail.letters.push(letter);
+        let driver = mail.driver.clone();
+        drop(mail);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+    }
+
+    /// Takes all letters, in exchange for an empty list; the driver is woken for the next.
+    pub(super) fn collect(&self, cx: &Context<'_>, into: &mut Vec<Letter>) {
+        let mut mail = self.lock();
+        std::mem::swap(&mut mail.letters, into);
+        let old = match &mail.driver {
+            Some(driver) if driver.will_wake(cx.waker()) => None,
+            _ => mail.driver.replace(cx.waker().clone()),
+        };
+        drop(mail);
+        drop(old);
+    }
+
+    /// The driver is gone; what was not read is dropped.
+    pub(super) fn close(&self) -> Vec<Letter> {
+        let mut mail = self.lock();
+        mail.is_closed = true;
+        let old = mail.driver.take();
+        let letters = std::mem::take(&mut mail.letters);
+        drop(mail);
+        drop(old);
+        letters
+    }
+
+    /// Its process, once that is known.
+    pub(super) fn pid(&self) -> Option<u32> {
+        match self.pid.load(Ordering::Relaxed) {
+            0 => None,
+            pid => Some(pid),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Mail> {
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,98 @@
+//! The requests that one worker has under way, in the order of their numbers.
+
+use std::sync::Arc;
+
+use crate::handle::resident::exchange::Exchange;
+
+/// One of them.
+pub(super) struct Underway {
+    pub(super) number: u32,
+    pub(super) exchange: Arc<Exchange>,
+    pub(super) has_head: bool,
+    /// The worker has said something of it.
+    pub(super) is_started: bool,
+    /// Bytes of body that may be sent.
+    pub(super) body_credit: usize,
+    pub(super) is_body_sent: bool,
+    /// Bytes of data that may come.
+    pub(super) data_credit: usize,
+    /// Bytes of data that were thrown away, and not told to the worker yet.
+    pub(super) dropped_bytes: usize,
+    /// When its head must be there, or its next piece, in loop time; `u64::MAX` for never.
+    pub(super) step_due_ms: u64,
+    /// When all of it must be there.
+    pub(super) total_due_ms: u64,
+    /// Nobody waits for it any more; it is to be over by then, or the worker is ended.
+    pub(super) given_up_until_ms: Option<u64>,
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Requests {
+    all: Vec<Underway>,
+    last_number: u32,
+}
+
+impl Requests {
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// A number that none of them has.
+    pub(super) fn next_number(&mut self) -> u32 {
+        loop {
+            self.last_number = self.last_number.wrapping_add(1);
+            if self.last_number != 0 && self.find(self.last_number).is_none() {
+                return self.last_number;
+            }
+        }
+    }
+
+    pub(super) fn push(&mut self, underway: Underway) {
+        let numbers = self.all.iter().map(|one| one.number);
+        let at = match self.all.last() {
+            Some(last) if last.number > underway.number => {
+                numbers.take_while(|number| *number < underway.number).count()
+            }
+            _ => self.all.len(),
+        };
+        self.all.insert(at, underway);
+    }
+
+    /// The place of a number.
+    pub(super) fn find(&self, number: u32) -> Option<usize> {
+        match self.all[..] {
+            [ref only] => (only.number == number).then_some(0),
+            _ => self.all.binary_search_by_key(&number, |one| one.number).ok(),
+        }
+    }
+
+    pub(super) fn at(&mut self, index: usize) -> &mut Underway {
+        &mut self.all[index]
+    }
+
+    pub(super) fn remove(&mut self, index: usize) -> Underway {
+        self.all.remove(index)
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Underway> {
+        self.all.iter()
+    }
+
+    pub(super) fn take(&mut self) -> Vec<Underway> {
+        std::mem::take(&mut self.all)
+    }
+
+    /// When the first of them is due.
+    pub(super) fn due_ms(&self) -> u64 {
+        let dues = self.all.iter().map(|one| match one.given_up_until_ms {
+            Some(until_ms) => until_ms,
+            None => one.step_due_ms.min(one.total_due_ms),
+        });
+        dues.min().unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,71 @@
+//! What `hob status --programs` tells of resident programs.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+
+use crate::handle::resident::pool::{Member, Pool, Stage};
+use crate::handle::resident::scale::resident_bytes;
+use crate::shared::fleet::{Fleet, now_ms};
+
+/// All pools.
+pub(crate) fn programs(fleet: &Fleet) -> Value {
+    let (workers, workers_max) = fleet.load();
+    let pools: Vec<Value> = fleet.pools().iter().map(|pool| pool.told()).collect();
+    json!({ "workers": workers, "workers_max": workers_max, "pools": pools })
+}
+
+impl Pool {
+    fn told(&self) -> Value {
+        let state = self.lock();
+        let now_ms = now_ms();
+        let workers: Vec<Value> = state.members.iter().map(|one| one.told(now_ms)).collect();
+        let workers_settings = &self.settings.workers;
+        json!({
+            "name": self.name,
+            "runs": self.settings.runs.name(),
+            "min": workers_settings.min,
+            "max": self.workers_max,
+            "concurrency": workers_settings.concurrency,
+            "waiting": state.waiting.len(),
+            "started": state.started,
+            "crashed": state.lost,
+            "replaced": state.replaced,
+            "growth": state.gauge.why,
+            "last_failure": state.last_failure,
+            "workers": workers,
+        })
+    }
+}
+
+impl Member {
+    fn told(&self, now_ms: u64) -> Value {
+        let pid = self.post.pid();
+        let state = match self.stage {
+            Stage::Starting => "starting",
+            Stage::Ready if self.active.is_empty() => "idle",
+            Stage::Ready => "busy",
+            Stage::Draining => "leaving",
+        };
+        let requests: Vec<Value> = self
+            .active
+            .iter()
+            .map(|exchange| {
+                json!({
+                    "id": exchange.name.to_string(),
+                    "request": exchange.label(),
+                    "ms": now_ms.saturating_sub(exchange.given_ms()),
+                })
+            })
+            .collect();
+        json!({
+            "pid": pid,
+            "thread": self.post.thread,
+            "state": state,
+            "age_s": now_ms.saturating_sub(self.post.started_ms) / 1000,
+            "served": self.post.served.load(Ordering::Relaxed),
+            "memory_bytes": pid.and_then(resident_bytes),
+            "requests": requests,
+        })
+    }
+}

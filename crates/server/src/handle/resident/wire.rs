@@ -1,0 +1,107 @@
+//! How messages travel between a driver and its worker.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::task::{Context, Poll};
+
+use hob_http::{Reactor, Watched};
+use hob_ipc::message::{Head, Side};
+use hob_ipc::stream::{self, Decoder};
+
+/// The socket of one worker, and what is on its way over it.
+pub(super) struct Wire {
+    socket: Watched,
+    decoder: Decoder,
+    out: Vec<u8>,
+    out_from: usize,
+    /// Bytes were sent that nobody has read yet, if the socket breaks now.
+    is_broken: bool,
+}
+
+/// What reading gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filled {
+    /// So many bytes.
+    Bytes(usize),
+    /// None for now.
+    Nothing,
+    /// The worker has closed it.
+    Closed {
+        /// What was sent last was not read.
+        is_unread: bool,
+    },
+}
+
+impl Wire {
+    pub(super) fn new(reactor: &Reactor, socket: OwnedFd) -> io::Result<Wire> {
+        let socket = reactor.watch(socket)?;
+        // Nobody has written yet: the first look would be in vain.
+        socket.clear_readable();
+        Ok(Wire {
+            socket,
+            decoder: Decoder::new(Side::Worker),
+            out: Vec::new(),
+            out_from: 0,
+            is_broken: false,
+        })
+    }
+
+    /// Puts a message on its way; it leaves with the next [`Wire::flush`].
+    pub(super) fn push(&mut self, head: Head, payload: &[u8]) {
+        stream::append(&mut self.out, head, &[payload]);
+    }
+
+    /// Bytes that have not left.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.out.len() - self.out_from
+    }
+
+    /// Sends what the socket takes. A socket that is gone shows when it is read.
+    pub(super) fn flush(&mut self, cx: &mut Context<'_>) {
+        while self.out_from < self.out.len() && !self.is_broken {
+            match self.socket.poll_write(cx, &self.out[self.out_from..]) {
+                Poll::Ready(Ok(count)) => self.out_from += count,
+                Poll::Ready(Err(_)) => self.is_broken = true,
+                Poll::Pending => return,
+            }
+        }
+        self.out_from = 0;
+        if self.out.capacity() > KEPT_BYTES_MAX {
+            self.out = Vec::new();
+        }
+        self.out.clear();
+    }
+
+    /// Reads once.
+    pub(super) fn fill(&mut self, cx: &mut Context<'_>) -> Filled {
+        if self.socket.poll_readable(cx).is_pending() {
+            return Filled::Nothing;
+        }
+        let space = self.decoder.space();
+        let room = space.len();
+        match self.socket.poll_read(cx, space) {
+            Poll::Ready(Ok(0)) => Filled::Closed { is_unread: false },
+            Poll::Ready(Ok(count)) => {
+                self.decoder.filled(count);
+                // Fewer bytes than there was room for: what comes later gives a new event.
+                if count < room && !self.socket.is_hung_up() {
+                    self.socket.clear_readable();
+                }
+                Filled::Bytes(count)
+            }
+            // Whoever closes with something unread resets.
+            Poll::Ready(Err(error)) => Filled::Closed {
+                is_unread: error.kind() == io::ErrorKind::ConnectionReset,
+            },
+            Poll::Pending => Filled::Nothing,
+        }
+    }
+
+    /// What was read.
+    pub(super) fn decoder(&mut self) -> &mut Decoder {
+        &mut self.decoder
+    }
+}
+
+/// Memory that is kept for what is sent next.
+const KEPT_BYTES_MAX: usize = 64 * 1024;

@@ -1,0 +1,288 @@
+//! The driver of one worker: a task on the thread that started it, from its start to its end.
+//!
+//! Each poll takes letters, writes, reads what the worker says, writes again, then looks at the
+//! clock, at what it printed and whether it still lives. Requests are woken at the end, when
+//! everything that came with one read is in their exchanges.
+
+use std::future::poll_fn;
+use std::mem;
+use std::rc::Rc;
+use std::sync::{Arc, PoisonError};
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hob_http::Reactor;
+use hob_http::reactor::Timer;
+use hob_ipc::hello::Hello;
+use hob_ipc::message::{self, Carrier, Head, Kind};
+use hob_trace::metric::ThreadCounters;
+
+use crate::handle::resident::core::{Core, Stage};
+use crate::handle::resident::ladder::{Rung, after};
+use crate::handle::resident::limits::{
+    BODY_WINDOW_BYTES, LAST_WORDS_WAIT, READ_BYTES_PER_TURN, STREAM_WINDOW_BYTES,
+};
+use crate::handle::resident::pool::{Gone, Order, Pool};
+use crate::handle::resident::post::{Letter, Post};
+use crate::handle::resident::said::{Said, Speaker};
+use crate::handle::resident::start::Started;
+use crate::handle::resident::wire::{Filled, Wire};
+use crate::process::{Child, Exit, Launcher};
+use crate::shared::fleet::Fleet;
+
+/// A thread as its workers see it.
+pub(crate) struct Home {
+    /// Its number.
+    pub(crate) thread: usize,
+    pub(crate) reactor: Reactor,
+    pub(crate) launcher: Launcher,
+    pub(crate) counters: Arc<ThreadCounters>,
+    pub(crate) fleet: Arc<Fleet>,
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.fleet.lose_thread(self.thread);
+    }
+}
+
+impl Home {
+    /// Starts a worker on this thread.
+    pub(crate) fn start(self: &Rc<Self>, order: Order) {
+        self.counters.worker_starts.add(1);
+        let (pool, post) = order.take();
+        let recipe = pool.recipe.lock();
+        let recipe = recipe.unwrap_or_else(PoisonError::into_inner).clone();
+        match recipe.start(&self.reactor, &self.launcher) {
+            Ok(started) => {
+                let mut worker = Worker::new(Rc::clone(self), pool, post, started);
+                self.reactor
+                    .spawn_standing(async move { poll_fn(|cx| worker.poll(cx)).await });
+            }
+            Err(error) => {
+                let gone = Gone {
+                    unstarted: Vec::new(),
+                    is_crash: true,
+                    text: format!("there are no descriptors for it: {error}"),
+                };
+                pool.gone(&post, gone, self.reactor.now_ms());
+                self.tend_later(&pool);
+            }
+        }
+    }
+
+    /// Has a pool look again when its pause is over.
+    pub(super) fn tend_later(&self, pool: &Arc<Pool>) {
+        let Some(pause) = pool.pause(self.reactor.now_ms()) else {
+            return;
+        };
+        let (pool, timer, reactor) = (Arc::clone(pool), self.reactor.timer(), self.reactor.clone());
+        timer.set(pause);
+        self.reactor.spawn_standing(async move {
+            timer.elapsed().await;
+            pool.tend(reactor.now_ms());
+        });
+    }
+}
+
+/// One worker.
+struct Worker {
+    wire: Wire,
+    child: Child,
+    core: Core,
+    /// Elapses when `due_ms` is there.
+    clock: Timer,
+    due_ms: u64,
+    letters: Vec<Letter>,
+}
+
+impl Worker {
+    fn new(home: Rc<Home>, pool: Arc<Pool>, post: Arc<Post>, started: Started) -> Worker {
+        let settings = &pool.settings;
+        let hello = Hello {
+            concurrency: settings.workers.concurrency,
+            data_window_bytes: STREAM_WINDOW_BYTES,
+            body_window_bytes: BODY_WINDOW_BYTES,
+            carrier: Carrier::Stream,
+        };
+        let mut wire = started.wire;
+        let head = Head::new(Kind::Hello, 0).small(message::VERSION);
+        wire.push(head, &hello.encode());
+        let said = Said::new(&pool, started.stdout, started.stderr);
+        let core = Core::new(home, pool, post, said);
+        Worker {
+            clock: core.home.reactor.timer(),
+            due_ms: u64::MAX,
+            letters: Vec::new(),
+            wire,
+            child: started.child,
+            core,
+        }
+    }
+
+    /// Ready when the worker is gone.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.read_letters(cx);
+        self.send_answers();
+        self.wire.flush(cx);
+        self.read(cx);
+        self.send_answers();
+        self.wire.flush(cx);
+        self.look_at_clock(cx);
+        self.send_answers();
+        self.wire.flush(cx);
+        let is_quiet = self.listen(cx);
+        let is_gone = self.look_at_exit(cx, is_quiet);
+        for waker in self.core.wakers.drain(..) {
+            waker.wake();
+        }
+        if is_gone {
+            return Poll::Ready(());
+        }
+        self.set_clock(cx);
+        Poll::Pending
+    }
+
+    fn read_letters(&mut self, cx: &Context<'_>) {
+        let mut letters = mem::take(&mut self.letters);
+        self.core.post.collect(cx, &mut letters);
+        for letter in letters.drain(..) {
+            match letter {
+                Letter::Begin(exchange) => self.core.begin(&mut self.wire, exchange),
+                Letter::Attend(exchange) => self.core.attend(&mut self.wire, &exchange),
+                Letter::Drain => self.core.drain(),
+            }
+        }
+        self.letters = letters;
+    }
+
+    fn send_answers(&mut self) {
+        for (head, payload) in self.core.answers.drain(..) {
+            self.core.sent_last = 0;
+            self.wire.push(head, &payload);
+        }
+    }
+
+    /// Takes what the worker says.
+    fn read(&mut self, cx: &mut Context<'_>) {
+        if matches!(self.core.stage, Stage::Closed { .. }) {
+            return;
+        }
+        let mut read_bytes = 0;
+        loop {
+            match self.wire.fill(cx) {
+                Filled::Bytes(count) => read_bytes += count,
+                Filled::Nothing => return,
+                Filled::Closed { is_unread } => return self.core.close(&self.child, is_unread),
+            }
+            loop {
+                match self.wire.decoder().next_message() {
+                    Ok(Some(message)) => self.core.handle(message.head, message.payload),
+                    Ok(None) => break,
+                    Err(malformed) => {
+                        self.core.blame = Some(malformed.to_string());
+                        self.core.close(&self.child, false);
+                        return;
+                    }
+                }
+                self.core.follow_up(&mut self.wire);
+            }
+            if self.core.blame.is_some() {
+                return self.core.close(&self.child, false);
+            }
+            if read_bytes >= READ_BYTES_PER_TURN {
+                cx.waker().wake_by_ref();
+                return;
+            }
+        }
+    }
+
+    /// True when nothing more is heard of it.
+    fn listen(&mut self, cx: &mut Context<'_>) -> bool {
+        let core = &mut self.core;
+        if core.post.pid().is_none()
+            && let Some(pid) = self.child.pid()
+        {
+            core.post.pid.store(pid, Ordering::Relaxed);
+        }
+        let request = match core.requests.len() {
+            1 => core.requests.iter().next().map(|one| one.exchange.name),
+            _ => None,
+        };
+        let speaker = Speaker {
+            pid: core.post.pid(),
+            request,
+            now_ms: core.home.reactor.now_ms(),
+            counters: &core.home.counters,
+        };
+        core.said.poll(cx, &speaker).is_ready()
+    }
+
+    /// True when its process has ended, and all is told.
+    fn look_at_exit(&mut self, cx: &mut Context<'_>, is_quiet: bool) -> bool {
+        let now_ms = self.core.home.reactor.now_ms();
+        let is_open = !matches!(self.core.stage, Stage::Closed { .. });
+        let exit = match self.child.poll_exit(cx) {
+            // The process goes on; only nobody tells any more how it ends.
+            Poll::Ready(Exit::SpawnerGone) if is_open && self.core.rung != Rung::Killed => {
+                return false;
+            }
+            Poll::Ready(exit) => Some(exit),
+            Poll::Pending => None,
+        };
+        if exit.is_some() && is_open {
+            // What it wrote before its end is there; this was the last look.
+            self.core.close(&self.child, false);
+        }
+        let core = &mut self.core;
+        let Stage::Closed {
+            is_unread,
+            exit_until_ms,
+            words_until_ms,
+        } = &mut core.stage
+        else {
+            return false;
+        };
+        let is_unread = *is_unread;
+        if exit.is_some() {
+            if is_quiet || now_ms >= *words_until_ms {
+                core.conclude(exit, is_unread);
+                return true;
+            }
+            *exit_until_ms = u64::MAX;
+            *words_until_ms = after(now_ms, LAST_WORDS_WAIT).min(*words_until_ms);
+        } else if now_ms >= *exit_until_ms {
+            *exit_until_ms = u64::MAX;
+            core.fail_all(None, is_unread);
+        }
+        false
+    }
+
+    fn look_at_clock(&mut self, cx: &mut Context<'_>) {
+        if self.clock.poll_elapsed(cx).is_pending() {
+            return;
+        }
+        self.clock.clear();
+        self.due_ms = u64::MAX;
+        let now_ms = self.core.home.reactor.now_ms();
+        self.core.look_at_requests(&mut self.wire, &self.child, now_ms);
+        self.core.look_at_itself(&self.child, now_ms);
+    }
+
+    /// Sets the clock if something is due before what it is set to.
+    fn set_clock(&mut self, cx: &mut Context<'_>) {
+        let due_ms = self.core.due_ms();
+        if due_ms >= self.due_ms {
+            return;
+        }
+        self.due_ms = due_ms;
+        let reactor = &self.core.home.reactor;
+        let left_ms = due_ms.saturating_sub(reactor.now_ms());
+        self.clock.set(Duration::from_millis(left_ms.max(1)));
+        // Its waker is to be known.
+        if self.clock.poll_elapsed(cx).is_ready() {
+            cx.waker().wake_by_ref();
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The workers of all resident programs together: how many there may be, on which threads they
+//! start, and the pools they belong to.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use hob_http::thread::{Crew, Handle, Thread};
+
+use crate::answer::Answers;
+use crate::handle::resident::pool::{Keep, Order, Pool};
+
+/// All workers.
+pub(crate) struct Fleet {
+    workers_max: AtomicUsize,
+    workers: AtomicUsize,
+    /// A bit for each thread that has ended.
+    lost_threads: AtomicU64,
+    crew: OnceLock<Arc<Crew>>,
+    /// By name of their program and all its settings.
+    pools: Mutex<HashMap<String, Known>>,
+}
+
+/// A pool, and what keeps it.
+struct Known {
+    keep: Weak<Keep>,
+    pool: Weak<Pool>,
+}
+
+/// A worker's place among all.
+pub(crate) struct Seat(Arc<Fleet>);
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.workers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Fleet {
+    /// No workers, and no threads to start them on yet.
+    pub(crate) fn new() -> Arc<Fleet> {
+        Arc::new(Fleet {
+            workers_max: AtomicUsize::new(usize::MAX),
+            workers: AtomicUsize::new(0),
+            lost_threads: AtomicU64::new(0),
+            crew: OnceLock::new(),
+            pools: Mutex::default(),
+        })
+    }
+
+    /// From now on workers can be started.
+    pub(crate) fn set_crew(&self, crew: &Arc<Crew>) {
+        // Called once; there is one crew.
+        let _ = self.crew.set(Arc::clone(crew));
+    }
+
+    /// Most workers.
+    pub(crate) fn set_workers_max(&self, workers_max: usize) {
+        self.workers_max.store(workers_max, Ordering::Relaxed);
+    }
+
+    /// How many there are, and may be.
+    pub(crate) fn load(&self) -> (usize, usize) {
+        let workers_max = self.workers_max.load(Ordering::Relaxed);
+        (self.workers.load(Ordering::Relaxed), workers_max)
+    }
+
+    /// Cores that may be used, CPU quota counted.
+    pub(crate) fn cores(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    /// The pool of this name, or the one that `make` makes.
+    pub(crate) fn pool(&self, name: &str, make: impl FnOnce() -> Pool) -> Arc<Keep> {
+        let mut pools = self.lock();
+        pools.retain(|_, known| known.pool.strong_count() > 0);
+        if let Some(keep) = pools.get(name).and_then(|known| known.keep.upgrade()) {
+            return keep;
+        }
+        let pool = Arc::new(make());
+        let known_pool = Arc::downgrade(&pool);
+        let keep = Arc::new(Keep(pool));
+        let known = Known {
+            keep: Arc::downgrade(&keep),
+            pool: known_pool,
+        };
+        pools.insert(name.to_owned(), known);
+        keep
+    }
+
+    /// All pools, by their names; those too that only finish what they have.
+    pub(crate) fn pools(&self) -> Vec<Arc<Pool>> {
+        let pools = self.lock();
+        let mut all: Vec<_> = pools.iter().collect();
+        all.sort_by_key(|(name, _)| *name);
+        all.into_iter()
+            .filter_map(|(_, known)| known.pool.upgrade())
+            .collect()
+    }
+
+    /// Sees to it that every pool has the workers it should have.
+    pub(crate) fn tend(&self) {
+        for pool in self.pools() {
+            pool.tend(now_ms());
+        }
+    }
+
+    /// A place for one more worker of this pool. When there is none, an idle worker of another
+    /// program makes room, for the next time.
+    pub(crate) fn seat(self: &Arc<Self>, asking: &Pool) -> Option<Seat> {
+        let (workers, workers_max) = self.load();
+        if workers + 1 >= workers_max {
+            let others = self.pools();
+            let mut others = others.iter().filter(|pool| !std::ptr::eq(&***pool, asking));
+            others.any(|pool| pool.make_room());
+        }
+        let taken = self.workers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |workers| {
+            (workers < workers_max).then_some(workers + 1)
+        });
+        taken.ok().map(|_| Seat(Arc::clone(self)))
+    }
+
+    /// The thread with the fewest workers of a kind; none while there is no thread.
+    pub(crate) fn choose_thread(&self, count: impl Fn(usize) -> usize) -> Option<usize> {
+        let crew = self.crew.get()?;
+        let lost = self.lost_threads.load(Ordering::Relaxed);
+        let threads = 0..crew.thread_count();
+        let alive = threads.filter(|thread| *thread >= 64 || lost >> thread & 1 == 0);
+        alive.min_by_key(|thread| count(*thread))
+    }
+
+    /// Has a worker started on its thread.
+    pub(crate) fn start(&self, order: Order) {
+        if let Some(crew) = self.crew.get() {
+            let thread = order.thread();
+            // A thread that has ended drops the order, which is told to the pool.
+            Handle::new(crew, thread)
+                .run(move |thread: &mut Thread<Answers>| thread.answer_mut().start_worker(order));
+        }
+    }
+
+    /// A thread has ended: nothing is started on it any more.
+    pub(crate) fn lose_thread(&self, thread: usize) {
+        if thread < 64 {
+            self.lost_threads.fetch_or(1 << thread, Ordering::Relaxed);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Now, as threads count their loop time.
+pub(crate) fn now_ms() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000
+}

@@ -1,0 +1,128 @@
+"""What the server starts: `python3 - wsgi api:application`, and the like.
+
+The words are `wsgi MODULE:NAME`, `asgi MODULE:NAME` and `loop FILE`. A program that cannot be
+loaded says why on standard error and the process ends with 1, before it has greeted the server.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import runpy
+import signal
+import sys
+import traceback
+from typing import Any, Callable, Dict, List, NoReturn, Sequence
+
+from . import loop
+from .stream import Disconnected, Malformed, NotOurs, opened
+
+USAGE = "usage: hob wsgi MODULE:NAME | hob asgi MODULE:NAME | hob loop FILE"
+
+
+class NotLoaded(Exception):
+    """The program is not there, or is not what was named."""
+
+
+def main(argv: Sequence[str]) -> NoReturn:
+    """Runs what the words name and ends the process. `argv` is as in sys.argv."""
+    words = list(argv)
+    if words and words[0] not in VERBS:
+        del words[0]
+    if len(words) < 2 or words[0] not in VERBS:
+        print(USAGE, file=sys.stderr)
+        sys.exit(2)
+    _prepare()
+    try:
+        VERBS[words[0]](words[1:])
+    except (NotLoaded, NotOurs) as error:
+        sys.exit(f"hob: {error}")
+    except Disconnected:
+        _end_at_once()
+    except Malformed as error:
+        print(f"hob: the server does not speak as agreed: {error}", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(1)
+    sys.exit(0)
+
+
+def load(target: str) -> Any:
+    """The object that `package.module:name.name` stands for."""
+    module_name, colon, name = target.partition(":")
+    if not (module_name and colon and name):
+        raise NotLoaded(f"{target!r} is not MODULE:NAME")
+    try:
+        found: Any = importlib.import_module(module_name)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(1)
+    for word in name.split("."):
+        try:
+            found = getattr(found, word)
+        except AttributeError:
+            raise NotLoaded(f"module {module_name!r} has no {name!r} ({target!r})") from None
+    if not callable(found):
+        raise NotLoaded(f"{target!r} is a {type(found).__name__}, not an application")
+    return found
+
+
+def _wsgi(words: List[str]) -> None:
+    from . import wsgi
+
+    application = load(words[0])
+    wsgi.serve(application, loop.connection())
+
+
+def _asgi(words: List[str]) -> None:
+    from . import asgi
+
+    number = os.environ.pop("HOB_FD", None)
+    if number is None:
+        raise NotLoaded("an ASGI application is no CGI program: HOB_FD is not set")
+    sock = opened(number)
+    os.register_at_fork(after_in_child=sock.close)
+    try:
+        asgi.serve(lambda: load(words[0]), sock)
+    except asgi.StartFailed as error:
+        raise NotLoaded(f"the application's start failed: {error}") from None
+
+
+def _loop(words: List[str]) -> None:
+    file = words[0]
+    if not os.path.isfile(file):
+        raise NotLoaded(f"no file {file!r} in {os.getcwd()!r}")
+    sys.argv = words
+    runpy.run_path(file, run_name="__main__")
+
+
+VERBS: Dict[str, Callable[[List[str]], None]] = {"wsgi": _wsgi, "asgi": _asgi, "loop": _loop}
+
+
+def _prepare() -> None:
+    """Standard input away, prints into the log line by line, stacks on SIGTERM."""
+    if "HOB_FD" in os.environ:
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        if nothing:
+            os.close(nothing)
+        sys.stdin = open(0, closefd=False)
+        faulthandler.enable()
+        faulthandler.register(signal.SIGTERM, all_threads=True, chain=True)
+    for file in (sys.stdout, sys.stderr):
+        if hasattr(file, "reconfigure"):
+            file.reconfigure(line_buffering=True)
+    folder = os.getcwd()
+    if not sys.path or sys.path[0] not in ("", folder):
+        sys.path.insert(0, folder)
+    else:
+        sys.path[0] = folder
+
+
+def _end_at_once() -> NoReturn:
+    """The server is gone: nothing that still runs has anybody to answer."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(0)
