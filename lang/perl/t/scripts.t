@@ -179,6 +179,24 @@ subtest 'arguments are the words of a query that is no form' => sub {
     is(body('args', env => { QUERY_STRING => 'word' }),      "$place/args|1|word|word");
 };
 
+subtest 'the path names the script where the server names the folder' => sub {
+    mkdir "$place/sub";
+    symlink '/etc/passwd', "$place/link";
+    script('sub/deep', qq{$head print join '|', \@ENV{qw(SCRIPT_FILENAME SCRIPT_NAME PATH_INFO)}});
+    script('.hidden', $head);
+    my $ask = sub {
+        my %env = (SCRIPT_FILENAME => $place, SCRIPT_NAME => '/bin', PATH_INFO => $_[0]);
+        my $answer = $peer->get(env => \%env);
+        return $answer->{status} || $answer->{body};
+    };
+    for (1 .. 2) {
+        is($ask->('/sub/deep'),     "$place/sub/deep|/bin/sub/deep|");
+        is($ask->('/sub/deep/a/b'), "$place/sub/deep|/bin/sub/deep|/a/b");
+        is($ask->($_), 404, $_) for '/none', '/sub', '/.hidden', '/link', '/', '', '/sub/../plain';
+    }
+    is(body('env') =~ /^SCRIPT_NAME=(.*)/m ? $1 : '', '');
+};
+
 subtest 'the body is standard input' => sub {
     script('reads', qq{$head read STDIN, my \$bytes, \$ENV{CONTENT_LENGTH}; print "[\$bytes]", eof STDIN;});
     is(body('reads', body => "a\nb", env => { CONTENT_LENGTH => 3 }), "[a\nb]1");
