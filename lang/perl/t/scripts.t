@@ -12,8 +12,8 @@ use Test::More;
 use lib "$FindBin::Bin/lib";
 use Peer;
 
-my $place = Cwd::abs_path(File::Temp->newdir(CLEANUP => 1));
-mkdir $place;
+my $folder = File::Temp->newdir;
+my $place  = Cwd::abs_path("$folder");
 my $peer;
 
 sub script {
@@ -26,7 +26,7 @@ sub script {
 
 sub start {
     undef $peer;
-    $peer = Peer->host({ stderr => "$place.stderr", @_ }, scripts => $place);
+    $peer = Peer->host({ stderr => "$place/stderr", @_ }, scripts => $place);
     return;
 }
 
@@ -40,7 +40,7 @@ sub run {
 sub body { return run(@_)->{body} }
 
 sub log_text {
-    open my $file, '<', "$place.stderr" or die "$place.stderr: $!";
+    open my $file, '<', "$place/stderr" or die "$place.stderr: $!";
     local $/;
     return scalar readline $file;
 }
@@ -177,6 +177,24 @@ subtest 'arguments are the words of a query that is no form' => sub {
     is(body('args', env => { QUERY_STRING => 'a=b' }),       "$place/args|0|-");
     is(body('args', env => { QUERY_STRING => 'a+-b' }),      "$place/args|0|-");
     is(body('args', env => { QUERY_STRING => 'word' }),      "$place/args|1|word|word");
+};
+
+subtest 'the path names the script where the server names the folder' => sub {
+    mkdir "$place/sub";
+    symlink '/etc/passwd', "$place/link";
+    script('sub/deep', qq{$head print join '|', \@ENV{qw(SCRIPT_FILENAME SCRIPT_NAME PATH_INFO)}});
+    script('.hidden', $head);
+    my $ask = sub {
+        my %env = (SCRIPT_FILENAME => $place, SCRIPT_NAME => '/bin', PATH_INFO => $_[0]);
+        my $answer = $peer->get(env => \%env);
+        return $answer->{status} || $answer->{body};
+    };
+    for (1 .. 2) {
+        is($ask->('/sub/deep'),     "$place/sub/deep|/bin/sub/deep|");
+        is($ask->('/sub/deep/a/b'), "$place/sub/deep|/bin/sub/deep|/a/b");
+        is($ask->($_), 404, $_) for '/none', '/sub', '/.hidden', '/link', '/', '', '/sub/../plain';
+    }
+    is(body('env') =~ /^SCRIPT_NAME=(.*)/m ? $1 : '', '');
 };
 
 subtest 'the body is standard input' => sub {

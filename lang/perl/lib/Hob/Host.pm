@@ -69,8 +69,9 @@ sub _scripts {
     my ($folder) = @_;
     require Hob::Scripts;
     require Hob::Stream;
+    $folder =~ s{/+\z}{};
     -d $folder or die "$folder is not a folder: $!\n";
-    Hob::Scripts->new->serve(_connect());
+    Hob::Scripts->new($folder)->serve(_connect());
     return;
 }
 

@@ -23,24 +23,27 @@ sub serve {
     my $nothing = _nothing();
     my $request;
     my $inform = sub { $request->info($_[0], _lines($_[1])) };
+    my @fixed  = (    # first in every environment, copied at once
+        'psgi.version'         => [1, 1],
+        'psgi.errors'          => \*STDERR,
+        'psgi.multithread'     => !!0,
+        'psgi.multiprocess'    => !!1,
+        'psgi.run_once'        => !!0,
+        'psgi.nonblocking'     => !!0,
+        'psgi.streaming'       => !!1,
+        'psgix.input.buffered' => !!1,
+        'psgix.cleanup'        => !!1,
+        'psgix.harakiri'       => !!1,
+        'psgix.informational'  => $inform,
+    );
     while ($request = $stream->next) {
         $nothing = _nothing() if !defined fileno $nothing;
         my %env = (
-            'psgi.version'           => [1, 1],
+            @fixed,
             'psgi.input'             => $nothing,
-            'psgi.errors'            => \*STDERR,
-            'psgi.multithread'       => !!0,
-            'psgi.multiprocess'      => !!1,
-            'psgi.run_once'          => !!0,
-            'psgi.nonblocking'       => !!0,
-            'psgi.streaming'         => !!1,
-            'psgix.input.buffered'   => !!1,
-            'psgix.cleanup'          => !!1,
             'psgix.cleanup.handlers' => [],
-            'psgix.harakiri'         => !!1,
-            'psgix.informational'    => $inform,
             'hob.request'            => $request,
-            $request->pairs,
+            split(/\0/, substr($request->{block}, Hob::Stream::BLOCK_HEAD_BYTES, -1), -1),
         );
         @env{qw(psgi.input CONTENT_LENGTH)} = _body($request) if $request->{has_body};
         $env{'psgi.url_scheme'} = $env{REQUEST_SCHEME} // 'http';
@@ -61,14 +64,12 @@ sub serve {
 # An answer that is there: [status, fields, body].
 sub _answer {
     my ($request, $response) = @_;
-    my ($status, $fields, $body) = _parts($response);
-    if (ref $body eq 'ARRAY') {
-        my $bytes = @$body == 1 ? $body->[0] // '' : join '', map { $_ // '' } @$body;
-        utf8::downgrade($bytes, 1) or die "the body has characters that are no bytes: encode it\n";
-        return $request->answer($status, $fields, $bytes);
-    }
-    _send_handle($request, $status, $fields, $body);
-    return;
+    my ($status, $fields) = _head($response);
+    my $body = $response->[2];
+    return _send_handle($request, $status, $fields, $body) if ref $body ne 'ARRAY';
+    my $bytes = @$body == 1 ? $body->[0] // '' : join '', map { $_ // '' } @$body;
+    utf8::downgrade($bytes, 1) or die "the body has characters that are no bytes: encode it\n";
+    return $request->answer($status, $fields, $bytes);
 }
 
 # An answer that the application gives later, or piece by piece.
@@ -80,33 +81,33 @@ sub _later {
             _answer($request, $response);
             return;
         }
-        my ($status, $fields) = _parts($response);
-        $request->begin($status, $fields);
+        $request->begin(_head($response));
         return bless [$request], 'Hob::PSGI::Writer';
     });
     return;
 }
 
-# Status, lines of fields and body, checked.
-sub _parts {
+# Status and lines of fields, checked.
+sub _head {
     my ($response) = @_;
     die "the application returned no array with status, fields and body\n"
         if ref $response ne 'ARRAY' || @$response < 2;
-    my ($status, $pairs, $body) = @$response;
+    my $status = $response->[0];
     die "the application returned \"$status\" as status\n" if $status !~ /\A[1-9][0-9][0-9]\z/;
-    return ($status, _lines($pairs), $body);
+    return ($status, _lines($response->[1]));
 }
 
 sub _lines {
     my ($pairs) = @_;
-    my $fields = '';
-    for (my $at = 0; $at < @$pairs; $at += 2) {
-        $fields .= "$pairs->[$at]: " . ($pairs->[$at + 1] // '') . "\n";
+    my ($lines, $at, $end) = ('', 0, scalar @$pairs);
+    while ($at < $end) {
+        $lines .= $pairs->[$at] . ': ' . ($pairs->[$at + 1] // '') . "\n";
+        $at += 2;
     }
-    utf8::downgrade($fields, 1) or die "a field has characters that are no bytes: encode them\n";
+    utf8::downgrade($lines, 1) or die "a field has characters that are no bytes: encode them\n";
     die "a field has a line end or a NUL in it\n"
-        if $fields =~ tr/\n// != @$pairs / 2 || $fields =~ tr/\r\0//;
-    return $fields;
+        if $lines =~ tr/\n// != $end / 2 || $lines =~ tr/\r\0//;
+    return $lines;
 }
 
 # A body that is read: a file, or what has getline and close.

@@ -32,6 +32,7 @@ use constant {
     HEAD_BYTES_MAX          => 65_536,
     BODY_IN_MEMORY_BYTES_MAX => 1_048_576,
     ARGUMENT_COUNT_MAX      => 256,
+    FOUND_COUNT_MAX         => 1000,         # paths whose script is remembered
     CLOSE_ON_EXEC           => 1,            # MFD_CLOEXEC
     OUT_LAYERS              => 'unix,perlio,via(Hob::Scripts::Out),perlio',
     PLAIN_LAYERS            => 'unix,perlio',
@@ -66,9 +67,16 @@ BEGIN {
 }
 
 sub new {
-    my ($class) = @_;
+    my ($class, $folder) = @_;
     my @base = map { $_ => $ENV{$_} } grep { $_ ne 'HOB_FD' } keys %ENV;
-    return bless { base => \@base, scripts => {}, count => 0, current => '' }, $class;
+    return bless {
+        folder  => $folder // '',
+        base    => \@base,
+        scripts => {},
+        found   => {},
+        count   => 0,
+        current => '',
+    }, $class;
 }
 
 # Answers requests until the server wants no more.
@@ -94,7 +102,11 @@ sub _serve_one {
     $is_begun = $is_ending = $has_exited = $has_forked = 0;
     $self->_set_environment;
     $self->_set_body if $request->{has_body};
-    my $file  = $ENV{SCRIPT_FILENAME} // '';
+    my $file = _value(11);    # SCRIPT_FILENAME
+    if ($file eq $self->{folder}) {
+        $file = $self->_find
+            // return $request->answer(404, "Content-Type: text/plain\n", "no such script\n");
+    }
     my $error = $self->_run($file);
     CORE::exit($error ? 255 : 0) if $$ != $server_pid;    # a child that ran off the script's end
     $is_ending = 1;
@@ -105,6 +117,50 @@ sub _serve_one {
     _finish($file, $error);
     $self->_clean_up;
     return;
+}
+
+# Where the server names only the folder: the script is the first file on the way along the path,
+# and what follows is its PATH_INFO. The variables change accordingly.
+sub _find {
+    my ($self) = @_;
+    my ($name, $path) = map { _value($_) } 2, 3;    # SCRIPT_NAME and PATH_INFO as they came
+    my $found = $self->{found}{$path} //= $self->_look_up($path) // return;
+    %{ $self->{found} } = () if keys %{ $self->{found} } > FOUND_COUNT_MAX;
+    my %resolved = (
+        SCRIPT_FILENAME => $self->{folder} . $found,
+        SCRIPT_NAME     => $name . $found,
+        PATH_INFO       => substr($path, length $found),
+    );
+    for my $variable (keys %resolved) {
+        $ENV{$variable} = $resolved{$variable} if $ENV{$variable} ne $resolved{$variable};
+    }
+    $self->{values} = join "\0", values %ENV;
+    return $resolved{SCRIPT_FILENAME};
+}
+
+# The part of a path that leads to a file in the folder; nothing hidden, no links that lead out.
+sub _look_up {
+    my ($self, $path) = @_;
+    return if $path !~ m{\A/} || $path =~ m{/\.|\0};
+    my $at = 0;
+    while ($at < length $path) {
+        my $end = index $path, '/', $at + 1;
+        $at = $end < 0 ? length $path : $end;
+        my $file = $self->{folder} . substr $path, 0, $at;
+        next if -d $file;
+        return if !-f _;
+        require Cwd;
+        my ($inside, $folder) = map { Cwd::realpath($_) // '' } $file, $self->{folder};
+        return index($inside, "$folder/") == 0 ? substr $path, 0, $at : undef;
+    }
+    return;
+}
+
+# A value of the request's block, by its place in the index.
+sub _value {
+    my ($place) = @_;
+    my ($offset, $bytes) = unpack 'V2', substr $request->{block}, 16 + 8 * $place, 8;
+    return $offset ? substr $request->{block}, $offset, $bytes : '';
 }
 
 # Runs the script; returns what it died of, if it did.
@@ -167,6 +223,7 @@ sub _script {
     chdir $script->{folder} if $script;
     return $script          if $script && $script->{stamp} eq $stamp && !$script->{is_fresh};
     _forget($script) if $script;
+    %{ $self->{found} } = ();
     $self->{scripts}{$file} = $script = $self->_compile($file, $script);
     return $script if !ref $script && delete $self->{scripts}{$file};
     $script->{stamp} = $stamp;
@@ -691,7 +748,7 @@ Hob::Scripts - unchanged CGI scripts in a process that stays
     use Hob::Scripts;
     use Hob::Stream;
 
-    Hob::Scripts->new->serve(Hob::Stream->connect);
+    Hob::Scripts->new('/srv/cgi-bin')->serve(Hob::Stream->connect);
 
 In a server's config, C<resident = { scripts = "cgi-bin" }> does this.
 
@@ -793,9 +850,10 @@ needs a route, and a user, of its own.
 
 =over
 
-=item new
+=item new($folder)
 
-Remembers the environment, which is that of every script beside its request's variables.
+Remembers the environment, which is that of every script beside its request's variables. Where
+C<SCRIPT_FILENAME> of a request is the folder, C<PATH_INFO> names the script.
 
 =item serve($stream)
 
