@@ -26,11 +26,13 @@ BEGIN {
         ? (close => 3, rt_sigprocmask => 14, socketpair => 53, sendto => 44, sendmsg => 46, recvmsg => 47,
            wait4 => 61, fcntl => 72, read => 0, pread64 => 17, write => 1, lseek => 8, dup3 => 292,
            signalfd4 => 289, prlimit64 => 302, getrandom => 318, memfd_create => 319,
-           exit_group => 231, openat => 257)
+           exit_group => 231, openat => 257,
+           statx => 332, clock_gettime => 228)
         : (close => 57, rt_sigprocmask => 135, socketpair => 199, sendto => 206, sendmsg => 211, recvmsg => 212,
            wait4 => 260, fcntl => 25, read => 63, pread64 => 67, write => 64, lseek => 62,
            dup3 => 24, signalfd4 => 74, prlimit64 => 261, getrandom => 278, memfd_create => 279,
-           exit_group => 94, openat => 56);
+           exit_group => 94, openat => 56,
+           statx => 291, clock_gettime => 113);
     $call{close_range} = 436;
     my ($READ_STRINGS, $FORK, $DESCRIPTORS, $CHANGE_FOLDER, $READ_SCRIPT, $EXECUTE) = 0 .. 5;
     my ($EAGAIN, $EIO, $EINVAL) = (11, 5, 22);
@@ -45,8 +47,9 @@ BEGIN {
         $soft < 512 ? $soft >> 1 : 256;
     };
     my $TEMPLATES_MAX = 64;
-    # A file that changed so short a time ago, in seconds, may change again without showing it.
-    my $UNSETTLED = 2;
+    # A file that changed so short a time ago, in nanoseconds, may change again without showing it;
+    # the second is for file systems that know whole seconds only.
+    my @UNSETTLED = (50_000_000, 2_000_000_000);
 
     # Memory that the kernel writes to; written to before, so that it is nobody else's.
     my $packet = "\1" x $PACKET_BYTES_MAX;
@@ -291,16 +294,21 @@ BEGIN {
     my $uses = 0;
 
     # What is known of a script; looked at again when its file is another.
+    my $found = "\1" x 256;
     sub look_up {
         my ($file) = @_;
-        my @stat = stat $file or return undef;
-        my $stamp = join ' ', @stat[0, 1, 7, 9, 10];
+        # STATX_BASIC_STATS: mode, number, size, times of change, device.
+        return undef if syscall($call{statx}, -100, $file, 0, 0x7ff, $found) < 0;
+        my $stamp = substr($found, 32, 16) . substr($found, 96, 28) . substr($found, 136, 8);
         my $known = $scripts{$file};
         if (!$known || $known->{stamp} ne $stamp) {
             drop_script($file) if $known;
+            my ($second, $nanosecond) = unpack 'ql', substr $found, 96, 12;
             $known = $scripts{$file} = {
-                stamp => $stamp, changed => $stat[9] > $stat[10] ? $stat[9] : $stat[10],
-                is_foreign => is_foreign($file, $stat[2]),
+                stamp => $stamp,
+                settled => $second * 1_000_000_000 + $nanosecond
+                    + $UNSETTLED[$nanosecond ? 0 : 1],
+                is_foreign => is_foreign($file, unpack 'S', substr $found, 28, 2),
             };
         }
         $known->{used} = ++$uses;
@@ -324,7 +332,10 @@ BEGIN {
     sub start_template {
         my ($script, $run, @fds) = @_;
         my $file = $run->{file};
-        return 0 if time - $script->{changed} < $UNSETTLED;
+        my $now = "\1" x 16;
+        syscall $call{clock_gettime}, 0, $now;
+        my ($second, $nanosecond) = unpack 'qq', $now;
+        return 0 if $second * 1_000_000_000 + $nanosecond < $script->{settled};
         $script->{is_tried} = 1;
         if (keys %templates >= $TEMPLATES_MAX) {
             my ($oldest) = sort { $scripts{$a}{used} <=> $scripts{$b}{used} }

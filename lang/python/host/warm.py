@@ -22,6 +22,7 @@ import os
 import select
 import signal
 import struct
+import time
 import types
 import warnings
 
@@ -44,8 +45,9 @@ READ_STRINGS, FORK, DESCRIPTORS, CHANGE_FOLDER, READ_SCRIPT, EXECUTE = range(6)
 #: Scripts that are kept compiled, and the largest of them in bytes.
 SCRIPTS_MAX = 512
 SCRIPT_BYTES_MAX = 4 * 1024 * 1024
-#: A file that changed so short a time ago may change again without showing it, in nanoseconds.
-UNSETTLED_NS = 2_000_000_000
+#: A file that changed so short a time ago, in nanoseconds, may change again without showing it; the
+#: second is for file systems that know whole seconds only.
+UNSETTLED_NS = (50_000_000, 2_000_000_000)
 
 
 class Script:
@@ -111,9 +113,8 @@ def look_up(file):
     if known is not None and known.stamp == stamp:
         return known
     script = Script(file, stamp, stat)
-    import time
-
-    if abs(time.time_ns() - max(stamp[0], stamp[1])) < UNSETTLED_NS:
+    settled = stat.st_ctime_ns + UNSETTLED_NS[stat.st_ctime_ns % 1_000_000_000 == 0]
+    if time.time_ns() < settled:
         script.code = None
         SCRIPTS.pop(file, None)
         return script

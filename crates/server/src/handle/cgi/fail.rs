@@ -147,10 +147,10 @@ impl Failure {
     /// The reason in words, for the record.
     pub(super) fn reason(&self) -> &'static str {
         match self {
-            Failure::QueueFull => "limits: cgi.queue: too many requests wait for the program",
-            Failure::QueueTime => "limits: cgi.queue_time: no process became free in time",
-            Failure::FirstByte => "limits: cgi.first_byte: no head of an answer in time",
-            Failure::Total => "limits: cgi.total: the program ran for too long",
+            Failure::QueueFull => "limits: queue: too many requests wait for the program",
+            Failure::QueueTime => "limits: queue_time: no process became free in time",
+            Failure::FirstByte => "limits: first_byte: no head of an answer in time",
+            Failure::Total => "limits: total: the program ran for too long",
             Failure::Head(bad, _) => bad.reason,
             Failure::Bodiless(_) => "the program sent a body with a status that has none",
             Failure::Short { .. } => "the program's output is shorter than its Content-Length",
@@ -166,7 +166,7 @@ impl Failure {
             Failure::NoPipes(_) => "there are no pipes for the program",
             Failure::Refused(reason) => reason,
             Failure::NoHost(_) => "the warm interpreter does not start",
-            Failure::HostTime => "limits: warm.queue_time: the interpreter was not ready in time",
+            Failure::HostTime => "limits: queue_time: the interpreter was not ready in time",
             Failure::HostGone => "the warm interpreter died, and the script with it",
             Failure::Unpassable => "the request holds a NUL byte, which no program can be passed",
         }
@@ -292,6 +292,6 @@ fn page(status: u16, file: &[u8], failure: &Failure, printed: &[u8]) -> Vec<u8> 
         }
         page.extend_from_slice(b"</pre>\n");
     }
-    page.extend_from_slice(b"<p>This page is shown because <code>cgi.dev</code> is set.\n");
+    page.extend_from_slice(b"<p>This page is shown because <code>dev</code> is set.\n");
     page
 }

@@ -251,9 +251,10 @@ mod tests {
         let mut expected = packet_head(2, 2, 1, 23);
         expected.extend(b"/s.py\0/\0/s.py\0word\0A=1\0");
         assert_eq!((packet, memory), (expected, None));
-        environment.push_pair(b"B", &[b'x'; 200_000]).unwrap();
+        let mut long = environment.clone();
+        long.push_pair(b"B", &[b'x'; 200_000]).unwrap();
         let script = Script {
-            environment: &environment,
+            environment: &long,
             is_stdin_file: false,
             ..script
         };

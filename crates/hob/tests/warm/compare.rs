@@ -1,0 +1,170 @@
+//! The same script under `cgi` and under `warm`.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use crate::harness::client::call;
+use crate::site::Programs;
+
+/// A script and what it is asked.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
+    pub(crate) method: &'static str,
+    /// What follows the name in the target.
+    pub(crate) rest: &'static str,
+    pub(crate) body: &'static [u8],
+}
+
+impl Case {
+    pub(crate) const fn new(name: &'static str, text: &'static str) -> Case {
+        Case {
+            name,
+            text,
+            method: "GET",
+            rest: "",
+            body: b"",
+        }
+    }
+
+    pub(crate) const fn at(self, rest: &'static str) -> Case {
+        Case { rest, ..self }
+    }
+
+    pub(crate) const fn posts(self, body: &'static [u8]) -> Case {
+        Case {
+            method: "POST",
+            body,
+            ..self
+        }
+    }
+}
+
+/// Everything of an answer that could tell a started script from a forked one.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    status: u16,
+    fields: Vec<(String, String)>,
+    body: String,
+    is_whole: bool,
+    outcome: String,
+    fault: String,
+    reason: String,
+    detail: String,
+}
+
+/// Serves the scripts both ways.
+pub(crate) fn serve(cases: &[Case], warm: &str) -> Programs {
+    let mut programs = Programs::new();
+    for case in cases {
+        programs = programs.with(case.name, case.text);
+    }
+    let endings = "interpreters = { \".py\" = \"python3\", \".pl\" = \"perl\" }";
+    let both = format!(
+        "path = \"/cgi/*\"\ncgi = {{ dir = \"cgi\", {endings} }}\n\
+         [[site.route]]\npath = \"/warm/*\"\nwarm = {{ dir = \"cgi\", {warm} }}\n"
+    );
+    let programs = programs.serve_route(&both);
+    cases
+        .iter()
+        .for_each(|case| await_settled(&programs.path(case.name)));
+    programs
+}
+
+/// Waits until a file is old enough to be kept compiled.
+pub(crate) fn await_settled(file: &Path) {
+    let found = std::fs::metadata(file).unwrap();
+    let changed = Duration::new(found.ctime() as u64, found.ctime_nsec() as u32);
+    let settled = SystemTime::UNIX_EPOCH + changed + Duration::from_millis(60);
+    while SystemTime::now() < settled {
+        std::thread::yield_now();
+    }
+}
+
+/// Asks each script once as `cgi` and three times as `warm`: before it is compiled, when it is or
+/// may be, and then again.
+pub(crate) fn compare(cases: &[Case], warm: &str) {
+    let programs = serve(cases, warm);
+    for case in cases {
+        let started = ask(&programs, "cgi", case, 0);
+        for time in 1..4 {
+            let forked = ask(&programs, "warm", case, time);
+            assert_eq!(forked, started, "{}, time {time}", case.name);
+        }
+    }
+    let files: Vec<_> = cases.iter().map(|case| programs.path(case.name)).collect();
+    let printed = programs.stop_and_print();
+    for file in files {
+        let all = stderr_of(&printed, &file);
+        assert!(
+            all.is_empty() || all.len() == 4,
+            "{}: {all:?}",
+            file.display()
+        );
+        for one in &all {
+            assert_eq!(one, &all[0], "{}", file.display());
+        }
+    }
+}
+
+fn ask(programs: &Programs, handler: &str, case: &Case, time: usize) -> Seen {
+    let mark = if case.rest.contains('?') { "&" } else { "?" };
+    let target = format!("/{handler}/{}{}{mark}time={time}", case.name, case.rest);
+    let reply = call(programs.port(), case.method, &target, "", case.body);
+    let record = programs.record(&target);
+    let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
+    let id = format!("time={time}");
+    let same = |text: String| text.replace(&id, "time=T").replace("/warm/", "/cgi/");
+    let mut fields = reply.answer.headers.clone();
+    fields.retain(|(name, _)| !name.eq_ignore_ascii_case("date"));
+    let body = String::from_utf8_lossy(&reply.answer.body).into_owned();
+    Seen {
+        status: reply.answer.status,
+        fields,
+        body: same(body),
+        is_whole: reply.is_whole,
+        outcome: text("outcome"),
+        fault: text("fault"),
+        reason: text("reason"),
+        detail: same(text("detail")),
+    }
+}
+
+/// What a script printed on standard error, from the server's log, by request.
+fn stderr_of(printed: &str, file: &Path) -> Vec<Vec<String>> {
+    let program = format!("program={}", file.display());
+    let mut all: Vec<(String, Vec<String>)> = Vec::new();
+    for line in printed.lines() {
+        let Some((_, line)) = line.split_once("stderr: ") else {
+            continue;
+        };
+        let Some((text, fields)) = line.split_once(" request=") else {
+            continue;
+        };
+        let Some((request, of)) = fields.split_once(' ') else {
+            continue;
+        };
+        if of != program {
+            continue;
+        }
+        match all.iter_mut().find(|(known, _)| known == request) {
+            Some((_, lines)) => lines.push(text.to_owned()),
+            None => all.push((request.to_owned(), vec![text.to_owned()])),
+        }
+    }
+    all.into_iter().map(|(_, lines)| lines).collect()
+}
+
+/// The number a script wrote to a file, once it is there.
+pub(crate) fn number_in(programs: &Programs, name: &str) -> u32 {
+    let until = std::time::Instant::now() + crate::harness::DEADLINE;
+    loop {
+        let text = std::fs::read_to_string(programs.path(name)).unwrap_or_default();
+        if let Some(number) = text.strip_suffix('\n') {
+            return number.parse().unwrap();
+        }
+        assert!(std::time::Instant::now() < until, "{name} was not written");
+        std::thread::yield_now();
+    }
+}
