@@ -216,6 +216,7 @@ BEGIN {
         my $seed = "\1" x 4;
         syscall $call{getrandom}, $seed, 4, 0;
         srand unpack 'L', $seed;
+        $! = $? = 0;
     }
 
     # Puts a script where perl reads on. The line before it says what it is called.
@@ -240,28 +241,38 @@ BEGIN {
         return $done >= 0;
     }
 
-    # A DATA handle becomes that of the script's own file, at the place where it is.
-    sub reopen_data {
-        my ($file) = @_;
-        no strict 'refs';
-        my $fd = fileno *main::DATA;
-        return unless defined $fd && $fd == $source_fd;
-        our $data_place;
-        $data_place = data_place($fd) unless defined $data_place;
-        my $again = syscall $call{openat}, -100, $file, $CLOEXEC, 0;
-        return if $again < 0;
-        syscall $call{dup3}, $again, $fd, $CLOEXEC;
-        fd_close($again);
-        seek *main::DATA, $data_place, 0;
+    # Finds the DATA handle of whichever package has one, and where it stands in its file: what is
+    # left of it tells, because it is read to its end here.
+    my ($data, $data_place);
+    sub find_data {
+        # Closed, when nothing follows the script.
+        return if syscall($call{fcntl}, $source_fd, 1) < 0;
+        my @packages = 'main::';
+        while (defined(my $package = shift @packages)) {
+            no strict 'refs';
+            my $stash = \%{$package};
+            if (exists $stash->{DATA} && defined fileno *{"${package}DATA"}
+                && fileno *{"${package}DATA"} == $source_fd) {
+                $data = *{"${package}DATA"};
+                my $rest = do { local $/; readline $data };
+                my $end = syscall $call{lseek}, $source_fd, 0, 1;
+                $data_place = $end - $begin_bytes - length($rest // '');
+                return;
+            }
+            my $prefix = $package eq 'main::' ? '' : $package;
+            push @packages, map {"$prefix$_"} grep { /::$/ && $_ ne 'main::' } keys %$stash;
+        }
     }
 
-    # Where DATA stands in its file: from its end, what is left of it.
-    sub data_place {
-        my ($fd) = @_;
-        my $end = syscall $call{lseek}, $fd, 0, 1;
-        my $rest = do { local $/; readline *main::DATA };
-        $end = syscall $call{lseek}, $fd, 0, 1;
-        return $end - $begin_bytes - length($rest // '');
+    # It becomes a handle of the script's own file, with a place that no other request moves.
+    sub reopen_data {
+        my ($file) = @_;
+        return unless defined $data;
+        my $again = syscall $call{openat}, -100, $file, $CLOEXEC, 0;
+        return if $again < 0;
+        syscall $call{dup3}, $again, $source_fd, $CLOEXEC;
+        fd_close($again);
+        seek $data, $data_place, 0;
     }
 
     # ------------------------------------------------------------------ scripts
@@ -393,8 +404,7 @@ BEGIN {
         select $old;
         # Who prints while it is compiled would not do so for each request.
         leave(3) if syscall($call{lseek}, 1, 0, 2) > 0;
-        my $data = fileno *main::DATA;
-        our $data_place = data_place($data) if defined $data && $data == $source_fd;
+        find_data();
         my $bell = bell();
         fd_tell($template_socket, 'ready');
         my ($bits, $is_over) = ('', 0);
@@ -426,8 +436,8 @@ BEGIN {
                 connect_run($run, $link, @fds);
                 fd_close($_) for $link, $template_socket, map { $_->[0] } values %runs;
                 close_own();
-                settle($run);
                 reopen_data($template_file);
+                settle($run);
                 return;
             }
         }
@@ -509,7 +519,7 @@ BEGIN {
         close_own();
         settle($run);
         our $run_file = $run->{file};
-        eval 'INIT { Hob::Warm::reopen_data($Hob::Warm::run_file) }';
+        eval 'INIT { Hob::Warm::find_data(); Hob::Warm::reopen_data($Hob::Warm::run_file); $! = 0 }';
         return 1;
     }
 

@@ -53,7 +53,7 @@ UNSETTLED_NS = (50_000_000, 2_000_000_000)
 class Script:
     """A script as it was at one moment."""
 
-    __slots__ = ("stamp", "code", "folder", "is_foreign")
+    __slots__ = ("stamp", "code", "folder", "is_foreign", "is_cold")
 
     def __init__(self, file, stamp, stat):
         self.stamp = stamp
@@ -64,6 +64,8 @@ class Script:
             with open(file, "rb", buffering=0) as opened:
                 source = opened.read()
         self.is_foreign = is_foreign(source[:1024], stat)
+        # The interpreter reads such a file in another way than `compile` does.
+        self.is_cold = b"\0" in source
         if COMPILES and source and not self.is_foreign:
             self.code = compile_quietly(source, file)
 
@@ -284,7 +286,7 @@ class Run:
             os.chdir(folder)
             if CPU_SECONDS and resource is not None:
                 resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-            if self.script.is_foreign:
+            if self.script.is_foreign or self.script.is_cold:
                 step = EXECUTE
                 self.execute()
         except OSError as error:
@@ -299,7 +301,10 @@ class Run:
         for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         pairs = (item.partition(b"=") for item in self.variables)
-        os.execve(self.file, self.arguments, {name: value for name, _, value in pairs})
+        variables = {name: value for name, _, value in pairs}
+        if self.script.is_foreign:
+            os.execve(self.file, self.arguments, variables)
+        os.execve(sys.executable, [sys.executable, *self.arguments], variables)
 
     def settle(self):
         """Makes the interpreter look as if it had just been started for the script; gives the
@@ -377,6 +382,8 @@ class Run:
                 sys.excepthook(type(error), error, error.__traceback__)
         atexit._run_exitfuncs()
         flushed = flush_streams()
+        if gc.isenabled():
+            gc.collect()
         self.forget()
         if not (flush_streams() and flushed):
             code = 120

@@ -54,6 +54,29 @@ struct Seen {
     detail: String,
 }
 
+impl Seen {
+    /// What differs, in words.
+    fn differences(&self, other: &Seen, of: &str) -> Vec<String> {
+        let parts = |seen: &Seen| {
+            let (texts, fields) = (seen, &seen.fields);
+            [
+                ("status", texts.status.to_string()),
+                ("fields", format!("{fields:?}")),
+                ("body", texts.body.clone()),
+                ("is whole", texts.is_whole.to_string()),
+                ("outcome", texts.outcome.clone()),
+                ("fault", texts.fault.clone()),
+                ("reason", texts.reason.clone()),
+                ("detail", texts.detail.clone()),
+            ]
+        };
+        let both = parts(self).into_iter().zip(parts(other));
+        both.filter(|(one, other)| one != other)
+            .map(|((name, one), (_, other))| format!("{of}: {name}: {one:?} but {other:?}"))
+            .collect()
+    }
+}
+
 /// Serves the scripts both ways.
 pub(crate) fn serve(cases: &[Case], warm: &str) -> Programs {
     let mut programs = Programs::new();
@@ -62,7 +85,7 @@ pub(crate) fn serve(cases: &[Case], warm: &str) -> Programs {
     }
     let endings = "interpreters = { \".py\" = \"python3\", \".pl\" = \"perl\" }";
     let both = format!(
-        "path = \"/cgi/*\"\ncgi = {{ dir = \"cgi\", {endings} }}\n\
+        "path = \"/cold/*\"\ncgi = {{ dir = \"cgi\", {endings} }}\n\
          [[site.route]]\npath = \"/warm/*\"\nwarm = {{ dir = \"cgi\", {warm} }}\n"
     );
     let programs = programs.serve_route(&both);
@@ -86,26 +109,32 @@ pub(crate) fn await_settled(file: &Path) {
 /// may be, and then again.
 pub(crate) fn compare(cases: &[Case], warm: &str) {
     let programs = serve(cases, warm);
+    let mut different = Vec::new();
     for case in cases {
-        let started = ask(&programs, "cgi", case, 0);
+        let started = ask(&programs, "cold", case, 0);
         for time in 1..4 {
             let forked = ask(&programs, "warm", case, time);
-            assert_eq!(forked, started, "{}, time {time}", case.name);
+            different.extend(started.differences(&forked, &format!("{} {time}", case.name)));
         }
     }
     let files: Vec<_> = cases.iter().map(|case| programs.path(case.name)).collect();
     let printed = programs.stop_and_print();
     for file in files {
         let all = stderr_of(&printed, &file);
-        assert!(
-            all.is_empty() || all.len() == 4,
-            "{}: {all:?}",
-            file.display()
-        );
-        for one in &all {
-            assert_eq!(one, &all[0], "{}", file.display());
+        if !all.is_empty() && all.len() != 4 {
+            different.push(format!("{}: only some print: {all:?}", file.display()));
+        }
+        for (time, one) in all.iter().enumerate() {
+            if one != &all[0] {
+                different.push(format!(
+                    "{} {time}: {one:?}, not {:?}",
+                    file.display(),
+                    all[0]
+                ));
+            }
         }
     }
+    assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
 fn ask(programs: &Programs, handler: &str, case: &Case, time: usize) -> Seen {
@@ -115,7 +144,16 @@ fn ask(programs: &Programs, handler: &str, case: &Case, time: usize) -> Seen {
     let record = programs.record(&target);
     let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
     let id = format!("time={time}");
-    let same = |text: String| text.replace(&id, "time=T").replace("/warm/", "/cgi/");
+    // Perl itself names what it was started with in this one message.
+    let stopped = "Execution of /proc/self/fd/0 aborted";
+    let own = format!(
+        "Execution of {} aborted",
+        programs.path(case.name).display()
+    );
+    let same = |text: String| {
+        let text = text.replace(&id, "time=T").replace("/warm/", "/cold/");
+        text.replace(stopped, &own)
+    };
     let mut fields = reply.answer.headers.clone();
     fields.retain(|(name, _)| !name.eq_ignore_ascii_case("date"));
     let body = String::from_utf8_lossy(&reply.answer.body).into_owned();
@@ -148,9 +186,13 @@ fn stderr_of(printed: &str, file: &Path) -> Vec<Vec<String>> {
         if of != program {
             continue;
         }
+        let text = text.replace(
+            "/proc/self/fd/0 aborted",
+            &format!("{} aborted", file.display()),
+        );
         match all.iter_mut().find(|(known, _)| known == request) {
-            Some((_, lines)) => lines.push(text.to_owned()),
-            None => all.push((request.to_owned(), vec![text.to_owned()])),
+            Some((_, lines)) => lines.push(text),
+            None => all.push((request.to_owned(), vec![text])),
         }
     }
     all.into_iter().map(|(_, lines)| lines).collect()

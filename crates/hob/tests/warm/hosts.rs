@@ -211,7 +211,7 @@ fn body_of_unknown_length_is_a_file_with_a_length() {
         b"\r\n0\r\n\r\n",
     ]
     .concat();
-    for handler in ["cgi", "warm"] {
+    for handler in ["cold", "warm"] {
         let head = format!(
             "POST /{handler}/a.py HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
         );

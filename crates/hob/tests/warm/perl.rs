@@ -42,7 +42,7 @@ fn cases() -> Vec<Case> {
         Case::new("exit-begin.pl", "BEGIN { print \"Content-Type: text/plain\\n\\nfrom BEGIN\\n\"; exit 2 }\n"),
         Case::new("prints-begin.pl", "BEGIN { print \"Content-Type: text/plain\\n\\nfrom BEGIN\\n\" }\nprint 'and later';\n"),
         Case::new("dies.pl", "use strict;\nmy $x = 1;\ndie 'a reason';\n"),
-        Case::new("dies-late.pl", head("print 'x'; die { code => 5 };")),
+        Case::new("dies-late.pl", head("print 'x'; die { code => 5 }->{code};")),
         Case::new("dies-object.pl", "package E; use overload '\"\"' => sub { 'object' }; die bless {}, 'E';\n"),
         Case::new("errno.pl", head("open F, '<', '/no/such' or do { $! = 7; die 'with errno' };")),
         Case::new("warns.pl", "#!/usr/bin/perl -w\nprint \"Content-Type: text/plain\\n\\n$^W\"; my $u; my $t = \"a$u\"; warn 'careful';\n"),

@@ -23,7 +23,7 @@ use hob_trace::metric::ThreadCounters;
 
 use crate::handle::cgi::Cgi;
 use crate::handle::cgi::gate::Permit;
-use crate::handle::cgi::limits::{ASIDE_BYTES_PER_TURN, READ_BYTES};
+use crate::handle::cgi::limits::{ASIDE_BYTES_PER_TURN, KILLED_WAIT, READ_BYTES};
 use crate::handle::cgi::running::Running;
 use crate::handle::cgi::stderr::Stderr;
 use crate::process::{End, Exit};
@@ -275,7 +275,7 @@ impl Overseer {
             self.run.counters.limit_program_grace.add(1);
             self.child.end(End::Kill);
             self.stage = Stage::Killed;
-            self.next.set(self.run.cgi.settings.limits.grace);
+            self.next.set(KILLED_WAIT);
         }
         if self.stage == Stage::Killed && self.next.poll_elapsed(cx).is_ready() {
             // Nobody says that it has ended.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::{Language, Program, Warm as Settings};
+use crate::config::{Program, Warm as Settings};
 use crate::handle::warm::host::{Birth, Host};
 use crate::handle::warm::{Warm, source};
 use crate::process::Strings;
@@ -22,10 +22,8 @@ pub(crate) fn build(
     let language = source::arguments(settings.language);
     let seconds = settings.cpu.map_or(0, |time| time.as_secs()).to_string();
     let how = if settings.compile { "compile" } else { "each" };
-    let words = [name_of(settings.language)]
-        .into_iter()
-        .chain(language.iter().copied());
-    let words = words.chain([how, &*seconds]);
+    arguments.push(interpreter).map_err(has_nul)?;
+    let words = language.iter().copied().chain([how, &*seconds]);
     for word in words.chain(settings.preload.iter().map(String::as_str)) {
         arguments.push(word.as_bytes()).map_err(has_nul)?;
     }
@@ -61,11 +59,4 @@ fn host_name(birth: &Birth, program: &Program, has_modules: bool) -> String {
         birth.dir.clear();
     }
     format!("{birth:?} {same:?}")
-}
-
-fn name_of(language: Language) -> &'static str {
-    match language {
-        Language::Python => "python3",
-        Language::Perl => "perl",
-    }
 }
