@@ -167,15 +167,11 @@ BEGIN {
         };
     }
 
-    # Marks what is forked next as this run's: a limit that binds nobody.
-    sub mark {
-        my ($number) = @_;
-        syscall $call{prlimit64}, 0, 10, pack('QQ', $number, ~0), 0;
-    }
-
     # Makes this process what the run is to be, as far as descriptors go.
     sub connect_run {
         my ($run, $link, @fds) = @_;
+        # All that belongs to it is known by this limit, which binds nobody.
+        syscall $call{prlimit64}, 0, 10, pack('QQ', $run->{number}, $run->{number}), 0;
         setpgrp 0, 0;
         for my $fd (0 .. 2) {
             if (syscall($call{dup3}, $fds[$fd], $fd, 0) < 0) {
@@ -422,7 +418,6 @@ BEGIN {
             }
             my $link = pop @fds;
             my $run = parse($length, @fds);
-            mark($run->{number});
             my $process = fork;
             if (!defined $process) {
                 failed($link, $run->{number}, $FORK, $! + 0);
@@ -503,7 +498,6 @@ BEGIN {
             return 0 if $script->{is_ready} && fd_pass_on($script->{template}, $length, @fds, $link);
             return 1 if !$script->{is_tried} && start_template($script, $run, @fds);
         }
-        mark($number);
         my $process = fork;
         return failed($link, $number, $FORK, $! + 0), 0 unless defined $process;
         if ($process) {

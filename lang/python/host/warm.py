@@ -38,7 +38,7 @@ HEAD = struct.Struct("<BBHIQ")
 RUN_HEAD = struct.Struct("<BBHIQIIII")
 ENDED_TAIL = struct.Struct("<IIQQQQQQQ")
 PACKET_BYTES_MAX = 100 * 1024
-#: Where the number of a run stands while its child is made: a limit that binds nobody.
+#: Where the number of a run stands in what belongs to it: a limit that binds nobody.
 RLIMIT_LOCKS = 10
 #: Steps of a run that can fail.
 READ_STRINGS, FORK, DESCRIPTORS, CHANGE_FOLDER, READ_SCRIPT, EXECUTE = range(6)
@@ -240,8 +240,6 @@ class Host:
             step = READ_SCRIPT
             script = look_up(file)
             step = FORK
-            if resource is not None:
-                resource.setrlimit(RLIMIT_LOCKS, (number, resource.RLIM_INFINITY))
             pid = os.fork()
         except OSError as error:
             tell(link, HEAD.pack(VERSION, FAILED, step, error.errno or 5, number))
@@ -279,6 +277,8 @@ class Run:
     def become(self, link, number, folder, carried):
         step = DESCRIPTORS
         try:
+            if resource is not None:
+                resource.setrlimit(RLIMIT_LOCKS, (number, number))
             os.setpgid(0, 0)
             for fd in (0, 1, 2):
                 os.dup2(carried[fd], fd)

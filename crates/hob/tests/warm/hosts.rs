@@ -118,7 +118,7 @@ fn host_that_is_killed_is_told_of_and_started_again() {
             ),
             Case::new(
                 "waits.py",
-                "import os, time\nopen('pid', 'w').write('%d\\n' % os.getpid())\nos.setsid()\ntime.sleep(1000)\n",
+                "import os, time\nif os.fork() == 0:\n    os.setsid()\n    open('pid', 'w').write('%d\\n' % os.getpid())\ntime.sleep(1000)\n",
             ),
         ],
         PYTHON,

@@ -278,9 +278,9 @@ impl Overseer {
             self.next.set(KILLED_WAIT);
         }
         if self.stage == Stage::Killed && self.next.poll_elapsed(cx).is_ready() {
-            // Nobody says that it has ended.
+            // Nobody says that it has ended: it was not there yet, or who should tell does not.
             self.child.end(End::Kill);
-            self.next.clear();
+            self.next.set(KILLED_WAIT);
         }
     }
 

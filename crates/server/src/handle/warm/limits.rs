@@ -16,3 +16,5 @@ pub(super) const PROVEN_AFTER: Duration = Duration::from_secs(10);
 pub(super) const LAST_LINES: usize = 20;
 /// How long the rest of a dead host's output is waited for.
 pub(super) const LAST_WORDS_WAIT: Duration = Duration::from_millis(300);
+/// How often a run may have to be killed, a second apart, until its host is taken for dead.
+pub(super) const KILLS_MAX: u32 = 10;

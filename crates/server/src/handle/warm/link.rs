@@ -1,6 +1,6 @@
 //! A thread's way to a host: runs go out, their ends come back. Nothing here waits.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use hob_http::{Reactor, Watched};
 
 use crate::handle::warm::host::{Asked, Broken, Host, Order};
-use crate::handle::warm::limits::RUNS_WAITING_MAX;
+use crate::handle::warm::limits::{KILLS_MAX, RUNS_WAITING_MAX};
 use crate::handle::warm::protocol::{self, FROM_HOST_BYTES_MAX, FromHost, Script};
 use crate::handle::warm::{Warm, keep};
 use crate::life::memory;
@@ -71,7 +71,8 @@ pub(crate) struct Forked {
     host: Arc<Host>,
     id: u64,
     entry: Rc<RefCell<Entry>>,
-    is_killed: std::cell::Cell<bool>,
+    /// How often it was to be ended by force.
+    kills: Cell<u32>,
 }
 
 impl Links {
@@ -145,7 +146,7 @@ impl Link {
             host: Arc::clone(host),
             id,
             entry: Rc::clone(&entry),
-            is_killed: std::cell::Cell::new(false),
+            kills: Cell::new(0),
         };
         let (packet, strings) = protocol::run(id, script);
         let mut descriptors = Vec::from(standard);
@@ -264,8 +265,8 @@ impl Forked {
         }
     }
 
-    /// Ends it with everything it started. When that is asked for by force twice, the host is ended
-    /// with everything: it does not say that its children have ended.
+    /// Ends it with everything it started. When that was asked for by force too often, the host is
+    /// ended with everything: it does not say that its children have ended.
     pub(crate) fn end(&self, how: End) {
         let mut withdrawn = None;
         {
@@ -279,7 +280,10 @@ impl Forked {
             return finish(&self.entry, not_sent(libc::ECANCELED));
         }
         let is_over = self.entry.borrow().exit.is_some();
-        let order = match self.is_killed.replace(how == End::Kill) && !is_over {
+        if how == End::Kill && !is_over {
+            self.kills.set(self.kills.get() + 1);
+        }
+        let order = match self.kills.get() > KILLS_MAX && !is_over {
             true => Order::EndAll,
             false => Order::EndRun(self.id, how),
         };

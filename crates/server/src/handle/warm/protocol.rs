@@ -34,9 +34,9 @@
 //!        64  u64  voluntary switches            72  u64  forced switches
 //! ```
 //!
-//! For a run the host sets its own soft limit RLIMIT_LOCKS (10), which binds nobody, to the id and
-//! forks: that is how the spawner finds what belongs to the run when it is to be ended, so hosts
-//! end nothing. The child makes a process group of its own, closes all but 0, 1 and 2, and is then
+//! For a run the host forks. First of all the child sets its limit RLIMIT_LOCKS (10), which binds
+//! nobody, to the id: that is how the spawner finds what belongs to the run when it is to be ended,
+//! so hosts end nothing. Then it makes a process group of its own, closes what is the host's, and is
 //! what the interpreter would be with the script as its program. The end of the first link means:
 //! no more links, exit with 0 when every run has ended; that of another link: nobody asks for its
 //! runs any more.
