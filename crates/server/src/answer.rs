@@ -35,6 +35,7 @@ use crate::handle::files::Files;
 use crate::handle::files::find::{self, Ask};
 use crate::handle::resident::pool::Order;
 use crate::handle::resident::{self, Home, Resident};
+use crate::handle::warm::Links;
 use crate::handle::{Handler, plain, redirect, respond};
 use crate::process::Launcher;
 use crate::route::pattern::Captures;
@@ -65,6 +66,7 @@ struct Desk {
     now_ms: Cell<u64>,
     /// Where programs were found a moment ago.
     places: Rc<Places>,
+    links: Rc<Links>,
     /// The link to the spawner, once the thread runs.
     launcher: OnceCell<Launcher>,
     /// The thread's number, and the thread as workers of resident programs see it.
@@ -93,6 +95,7 @@ impl Answers {
                 local: RefCell::default(),
                 now_ms: Cell::new(0),
                 places: Rc::default(),
+                links: Rc::default(),
                 launcher: OnceCell::new(),
                 thread,
                 home: OnceCell::new(),
@@ -284,6 +287,7 @@ impl Desk {
             counters: Arc::clone(&self.counters),
             launcher: launcher.clone(),
             places: Rc::clone(&self.places),
+            links: Rc::clone(&self.links),
             now_ms: self.now_ms.get(),
         };
         cgi::answer::answer(ask, path, below)

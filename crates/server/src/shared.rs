@@ -17,6 +17,7 @@ use crate::config::{CacheSettings, RunLimits};
 use crate::handle::cgi::gate::Gate;
 use crate::handle::files::find::Fetched;
 use crate::handle::files::load::Moment;
+use crate::handle::warm::Hosts;
 use crate::route::sites::Sites;
 use crate::shared::fleet::Fleet;
 
@@ -36,6 +37,8 @@ pub struct Shared {
     gates: Mutex<HashMap<String, Weak<Gate>>>,
     /// Workers of resident programs.
     pub(crate) fleet: Arc<Fleet>,
+    /// Interpreters that are kept.
+    pub hosts: Hosts,
     cache_bytes: AtomicU64,
     content_bytes_max: AtomicU64,
     recheck_ms: AtomicU64,
@@ -53,6 +56,7 @@ impl Shared {
             handler_ids: Mutex::default(),
             gates: Mutex::default(),
             fleet: Fleet::new(),
+            hosts: Hosts::default(),
             cache_bytes: AtomicU64::new(0),
             content_bytes_max: AtomicU64::new(0),
             recheck_ms: AtomicU64::new(0),

@@ -12,6 +12,7 @@ use super::resident::{ResidentSpots, build_resident};
 use super::schema::{FILES, HANDLERS, REDIRECT_STATUSES, RESPOND};
 use super::text::{check_media_type, header_value_wrong, relative_name_wrong};
 use super::tree::{Pair, Section};
+use super::warm::build_warm;
 use super::{
     CacheMode, Coding, Files, HalfClose, Handler, Limits, Redirect, Respond, Route, Site, Symlinks,
 };
@@ -273,6 +274,14 @@ impl Around<'_> {
                 ..HandlerSpots::default()
             };
             return (Handler::Resident(Box::new(resident)), spots);
+        }
+        if let Some(warm) = section.section("warm") {
+            let (warm, spots) = build_warm(warm, self.site.optional_path("root"), programs, faults);
+            let spots = HandlerSpots {
+                cgi: Some(spots),
+                ..HandlerSpots::default()
+            };
+            return (Handler::Cgi(Box::new(warm)), spots);
         }
         if let Some(redirect) = section.section("redirect") {
             let redirect = build_redirect(redirect, pattern, faults);

@@ -9,8 +9,8 @@ use super::fault::{Faults, Spot};
 use super::reach::Reach;
 use super::resident::ResidentSpots;
 use super::{
-    Argument, CacheMode, Cgi, CgiRuns, Config, Files, Handler, Host, ListenAddress, LogTarget, PATH,
-    Program, Resident, ResidentRuns, Site,
+    Argument, CacheMode, Cgi, CgiRuns, Config, Files, Handler, Host, ListenAddress, LogTarget,
+    PATH, Program, Resident, ResidentRuns, Site,
 };
 use crate::route::pattern::Pattern;
 
@@ -530,7 +530,13 @@ fn resident_on_disk(
                 _ if what.is_empty() => {}
                 Host::Scripts => folder_on_disk(file, spots.what, looked, faults),
                 Host::Psgi | Host::Python | Host::Perl => {
-                    file_on_disk(file, spots.what, "write the file's own path", looked, faults);
+                    file_on_disk(
+                        file,
+                        spots.what,
+                        "write the file's own path",
+                        looked,
+                        faults,
+                    );
                 }
             }
             spots.interpreter

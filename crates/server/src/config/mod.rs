@@ -35,6 +35,7 @@ mod tree;
 mod units;
 mod values;
 mod walk;
+mod warm;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -48,11 +49,12 @@ pub use fault::{Errors, Fault, Warnings};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
-pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, Timeouts, Workers};
 pub use reference::{explain_key, reference, unknown_key};
+pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, Timeouts, Workers};
 pub use sources::{Environment, Sources};
 pub use tree::Argument;
 pub(crate) use units::parse_duration;
+pub use warm::{Language, Warm};
 
 /// Everything a server runs on, made from one set of sources.
 #[derive(Clone, Debug, PartialEq)]

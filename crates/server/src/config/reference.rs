@@ -97,8 +97,14 @@ fn default_of(path: &str, key: &Key) -> String {
 
 /// Where `[program]` says for all programs what this key says for those of a route.
 fn general_path(path: &str) -> Option<String> {
-    let of_handler = ["site.route.cgi.", "site.route.resident."];
-    let key = of_handler.iter().find_map(|handler| path.strip_prefix(handler))?;
+    let of_handler = [
+        "site.route.cgi.",
+        "site.route.warm.",
+        "site.route.resident.",
+    ];
+    let key = of_handler
+        .iter()
+        .find_map(|handler| path.strip_prefix(handler))?;
     let first = key.split('.').next()?;
     PROGRAM.key(first)?;
     Some(format!("program.{key}"))

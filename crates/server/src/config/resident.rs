@@ -272,7 +272,11 @@ fn runs(section: &Section, faults: &mut Faults<'_>) -> ResidentRuns {
     };
     let what = match host {
         Host::Wsgi | Host::Asgi => application(section, host.key(), faults),
-        _ => text_of(section.optional_path(host.key()).map_or(Path::new(""), |path| path)),
+        _ => text_of(
+            section
+                .optional_path(host.key())
+                .map_or(Path::new(""), |path| path),
+        ),
     };
     let usual = if host.is_python() { "python3" } else { "perl" };
     let interpreter = match section.optional_text("interpreter") {
@@ -324,13 +328,17 @@ fn command(section: &Section, faults: &mut Faults<'_>) -> ResidentRuns {
         });
         if word.contains('\0') {
             let hint = "an argument ends there: remove it";
-            faults.error(spot, "an argument has a NUL character").hint(hint);
+            faults
+                .error(spot, "an argument has a NUL character")
+                .hint(hint);
         }
     }
     let is_named = words.first().is_some_and(|name| !name.is_empty());
     if !is_named && section.given("run").is_some() {
         let hint = "write the program and its arguments: `run = [\"./stock\"]`";
-        faults.error(section.spot("run"), "`run` is empty").hint(hint);
+        faults
+            .error(section.spot("run"), "`run` is empty")
+            .hint(hint);
     }
     ResidentRuns::Command(words)
 }
@@ -354,7 +362,9 @@ fn usual_dir(runs: &ResidentRuns, section: &Section, faults: &Faults<'_>) -> Pat
 fn allow(runs: &ResidentRuns, dir: &Path, program: &mut Program) {
     program.folders.push(dir.to_path_buf());
     let path = program.path().to_owned();
-    program.executables.extend(candidates(runs.program(), &path));
+    program
+        .executables
+        .extend(candidates(runs.program(), &path));
 }
 
 fn workers(section: &Section, carrier: CarrierChoice, faults: &mut Faults<'_>) -> Workers {
@@ -379,7 +389,10 @@ fn workers(section: &Section, carrier: CarrierChoice, faults: &mut Faults<'_>) -
     if carrier == CarrierChoice::Lines && workers.concurrency > 1 {
         let spot = spot("concurrency").unwrap_or(section.header);
         faults
-            .error(spot, "a program that speaks lines has one request at a time")
+            .error(
+                spot,
+                "a program that speaks lines has one request at a time",
+            )
             .hint("remove `concurrency`; more `workers` do more at a time");
     }
     workers

@@ -19,7 +19,7 @@ use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
-pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX};
+pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
 
 /// The top level of a config file.
@@ -201,12 +201,19 @@ pub static LIMITS: Table = Table {
         )
         .example("\"16MiB\"")
         .aka(&["client_max_body_size", "max_body"]),
-        Key::new("workers", Integer { min: 1, max: 100_000 }, Preset::Integer(512))
-            .says(
-                "Workers of all resident programs together. Near it idle ones of other programs \
+        Key::new(
+            "workers",
+            Integer {
+                min: 1,
+                max: 100_000,
+            },
+            Preset::Integer(512),
+        )
+        .says(
+            "Workers of all resident programs together. Near it idle ones of other programs \
                  make room; at it, a request that needs one more is answered with 503.",
-            )
-            .example("64"),
+        )
+        .example("64"),
     ],
 };
 
@@ -441,9 +448,10 @@ pub static SITE: Table = Table {
 pub static ROUTE: Table = Table {
     name: "route",
     header: "`[[site.route]]`",
-    text: "A path pattern and one handler: `files`, `cgi`, `resident`, `redirect` or `respond`. \
-           Routes are tried in order and the first that matches answers, so a narrow pattern \
-           stands before a wide one. Keys of `[[site]]` about answers, `headers` to `buffer_max`, may stand here \
+    text: "A path pattern and one handler: `files`, `cgi`, `warm`, `resident`, `redirect` or \
+           `respond`. Routes are tried in order and the first that matches answers, so a narrow \
+           pattern stands before a wide one. Keys of `[[site]]` about answers, `headers` to \
+           `buffer_max`, may stand here \
            too and hold for the route.",
     base: Some(&ANSWER),
     keys: &[
@@ -464,6 +472,7 @@ pub static ROUTE: Table = Table {
             "cgi_bin",
             "exec",
         ]),
+        Key::new("warm", OrText("dir", &WARM), Nothing("")),
         Key::new("resident", Kind::Table(&RESIDENT), Nothing("")).aka(&["pool", "worker"]),
         Key::new("redirect", OrText("to", &REDIRECT), Nothing("")).aka(&["return"]),
         Key::new("respond", Kind::Table(&RESPOND), Nothing("")).aka(&["response", "answer"]),
@@ -667,12 +676,10 @@ static HEADER_TO_TEXT: MapOf = MapOf {
 };
 
 /// Handlers a route can have.
-pub const HANDLERS: &[&str] = &["files", "cgi", "resident", "redirect", "respond"];
+pub const HANDLERS: &[&str] = &["files", "cgi", "warm", "resident", "redirect", "respond"];
 
 /// Handlers that later versions have; naming one is told apart from a misspelling.
-pub const HANDLERS_LATER: &[&str] = &[
-    "warm", "session", "page", "fastcgi", "scgi", "proxy",
-];
+pub const HANDLERS_LATER: &[&str] = &["session", "page", "fastcgi", "scgi", "proxy"];
 
 /// Statuses a redirect may have.
 pub const REDIRECT_STATUSES: &[u16] = &[301, 302, 303, 307, 308];

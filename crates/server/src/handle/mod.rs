@@ -11,6 +11,7 @@ pub mod resident;
 pub mod respond;
 pub mod script_control;
 pub mod variables;
+pub mod warm;
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use hob_trace::HandlerKind;
 pub enum Handler {
     /// Static files.
     Files(Arc<files::Files>),
-    /// A process for each request.
+    /// A process for each request, started or forked.
     Cgi(Arc<cgi::Cgi>),
     /// A program that stays.
     Resident(Arc<resident::Resident>),
@@ -35,6 +36,7 @@ impl Handler {
     pub fn kind(&self) -> HandlerKind {
         match self {
             Handler::Files(_) => HandlerKind::Files,
+            Handler::Cgi(cgi) if cgi.warm.is_some() => HandlerKind::Warm,
             Handler::Cgi(_) => HandlerKind::Cgi,
             Handler::Resident(_) => HandlerKind::Resident,
             Handler::Redirect(_) => HandlerKind::Redirect,

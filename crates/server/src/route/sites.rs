@@ -243,9 +243,9 @@ impl<'a> Around<'a> {
                 self.files(settings, &route.headers).map(Handler::Files)
             }
             config::Handler::Cgi(settings) => self.cgi(settings, route, pattern).map(Handler::Cgi),
-            config::Handler::Resident(settings) => {
-                self.resident(settings, route, pattern).map(Handler::Resident)
-            }
+            config::Handler::Resident(settings) => self
+                .resident(settings, route, pattern)
+                .map(Handler::Resident),
             config::Handler::Redirect(redirect) => Ok(Handler::Redirect(Redirect {
                 to: Location::parse(&redirect.to, pattern).map_err(|error| error.to_string())?,
                 status: redirect.status,

@@ -114,9 +114,11 @@ impl Fleet {
             let mut others = others.iter().filter(|pool| !std::ptr::eq(&***pool, asking));
             others.any(|pool| pool.make_room());
         }
-        let taken = self.workers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |workers| {
-            (workers < workers_max).then_some(workers + 1)
-        });
+        let taken = self
+            .workers
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |workers| {
+                (workers < workers_max).then_some(workers + 1)
+            });
         taken.ok().map(|_| Seat(Arc::clone(self)))
     }
 

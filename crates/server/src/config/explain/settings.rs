@@ -4,7 +4,7 @@ use super::told::Setting;
 use crate::config::units::duration_text;
 use crate::config::{
     Cgi, CgiRuns, Coding, Files, HalfClose, Handler, HeaderRule, Redirect, Resident, ResidentRuns,
-    Respond, Route,
+    Respond, Route, Warm,
 };
 
 /// The settings of a route's handler, then those of the route itself.
@@ -115,7 +115,10 @@ fn of_resident(resident: &Resident) -> Vec<(&'static str, Setting)> {
         ("queue.max", Setting::Number(resident.queue as u64)),
         ("queue.wait", text(&duration_text(resident.wait))),
         ("timeout.start", text(&duration_text(timeout.start))),
-        ("timeout.first_byte", text(&duration_text(timeout.first_byte))),
+        (
+            "timeout.first_byte",
+            text(&duration_text(timeout.first_byte)),
+        ),
         ("timeout.total", text(&duration_text(timeout.total))),
         ("timeout.progress", text(&duration_text(timeout.progress))),
         ("grace", text(&duration_text(resident.grace))),
@@ -169,6 +172,10 @@ fn of_cgi(cgi: &Cgi) -> Vec<(&'static str, Setting)> {
             ]
         }
     };
+    if let Some(warm) = &cgi.warm {
+        all.retain(|(name, _)| *name != "interpreters");
+        all.extend(of_warm(warm));
+    }
     let limits = &cgi.limits;
     let time = |time| text(&duration_text(time));
     all.extend([
@@ -185,6 +192,15 @@ fn of_cgi(cgi: &Cgi) -> Vec<(&'static str, Setting)> {
         ("grace", time(limits.grace)),
     ]);
     all
+}
+
+fn of_warm(warm: &Warm) -> [(&'static str, Setting); 4] {
+    [
+        ("interpreter", text(&warm.interpreter)),
+        ("preload", Setting::Texts(warm.preload.clone())),
+        ("hosts", Setting::Number(warm.hosts as u64)),
+        ("compile", Setting::Flag(warm.compile)),
+    ]
 }
 
 fn of_redirect(redirect: &Redirect) -> Vec<(&'static str, Setting)> {

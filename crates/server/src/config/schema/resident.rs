@@ -100,25 +100,39 @@ pub static WORKERS: Table = Table {
     text: "How many processes a resident program has, and when they are replaced.",
     base: None,
     keys: &[
-        Key::new("min", Integer { min: 0, max: 10_000 }, Preset::Integer(1))
-            .says("Workers that are there without a request, too; 0 starts the first on demand.")
-            .example("2")
-            .aka(&["spare", "start"]),
+        Key::new(
+            "min",
+            Integer {
+                min: 0,
+                max: 10_000,
+            },
+            Preset::Integer(1),
+        )
+        .says("Workers that are there without a request, too; 0 starts the first on demand.")
+        .example("2")
+        .aka(&["spare", "start"]),
         Key::new(
             "max",
-            Integer { min: 1, max: 10_000 },
+            Integer {
+                min: 1,
+                max: 10_000,
+            },
             Nothing("twice the number of cores, or `min` if that is more"),
         )
         .says("Most workers. One is added when requests wait, and only while it helps.")
         .example("8")
         .aka(&["count", "number"]),
-        Key::new("concurrency", Integer { min: 1, max: 1024 }, Preset::Integer(1))
-            .says(
-                "Requests that one worker has at a time: threads of a WSGI program, tasks of an \
+        Key::new(
+            "concurrency",
+            Integer { min: 1, max: 1024 },
+            Preset::Integer(1),
+        )
+        .says(
+            "Requests that one worker has at a time: threads of a WSGI program, tasks of an \
                  ASGI one.",
-            )
-            .example("4")
-            .aka(&["threads"]),
+        )
+        .example("4")
+        .aka(&["threads"]),
         Key::new("idle_timeout", TIME_OR_NONE, secs(300))
             .says("How long a worker above `min` stays without a request; `\"0s\"` is for ever.")
             .example("\"1m\"")
@@ -138,7 +152,9 @@ pub static WORKERS: Table = Table {
         .example("10000")
         .aka(&["requests", "max_jobs"]),
         Key::new("max_age", TIME_OR_NONE, secs(0))
-            .says("Age at which a worker is replaced, up to a tenth more or less; `\"0s\"` is none.")
+            .says(
+                "Age at which a worker is replaced, up to a tenth more or less; `\"0s\"` is none.",
+            )
             .example("\"1h\"")
             .aka(&["lifetime"]),
         Key::new("max_memory", Size { min: 0, max: TIB }, Preset::Size(0))

@@ -13,6 +13,7 @@ use crate::handle::cgi::find::{Folder, Interpreter, interpreter_of};
 use crate::handle::cgi::stderr::Pace;
 use crate::handle::cgi::{Cgi, Runs, Script};
 use crate::handle::files::open::Root;
+use crate::handle::warm;
 use crate::process::{ProgramRef, Strings};
 use crate::route::pattern::Pattern;
 use crate::shared::Shared;
@@ -87,7 +88,20 @@ pub fn build(
             })
         }
     };
+    let warm = match &settings.warm {
+        None => None,
+        Some(warm) => {
+            let interpreter = bytes(&resolve(&warm.interpreter, path)?);
+            let dir = match &settings.runs {
+                CgiRuns::Folder { dir, .. } | CgiRuns::Command { dir, .. } => dir,
+                CgiRuns::Script { file, .. } => file.parent().unwrap_or(Path::new("/")),
+            };
+            let around = (program, &environment, shared);
+            Some(warm::build::build(warm, &interpreter, dir, around)?)
+        }
+    };
     Ok(Cgi {
+        warm,
         id: shared.handler_id(format!("cgi {settings:?}")),
         runs,
         program: reference,

@@ -225,7 +225,9 @@ impl Place {
                 return Some(Failure::QueueWait(why));
             }
             resident.pool.0.tend(now_ms);
-            queued.timer.set(left.clamp(Duration::from_millis(1), LOOK_EVERY));
+            queued
+                .timer
+                .set(left.clamp(Duration::from_millis(1), LOOK_EVERY));
         }
         None
     }

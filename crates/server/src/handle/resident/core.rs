@@ -13,7 +13,9 @@ use hob_ipc::message::{self, Carrier, Head, Kind};
 use crate::handle::resident::exchange::{Ending, Exchange, HeadSaid, Piece};
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::ladder::{Rung, after, limit};
-use crate::handle::resident::limits::{BODY_WINDOW_BYTES, MEMORY_EVERY, OUT_BYTES_MAX, STREAM_WINDOW_BYTES};
+use crate::handle::resident::limits::{
+    BODY_WINDOW_BYTES, MEMORY_EVERY, OUT_BYTES_MAX, STREAM_WINDOW_BYTES,
+};
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::post::Post;
 use crate::handle::resident::requests::{Requests, Underway};
@@ -127,11 +129,15 @@ impl Core {
                 true => 0,
                 false => message::LAST,
             };
-            wire.push(Head::new(Kind::Request, number).flags(flags), &exchange.block);
+            wire.push(
+                Head::new(Kind::Request, number).flags(flags),
+                &exchange.block,
+            );
             self.sent_last = number;
             let has_body = exchange.has_body;
             let for_body = has_body.then(|| Arc::clone(&exchange));
-            self.requests.push(underway(number, exchange, &self.pool, now_ms));
+            self.requests
+                .push(underway(number, exchange, &self.pool, now_ms));
             if let Some(exchange) = for_body {
                 self.attend(wire, &exchange);
             }
@@ -157,7 +163,10 @@ impl Core {
             if news.taken_bytes > 0 {
                 one.data_credit += news.taken_bytes;
                 one.step_due_ms = limit(now_ms, self.pool.settings.timeout.progress);
-                wire.push(Head::new(Kind::Window, number).large(news.taken_bytes as u32), b"");
+                wire.push(
+                    Head::new(Kind::Window, number).large(news.taken_bytes as u32),
+                    b"",
+                );
                 self.sent_last = 0;
             }
             if news.has_left {
@@ -203,7 +212,9 @@ impl Core {
             Kind::Data => self.take_data(index, head, payload),
             Kind::End => {
                 let ending = match head.has(message::FAILED) {
-                    true => Ending::Failed(Failure::Said(String::from_utf8_lossy(payload).into_owned())),
+                    true => {
+                        Ending::Failed(Failure::Said(String::from_utf8_lossy(payload).into_owned()))
+                    }
                     false => Ending::Whole(payload.to_vec()),
                 };
                 self.finish(index, ending);
@@ -319,7 +330,8 @@ impl Core {
         if self.requests_left == 0 || now_ms >= self.age_due_ms || self.is_too_large(served) {
             self.pool.replace(&self.post, now_ms);
         }
-        self.begun.extend(self.pool.finished(&self.post, &one.exchange, now_ms));
+        self.begun
+            .extend(self.pool.finished(&self.post, &one.exchange, now_ms));
     }
 
     /// What follows from messages, once they are no longer looked at.

@@ -41,7 +41,8 @@ impl Core {
                 ..
             } => exit_until_ms.min(words_until_ms),
         };
-        own.min(self.requests.due_ms()).min(self.rung.due_ms(is_idle))
+        own.min(self.requests.due_ms())
+            .min(self.rung.due_ms(is_idle))
     }
 
     fn idle_due_ms(&self) -> u64 {
@@ -71,12 +72,16 @@ impl Core {
                 _ => counters.limit_resident_progress.add(1),
             }
             one.give_up(wire, after(now_ms, grace));
-            self.wakers.extend(one.exchange.end(Ending::Failed(failure)));
+            self.wakers
+                .extend(one.exchange.end(Ending::Failed(failure)));
         }
         if is_stuck {
             // It gets nothing more, and what others wait for may still come to its end.
             self.pool.close(&self.post);
-            let is_all = self.requests.iter().all(|one| one.given_up_until_ms.is_some());
+            let is_all = self
+                .requests
+                .iter()
+                .all(|one| one.given_up_until_ms.is_some());
             if is_all && self.rung.ask(child, now_ms, grace) == Step::Term {
                 self.home.counters.worker_terms.add(1);
                 self.is_asked = true;
@@ -173,7 +178,8 @@ impl Core {
                 Some(_) => Failure::Malformed(text.clone()),
                 None => Failure::Died(text.clone()),
             };
-            self.wakers.extend(one.exchange.end(Ending::Failed(failure)));
+            self.wakers
+                .extend(one.exchange.end(Ending::Failed(failure)));
         }
     }
 
@@ -210,13 +216,18 @@ impl Core {
     fn obituary(&self, exit: Option<Exit>) -> String {
         let mut text = self.blame.clone().unwrap_or_default();
         let ended = match exit {
-            Some(Exit::Ended { signal: Some(signal), .. }) => format!("signal {signal}"),
+            Some(Exit::Ended {
+                signal: Some(signal),
+                ..
+            }) => format!("signal {signal}"),
             Some(Exit::Ended { code, .. }) => format!("exit code {}", code.unwrap_or_default()),
             Some(Exit::NotStarted { step, errno }) => {
                 let error = std::io::Error::from_raw_os_error(errno);
                 format!("cannot {step}: {error}")
             }
-            Some(Exit::SpawnerGone) => "the process that starts programs died".to_owned(),
+            Some(Exit::SpawnerGone | Exit::HostGone) => {
+                "the process that starts programs died".to_owned()
+            }
             Some(Exit::Busy) => "too many programs wait to be started".to_owned(),
             None => "its channel has ended".to_owned(),
         };

@@ -82,9 +82,7 @@ impl Failure {
             Failure::QueueFull(_) => {
                 "limits: resident.queue.max: too many requests wait for the program"
             }
-            Failure::QueueWait(_) => {
-                "limits: resident.queue.wait: no worker became free in time"
-            }
+            Failure::QueueWait(_) => "limits: resident.queue.wait: no worker became free in time",
             Failure::NoWorkers => "limits: limits.workers: every worker of the server is in use",
             Failure::Unstartable(_) => "the program ends before it is ready",
             Failure::FirstByte => {

@@ -310,7 +310,11 @@ impl Pool {
     /// A worker's process has ended.
     pub(super) fn gone(self: &Arc<Self>, post: &Arc<Post>, gone: Gone, now_ms: u64) {
         let mut state = self.lock();
-        let Some(index) = state.members.iter().position(|one| Arc::ptr_eq(&one.post, post)) else {
+        let Some(index) = state
+            .members
+            .iter()
+            .position(|one| Arc::ptr_eq(&one.post, post))
+        else {
             return;
         };
         let member = state.members.swap_remove(index);
@@ -343,7 +347,10 @@ impl Pool {
     /// How long until a failed start may be tried again.
     pub(super) fn pause(&self, now_ms: u64) -> Option<Duration> {
         let state = self.lock();
-        let left = state.retry_at_ms.checked_sub(now_ms).filter(|left| *left > 0)?;
+        let left = state
+            .retry_at_ms
+            .checked_sub(now_ms)
+            .filter(|left| *left > 0)?;
         Some(Duration::from_millis(left))
     }
 
@@ -359,7 +366,9 @@ impl Pool {
         }
         let ready = state.members.iter().filter(|one| one.stage == Stage::Ready);
         let idle = ready.filter(|one| one.active.is_empty());
-        let Some(number) = idle.min_by_key(|one| one.idle_since_ms).map(|one| one.post.number)
+        let Some(number) = idle
+            .min_by_key(|one| one.idle_since_ms)
+            .map(|one| one.post.number)
         else {
             return false;
         };
@@ -433,8 +442,16 @@ impl Pool {
             return 0;
         }
         let alive = state.alive();
-        let least = self.settings.workers.min.max(usize::from(!state.waiting.is_empty()));
-        let starting = state.members.iter().filter(|one| one.stage == Stage::Starting).count();
+        let least = self
+            .settings
+            .workers
+            .min
+            .max(usize::from(!state.waiting.is_empty()));
+        let starting = state
+            .members
+            .iter()
+            .filter(|one| one.stage == Stage::Starting)
+            .count();
         if state.failures > 0 {
             // One at a time, until one is of use.
             return usize::from(alive < least && starting == 0);
@@ -450,10 +467,16 @@ impl Pool {
             return 0;
         }
         state.next_look_ms = now_ms + LOOK_EVERY.as_millis() as u64;
-        let pids: Vec<u32> = state.members.iter().filter_map(|one| one.post.pid()).collect();
+        let pids: Vec<u32> = state
+            .members
+            .iter()
+            .filter_map(|one| one.post.pid())
+            .collect();
         let room = self.workers_max - alive;
         let waiting = state.waiting.len();
-        state.gauge.more(&pids, now_ms, self.fleet.cores(), waiting.min(room))
+        state
+            .gauge
+            .more(&pids, now_ms, self.fleet.cores(), waiting.min(room))
     }
 
     /// Takes a seat and a thread for one more worker.
@@ -492,7 +515,10 @@ impl Pool {
 impl State {
     /// Workers that are there or on their way.
     pub(super) fn alive(&self) -> usize {
-        let alive = self.members.iter().filter(|one| one.stage != Stage::Draining);
+        let alive = self
+            .members
+            .iter()
+            .filter(|one| one.stage != Stage::Draining);
         alive.filter(|one| one.replaces.is_none()).count()
     }
 
@@ -517,7 +543,9 @@ impl State {
     /// The request that waits longest goes to this worker, if it has room.
     fn next_for(&mut self, post: &Arc<Post>, now_ms: u64) -> Option<Arc<Exchange>> {
         let members = &mut self.members;
-        let member = members.iter_mut().find(|one| Arc::ptr_eq(&one.post, post))?;
+        let member = members
+            .iter_mut()
+            .find(|one| Arc::ptr_eq(&one.post, post))?;
         if !member.has_room() {
             return None;
         }

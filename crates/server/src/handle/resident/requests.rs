@@ -55,9 +55,9 @@ impl Requests {
     pub(super) fn push(&mut self, underway: Underway) {
         let numbers = self.all.iter().map(|one| one.number);
         let at = match self.all.last() {
-            Some(last) if last.number > underway.number => {
-                numbers.take_while(|number| *number < underway.number).count()
-            }
+            Some(last) if last.number > underway.number => numbers
+                .take_while(|number| *number < underway.number)
+                .count(),
             _ => self.all.len(),
         };
         self.all.insert(at, underway);
@@ -67,7 +67,10 @@ impl Requests {
     pub(super) fn find(&self, number: u32) -> Option<usize> {
         match self.all[..] {
             [ref only] => (only.number == number).then_some(0),
-            _ => self.all.binary_search_by_key(&number, |one| one.number).ok(),
+            _ => self
+                .all
+                .binary_search_by_key(&number, |one| one.number)
+                .ok(),
         }
     }
 

@@ -37,10 +37,14 @@ pub(super) struct Speaker<'a> {
 
 impl Said {
     pub(super) fn new(pool: &Arc<Pool>, stdout: Option<Watched>, stderr: Watched) -> Said {
-        let stream = |source, name| Stream {
-            source: Stderr::new(source),
-            name,
-            is_over: false,
+        let stream = |source, name| {
+            let mut source = Stderr::new(source);
+            source.look();
+            Stream {
+                source,
+                name,
+                is_over: false,
+            }
         };
         let is_over = stdout.is_none();
         let mut stdout = match stdout {

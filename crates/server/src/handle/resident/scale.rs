@@ -102,12 +102,28 @@ mod tests {
     fn pool_grows_while_its_workers_wait_and_stops_at_the_cores() {
         let mut gauge = Gauge::default();
         assert_eq!(gauge.decide(0.02, 1, 2, 7), 1, "one sleeper");
-        assert_eq!(gauge.decide(0.08, 4, 2, 4), 4, "four sleepers: twice as many");
+        assert_eq!(
+            gauge.decide(0.08, 4, 2, 4),
+            4,
+            "four sleepers: twice as many"
+        );
         assert_eq!(gauge.decide(0.08, 4, 2, 3), 3, "not above the most");
-        assert_eq!(gauge.decide(1.0, 1, 2, 7), 1, "one that computes on two cores");
-        assert_eq!(gauge.decide(1.9, 2, 2, 6), 0, "two that compute on two cores");
+        assert_eq!(
+            gauge.decide(1.0, 1, 2, 7),
+            1,
+            "one that computes on two cores"
+        );
+        assert_eq!(
+            gauge.decide(1.9, 2, 2, 6),
+            0,
+            "two that compute on two cores"
+        );
         assert!(gauge.why.contains("1.9 of 2 cores"), "{}", gauge.why);
-        assert_eq!(gauge.decide(3.0, 3, 2, 6), 0, "three that want more than there is");
+        assert_eq!(
+            gauge.decide(3.0, 3, 2, 6),
+            0,
+            "three that want more than there is"
+        );
     }
 
     #[test]

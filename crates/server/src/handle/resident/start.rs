@@ -1,7 +1,6 @@
 //! Starting a worker's process.
 
 use std::io;
-use std::os::fd::OwnedFd;
 
 use hob_http::{Reactor, Watched};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -58,8 +57,8 @@ impl Recipe {
             None,
         )?;
         let stdin = match self.host {
-            Some(host) => host::source(host)?,
-            None => nothing()?,
+            Some(host) => Some(host::source(host)?),
+            None => None,
         };
         let (stdout, program_stdout) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, program_stderr) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
@@ -82,6 +81,7 @@ impl Recipe {
             stderr: program_stderr,
             channel: Some(theirs),
             outlives: true,
+            takes_along: false,
         });
         Ok(Started {
             child,
@@ -90,10 +90,4 @@ impl Recipe {
             stderr,
         })
     }
-}
-
-/// A standard input with nothing in it.
-fn nothing() -> io::Result<OwnedFd> {
-    let (stdin, _) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    Ok(stdin)
 }

@@ -7,8 +7,8 @@
 use std::future::poll_fn;
 use std::mem;
 use std::rc::Rc;
-use std::sync::{Arc, PoisonError};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -266,7 +266,8 @@ impl Worker {
         self.clock.clear();
         self.due_ms = u64::MAX;
         let now_ms = self.core.home.reactor.now_ms();
-        self.core.look_at_requests(&mut self.wire, &self.child, now_ms);
+        self.core
+            .look_at_requests(&mut self.wire, &self.child, now_ms);
         self.core.look_at_itself(&self.child, now_ms);
     }
 

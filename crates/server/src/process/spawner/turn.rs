@@ -292,9 +292,13 @@ impl Spawner {
         };
         match ToSpawner::decode(&buffer[..len]).ok()? {
             ToSpawner::Thread => None,
-            ToSpawner::Kill { id, how } => {
+            ToSpawner::Kill { id, how, part } => {
                 if let Some(run) = self.running.find(Name { link: number, id }) {
-                    self.endings.begin(run, how, Instant::now());
+                    let now = Instant::now();
+                    match part {
+                        None => self.endings.begin(run, how, now),
+                        Some(part) => self.endings.begin_part(&run, part, how, now),
+                    }
                 }
                 Some(true)
             }
@@ -364,8 +368,9 @@ impl Spawner {
                 continue;
             };
             let Name { link, id } = run.name;
-            if was_asked {
-                self.endings.kill_rest(run, Instant::now());
+            let ended_badly = report.is_none() && ended.code != Some(0);
+            if was_asked || run.takes_along && ended_badly {
+                self.endings.kill_rest(&run, Instant::now());
             }
             let message = match report {
                 Some((step, errno)) => ToServer::Failed { id, step, errno },

@@ -237,6 +237,7 @@ pub(super) struct Ask {
     pub(super) arguments: Vec<Vec<u8>>,
     pub(super) variables: Vec<Vec<u8>>,
     pub(super) outlives: bool,
+    pub(super) takes_along: bool,
 }
 
 /// A shell command under the first program of the policy.
@@ -255,6 +256,7 @@ pub(super) fn run(arguments: &[&str]) -> Ask {
             .collect(),
         variables: vec![b"PATH=/usr/bin:/bin".to_vec()],
         outlives: false,
+        takes_along: false,
     }
 }
 
@@ -317,6 +319,7 @@ impl Link {
             no_input: descriptors.len() == 2,
             in_memory,
             has_channel: descriptors.len() > 3,
+            takes_along: ask.takes_along,
             argument_count: ask.arguments.len() as u32,
             variable_count: ask.variables.len() as u32,
             string_bytes: strings.block().len() as u32,
@@ -340,7 +343,8 @@ impl Link {
     }
 
     pub(super) fn kill(&self, run: &Run, how: End) {
-        self.send_raw(ToSpawner::Kill { id: run.id, how }, &[]);
+        let (id, part) = (run.id, None);
+        self.send_raw(ToSpawner::Kill { id, how, part }, &[]);
     }
 
     pub(super) fn next(&self) -> ToServer {

@@ -1,10 +1,7 @@
 //! Programs run, end, and are told of.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
 
 use super::harness::{DEAF, Outcome, Spawner, is_alive, kill, rules, run, shell, until};
 use crate::process::message::{End, Step, ToServer};
@@ -142,7 +139,10 @@ fn channel_is_the_fourth_descriptor_and_its_process_is_told() {
     let mut text = String::new();
     std::io::Read::read_to_string(&mut file, &mut text).unwrap();
     assert_eq!(text, format!("{pid}\nthere\n0\n1\n2\n3\n4\n"));
-    assert!(matches!(link.next(), ToServer::Exited { code: Some(0), .. }));
+    assert!(matches!(
+        link.next(),
+        ToServer::Exited { code: Some(0), .. }
+    ));
 }
 
 #[test]
@@ -154,7 +154,10 @@ fn channel_is_a_unix_socket_or_a_pipe() {
     link.send(&shell("true"), vec![null(), null(), null(), packets]);
     assert!(matches!(
         link.next(),
-        ToServer::Failed { step: Step::Descriptors, .. }
+        ToServer::Failed {
+            step: Step::Descriptors,
+            ..
+        }
     ));
 }
 
