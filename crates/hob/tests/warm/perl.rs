@@ -34,6 +34,7 @@ fn cases() -> Vec<Case> {
         Case::new("around.pl", AROUND),
         Case::new("order.pl", ORDER),
         Case::new("data.pl", DATA).posts(b"the body\n"),
+        Case::new("begin-env.pl", "BEGIN { $ENV{PATH} = '/bin'; $ENV{NEW} = 'x'; delete $ENV{GATEWAY_INTERFACE} }\nprint \"Content-Type: text/plain\\n\\n$ENV{PATH} $ENV{NEW} $ENV{QUERY_STRING}\", exists $ENV{GATEWAY_INTERFACE} ? 1 : 0;\n"),
         Case::new("end.pl", "print \"Content-Type: text/plain\\n\\n\", <DATA>;\n__END__\nafter the end\n"),
         Case::new("package-data.pl", "package Other;\nprint \"Content-Type: text/plain\\n\\n\", <DATA>;\n__DATA__\nof a package\n"),
         Case::new("modulino.pl", "main() unless caller;\nsub main { print \"Content-Type: text/plain\\n\\nran\\n\" }\n"),
