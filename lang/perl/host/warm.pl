@@ -181,13 +181,13 @@ BEGIN {
         }
         fd_close($_) for @fds;
         my (undef, $folder) = split /\0/, $run->{strings}, 3;
-        if (!chdir $folder) {
+        our $template_folder;
+        if (!(defined $template_folder && $template_folder eq $folder) && !chdir $folder) {
             failed($link, $run->{number}, $CHANGE_FOLDER, $! + 0);
             leave(127);
         }
         our $cpu_seconds;
         syscall $call{prlimit64}, 0, 0, pack('QQ', $cpu_seconds, $cpu_seconds), 0 if $cpu_seconds;
-        $run->{folder} = $folder;
     }
 
     sub close_own {
@@ -197,22 +197,28 @@ BEGIN {
         signals(2, 0);
     }
 
-    # What perl has besides: arguments, variables, time, chance.
+    # What perl has besides: arguments, variables, time, chance. A template does this before it
+    # forks: what its child writes to is copied first.
+    my (%told, %set_by_script);
+    my $seed = "\1" x 4;
     sub settle {
         my ($run) = @_;
         my ($arguments, $variables) = @{ $run->{counts} };
         my @strings = split /\0/, $run->{strings}, -1;
         @main::ARGV = @strings[3 .. 1 + $arguments];
+        my %gone = %told;
         for (@strings[2 + $arguments .. 1 + $arguments + $variables]) {
             my ($name, $value) = split /=/, $_, 2;
-            $ENV{$name} = $value if !exists $ENV{$name} || $ENV{$name} ne $value;
+            delete $gone{$name};
+            next if $set_by_script{$name};
+            next if exists $told{$name} && $told{$name} eq $value;
+            $ENV{$name} = $told{$name} = $value;
         }
-        $0 = $run->{file};
+        delete @ENV{ keys %gone }, delete @told{ keys %gone } if %gone;
+        $0 = $run->{file} if $0 ne $run->{file};
         $^T = time;
-        my $seed = "\1" x 4;
         syscall $call{getrandom}, $seed, 4, 0;
         srand unpack 'L', $seed;
-        $! = $? = 0;
     }
 
     # Puts a script where perl reads on. The line before it says what it is called.
@@ -383,10 +389,12 @@ BEGIN {
             $ENV{$name} = $value
                 if $name =~ /^(?:GATEWAY_INTERFACE|SERVER_SOFTWARE|DOCUMENT_ROOT|SCRIPT_FILENAME)$/;
         }
+        our %neutral = %ENV;
         @main::ARGV = ();
         $0 = $file;
         our $template_file = $file;
-        leave(1) unless chdir $strings[1] && read_on($file);
+        our $template_folder = $strings[1];
+        leave(1) unless chdir $template_folder && read_on($file);
         eval 'INIT { Hob::Warm::serve_template() } 1' or leave(1);
     }
 
@@ -401,6 +409,11 @@ BEGIN {
         # Who prints while it is compiled would not do so for each request.
         leave(3) if syscall($call{lseek}, 1, 0, 2) > 0;
         find_data();
+        # What BEGIN blocks did to the environment stays.
+        our %neutral;
+        $set_by_script{$_} = 1 for grep {
+            ($ENV{$_} // "\0") ne ($neutral{$_} // "\0")
+        } keys %ENV, keys %neutral;
         my $bell = bell();
         fd_tell($template_socket, 'ready');
         my ($bits, $is_over) = ('', 0);
@@ -418,6 +431,7 @@ BEGIN {
             }
             my $link = pop @fds;
             my $run = parse($length, @fds);
+            settle($run);
             my $process = fork;
             if (!defined $process) {
                 failed($link, $run->{number}, $FORK, $! + 0);
@@ -432,7 +446,7 @@ BEGIN {
                 fd_close($_) for $link, $template_socket, map { $_->[0] } values %runs;
                 close_own();
                 reopen_data($template_file);
-                settle($run);
+                $! = $? = 0;
                 return;
             }
         }
@@ -512,6 +526,7 @@ BEGIN {
         }
         close_own();
         settle($run);
+        $! = $? = 0;
         our $run_file = $run->{file};
         eval 'INIT { Hob::Warm::find_data(); Hob::Warm::reopen_data($Hob::Warm::run_file); $! = 0 }';
         return 1;

@@ -12,6 +12,8 @@ use Test::More;
 use lib "$FindBin::Bin/lib";
 use Peer;
 
+$ENV{HOB_NATIVE} = 'off';    # single messages are looked at
+
 my $place = File::Temp->newdir;
 
 sub app {

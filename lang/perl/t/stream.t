@@ -15,6 +15,8 @@ use lib "$FindBin::Bin/lib", "$FindBin::Bin/../lib";
 use Hob::Stream;
 use Peer;
 
+$ENV{HOB_NATIVE} = 'off';    # single messages are looked at
+
 my $lib     = Cwd::abs_path("$FindBin::Bin/../lib");
 my $folder  = "$FindBin::Bin/../../probe/vectors";
 my $place   = File::Temp->newdir;

@@ -190,7 +190,8 @@ fn client_that_leaves_ends_the_script() {
 #[test]
 fn daemon_survives_the_script_that_started_it() {
     let starts = "import os, subprocess\nprint('Content-Type: text/plain\\n')\n\
-                  daemon = subprocess.Popen(['sleep', '1000'], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)\n\
+                  daemon = subprocess.Popen(['sleep', '1000'], start_new_session=True,\n\
+                  \x20   stdin=-3, stdout=-3, stderr=-3)\n\
                   print(daemon.pid)\n";
     let programs = serve(&[Case::new("starts.py", starts)], PYTHON);
     let daemon: u32 = programs.text("/warm/starts.py").trim().parse().unwrap();

@@ -34,6 +34,7 @@ fn cases() -> Vec<Case> {
         Case::new("around.pl", AROUND),
         Case::new("order.pl", ORDER),
         Case::new("data.pl", DATA).posts(b"the body\n"),
+        Case::new("begin-env.pl", "BEGIN { $ENV{PATH} = '/bin'; $ENV{NEW} = 'x'; delete $ENV{GATEWAY_INTERFACE} }\nprint \"Content-Type: text/plain\\n\\n$ENV{PATH} $ENV{NEW} $ENV{QUERY_STRING}\", exists $ENV{GATEWAY_INTERFACE} ? 1 : 0;\n"),
         Case::new("end.pl", "print \"Content-Type: text/plain\\n\\n\", <DATA>;\n__END__\nafter the end\n"),
         Case::new("package-data.pl", "package Other;\nprint \"Content-Type: text/plain\\n\\n\", <DATA>;\n__DATA__\nof a package\n"),
         Case::new("modulino.pl", "main() unless caller;\nsub main { print \"Content-Type: text/plain\\n\\nran\\n\" }\n"),
@@ -72,56 +73,9 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-const ENVIRONMENT: &str = r#"
-use strict;
-print "Content-Type: text/plain\n\n";
-my %once = map { $_ => 1 } qw(UNIQUE_ID REMOTE_PORT REQUEST_TIME REQUEST_TIME_FLOAT);
-print "$_=$ENV{$_}\n" for grep { !$once{$_} } sort keys %ENV;
-print "[$_]\n" for @ARGV;
-print join(',', sort map { chomp; $_ } grep { !/^(?:_|PWD|SHLVL)=/ } `env`) eq join(',', sort map {"$_=$ENV{$_}"} keys %ENV) ? "same\n" : "other\n";
-"#;
-
-const AROUND: &str = r#"
-use strict; use Cwd; use FindBin;
-print "Content-Type: text/plain\n\n";
-print getcwd(), " $0 ", __FILE__, " $FindBin::Bin $FindBin::Script\n";
-print getpgrp() == $$ ? "leads\n" : "follows\n", umask, " $< $> $( $)\n";
-open my $s, '<', '/proc/self/status' or die; print grep { /^(Sig(Blk|Ign|Cgt)|Threads|NoNewPrivs)/ } <$s>; close $s;
-open my $l, '<', '/proc/self/limits' or die; print grep { !/locks|realtime timeout/ } <$l>; close $l;
-print join(',', map { defined readlink "/proc/self/fd/$_" ? $_ : () } 0 .. 40), "\n";
-print abs(time - $^T) < 60 ? "now\n" : "long ago\n", $^X, " @INC\n";
-print join(',', map {"$_=" . ($SIG{$_} // '')} qw(CHLD PIPE TERM INT)), "\n";
-print defined &main::begin ? 'ours' : 'clean', " ", join(',', grep { /^[a-z]\w*$/ } sort keys %main::), "\n";
-print -t STDIN ? 1 : 0, -p STDIN ? 1 : 0, -p STDOUT ? 1 : 0, fileno STDIN, fileno STDOUT, fileno STDERR, eof STDIN ? 'e' : 'n', "$|$,$;$\\", "\n";
-"#;
-
-const ORDER: &str = r#"
-print "Content-Type: text/plain\n\n";
-our @order;
-BEGIN { push @order, 'begin' } UNITCHECK { push @order, 'unitcheck' } CHECK { push @order, 'check' } INIT { push @order, 'init' }
-print "@order\n";
-sub deep { return (caller(0))[3] . (defined caller(1) ? 'more' : 'top') }
-print deep(), "\n";
-my $file_lexical = 5; sub named { return $file_lexical++ } print named(), named(), $file_lexical, "\n";
-print defined(wantarray) ? 'wanted' : 'not', "\n";
-"#;
-
-const DATA: &str = r#"
-print "Content-Type: text/plain\n\n", "at ", tell(DATA), "\n", <DATA>, "-\n", <STDIN>;
-seek DATA, 0, 0; my $first = <DATA>; $first = <DATA>; print "first: $first";
-__DATA__
-one
-two
-"#;
-
-const FORKS: &str = r#"
-$| = 1; print "Content-Type: text/plain\n\n";
-my $child = fork; if (!$child) { print "child\n"; exit 7 }
-print waitpid($child, 0) == $child ? 'waited ' : 'lost ', $? >> 8, ' ', wait, "\n";
-"#;
-
-const RUNS: &str = r#"
-$| = 1; print "Content-Type: text/plain\n\n";
-print system('exit 3') >> 8, ' ', `echo \$SCRIPT_NAME`, ' ', $? , "\n";
-open my $p, '|-', 'cat' or die; print $p "piped\n"; close $p; print "closed $?\n";
-"#;
+const ENVIRONMENT: &str = include_str!("scripts/environment.pl");
+const AROUND: &str = include_str!("scripts/around.pl");
+const ORDER: &str = include_str!("scripts/order.pl");
+const DATA: &str = include_str!("scripts/data.pl");
+const FORKS: &str = include_str!("scripts/forks.pl");
+const RUNS: &str = include_str!("scripts/runs.pl");

@@ -144,206 +144,22 @@ fn file_that_is_not_python_runs_as_the_kernel_runs_it() {
     );
 }
 
-const ENVIRONMENT: &str = r#"
-import os, sys
-print("Content-Type: text/plain\n")
-ONCE = {"UNIQUE_ID", "REMOTE_PORT", "REQUEST_TIME", "REQUEST_TIME_FLOAT", "LC_CTYPE"}
-for name in sorted(os.environ):
-    if name not in ONCE:
-        print(name, repr(os.environ[name]), os.getenv(name) == os.environ[name])
-print(len(os.environ), sorted(os.environ) == sorted(os.environb_keys() if hasattr(os, "environb_keys") else os.environ))
-print(sys.argv)
-given = dict(item.split(b"=", 1) for item in open("/proc/self/environ", "rb").read().split(b"\0") if item)
-print(sorted(os.popen("env").read().splitlines()) == sorted("%s=%s" % pair for pair in os.environ.items()))
-"#;
-
-const AROUND: &str = r#"
-import gc, os, resource, signal, sys, threading
-print("Content-Type: text/plain\n")
-print(os.getcwd(), __file__, __name__, sys.path, sys.argv)
-print(os.getpgrp() == os.getpid(), os.umask(0), os.nice(0), os.getuid(), os.getgid(), os.getgroups())
-print(sorted(os.listdir("/proc/self/fd")))
-status = open("/proc/self/status").read().splitlines()
-print([line for line in status if line.startswith(("SigBlk", "SigIgn", "SigCgt", "Threads", "NoNewPrivs", "Uid", "Gid"))])
-OURS = {"RLIMIT_RTTIME"}
-print([(name, resource.getrlimit(getattr(resource, name))) for name in sorted(dir(resource)) if name.startswith("RLIMIT_") and name not in OURS])
-print(threading.current_thread().name, threading.active_count(), threading.main_thread() is threading.current_thread())
-print(gc.isenabled(), gc.get_threshold(), gc.get_debug())
-print(sys.flags, sys.executable, sys.orig_argv if hasattr(sys, "orig_argv") else "")
-print(sys.getrecursionlimit(), sys.getswitchinterval(), sys.warnoptions, sys._xoptions)
-print([(number, str(signal.getsignal(number))) for number in (1, 2, 13, 15, 17, 25)], signal.set_wakeup_fd(-1))
-print(os.times().user < 30, os.path.samefile("/proc/self/exe", sys.executable))
-"#;
-
-const STREAMS: &str = r#"
-import os, sys
-print("Content-Type: text/plain\n")
-for stream in (sys.stdin, sys.stdout, sys.stderr):
-    print(stream.name, stream.mode, stream.encoding, stream.errors, stream.newlines, stream.line_buffering, stream.write_through)
-    print(stream.fileno(), stream.isatty(), stream.seekable(), type(stream.buffer), stream.buffer.raw)
-print(sys.stdin is sys.__stdin__, sys.stdout is sys.__stdout__, sys.stderr is sys.__stderr__)
-print(repr(sys.stdin.readline()), repr(sys.stdin.read()))
-print("to the log", file=sys.stderr)
-"#;
-
-const PROCESS: &str = r#"
-import os
-print("Content-Type: text/plain\n")
-print(os.getsid(0) == os.getsid(os.getppid()), os.getpgid(0) == os.getpid())
-print(open("/proc/self/oom_score_adj").read(), open("/proc/self/coredump_filter").read())
-print(os.sched_getaffinity(0), os.isatty(0))
-"#;
-
-const NAMES: &str = r#"
-'''What it says.'''
-import sys
-x: int = 1
-names = sorted(globals())
-print("Content-Type: text/plain\n")
-print(names, __doc__, __annotations__, __builtins__, __spec__, __package__, __loader__.__class__, __loader__.path)
-print(sys.modules["__main__"].__dict__ is globals(), sys.modules["__main__"])
-import pickle
-class Thing: pass
-print(pickle.loads(pickle.dumps(Thing())).__class__ is Thing, Thing.__module__)
-import inspect
-print(inspect.getsource(Thing))
-exec("print(x)")
-"#;
-
-const FRAMES: &str = r#"
-import sys, traceback
-print("Content-Type: text/plain\n")
-def inner():
-    raise KeyError("k")
-try:
-    inner()
-except KeyError:
-    print(traceback.format_exc())
-print(sys._getframe().f_code.co_name, sys._getframe().f_code.co_filename, sys._getframe().f_lineno)
-import warnings
-warnings.warn("careful")
-warnings.warn("old", DeprecationWarning)
-"#;
-
-const RAISES: &str = r#"
-import os
-def inner(value):
-    return 1 / value
-inner(0)
-"#;
-
-const CHAINED: &str = r#"
-try:
-    {}["x"]
-except KeyError as error:
-    raise RuntimeError("two") from error
-"#;
-
-const FINALIZES: &str = r#"
-class Thing:
-    def __init__(self, name):
-        self.name = name
-    def __del__(self):
-        print("gone", self.name)
-kept = Thing("global")
-ring = Thing("ring")
-ring.ring = ring
-del ring
-print("body")
-"#;
-
-const UNFLUSHED: &str = r#"
-import os
-kept = open("written", "w")
-kept.write("text that nobody flushed")
-ring = [open("written-ring", "w")]
-ring.append(ring)
-ring[0].write("in a ring")
-def last():
-    print(sorted(os.listdir(".")) != [])
-import atexit
-atexit.register(last)
-"#;
-
-const FORKS: &str = r#"
-import os, sys
-print("Content-Type: text/plain\n", flush=True)
-child = os.fork()
-if child == 0:
-    print("child", os.getppid() != 1, flush=True)
-    sys.exit(7)
-pid, status = os.waitpid(child, 0)
-print("parent", pid == child, os.WEXITSTATUS(status))
-try:
-    os.waitpid(-1, 0)
-except ChildProcessError:
-    print("no other child")
-"#;
-
-const EXECUTES: &str = r#"
-import os
-os.execvp("sh", ["sh", "-c", "printf 'Content-Type: text/plain\n\n'; echo $REQUEST_METHOD; grep Sig[BC] /proc/self/status; ls /proc/$$/fd"])
-"#;
-
-const RUNS: &str = r#"
-import subprocess, os
-print("Content-Type: text/plain\n", flush=True)
-print(subprocess.run(["cat"], input=b"through", capture_output=True).stdout)
-print(os.system("exit 3") >> 8, os.popen("echo $0 $SCRIPT_NAME").read())
-print(subprocess.run("exit 5", shell=True).returncode)
-"#;
-
-const THREADS: &str = r#"
-import threading, time
-print("Content-Type: text/plain\n", flush=True)
-for number in range(3):
-    thread = threading.Thread(target=print, args=("thread", number))
-    thread.start()
-    thread.join()
-def finish():
-    threading.main_thread().join()
-    print("main is over", not threading.main_thread().is_alive())
-threading.Thread(target=finish).start()
-print("main")
-"#;
-
-const DAEMON_THREAD: &str = r#"
-import threading
-print("Content-Type: text/plain\n", flush=True)
-threading.Thread(target=threading.Event().wait, daemon=True).start()
-print("main")
-"#;
-
-const ALARM: &str = r#"
-import signal
-print("Content-Type: text/plain\n", flush=True)
-signal.signal(signal.SIGALRM, lambda *a: print("rang"))
-signal.setitimer(signal.ITIMER_REAL, 0.01)
-signal.pause()
-"#;
-
-const POOL: &str = r#"
-import multiprocessing
-def double(x):
-    return 2 * x
-if __name__ == "__main__":
-    print("Content-Type: text/plain\n", flush=True)
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        print(pool.map(double, range(5)))
-"#;
-
-const ECHO: &str = r#"
-import hashlib, os, sys
-body = sys.stdin.buffer.read()
-sys.stdout.write("Content-Type: application/octet-stream\n\n")
-sys.stdout.flush()
-sys.stdout.buffer.write(body)
-print(len(body), os.environ["CONTENT_LENGTH"])
-"#;
-
-const LARGE: &str = r#"
-import sys
-sys.stdout.write("Content-Type: text/plain\n\n")
-for number in range(200000):
-    print(number)
-"#;
+const ENVIRONMENT: &str = include_str!("scripts/environment.py");
+const AROUND: &str = include_str!("scripts/around.py");
+const STREAMS: &str = include_str!("scripts/streams.py");
+const PROCESS: &str = include_str!("scripts/process.py");
+const NAMES: &str = include_str!("scripts/names.py");
+const FRAMES: &str = include_str!("scripts/frames.py");
+const RAISES: &str = include_str!("scripts/raises.py");
+const CHAINED: &str = include_str!("scripts/chained.py");
+const FINALIZES: &str = include_str!("scripts/finalizes.py");
+const UNFLUSHED: &str = include_str!("scripts/unflushed.py");
+const FORKS: &str = include_str!("scripts/forks.py");
+const EXECUTES: &str = include_str!("scripts/executes.py");
+const RUNS: &str = include_str!("scripts/runs.py");
+const THREADS: &str = include_str!("scripts/threads.py");
+const DAEMON_THREAD: &str = include_str!("scripts/daemon-thread.py");
+const ALARM: &str = include_str!("scripts/alarm.py");
+const POOL: &str = include_str!("scripts/pool.py");
+const ECHO: &str = include_str!("scripts/echo.py");
+const LARGE: &str = include_str!("scripts/large.py");

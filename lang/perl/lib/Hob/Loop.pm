@@ -115,7 +115,7 @@ sub info {
 sub is_canceled {
     my ($self) = @_;
     my $request = $self->{request};
-    $request->{stream}->poll if $request->{stream};
+    $request->poll;
     return !!$request->is_canceled;
 }
 

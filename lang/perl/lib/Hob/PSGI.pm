@@ -36,6 +36,7 @@ sub serve {
         'psgix.harakiri'       => !!1,
         'psgix.informational'  => $inform,
     );
+    my $is_native = ref $stream eq 'Hob::Native';    # it fills a hash faster than a list
     while ($request = $stream->next) {
         $nothing = _nothing() if !defined fileno $nothing;
         my %env = (
@@ -43,9 +44,10 @@ sub serve {
             'psgi.input'             => $nothing,
             'psgix.cleanup.handlers' => [],
             'hob.request'            => $request,
-            split(/\0/, substr($request->{block}, Hob::Stream::BLOCK_HEAD_BYTES, -1), -1),
+            $is_native ? () : $request->pairs,
         );
-        @env{qw(psgi.input CONTENT_LENGTH)} = _body($request) if $request->{has_body};
+        $request->fill(\%env) if $is_native;
+        @env{qw(psgi.input CONTENT_LENGTH)} = _body($request) if $request->has_body;
         $env{'psgi.url_scheme'} = $env{REQUEST_SCHEME} // 'http';
         _keep_slashes(\%env) if index($env{REQUEST_URI} // '', '//') >= 0;
         eval {
@@ -54,7 +56,7 @@ sub serve {
             else                           { _answer($request, $response) }
             1;
         } or _fail($request, $@);
-        $request->{is_over} or _fail($request, "the application gave no answer\n");
+        $request->is_over or _fail($request, "the application gave no answer\n");
         _clean_up(\%env) if @{ $env{'psgix.cleanup.handlers'} };
         last             if $env{'psgix.harakiri.commit'};
     }
@@ -223,7 +225,7 @@ sub write {
     my $request = $self->[0];
     $data //= '';
     utf8::downgrade($data, 1) or die "the body has characters that are no bytes: encode it\n";
-    $request->{stream}->poll;
+    $request->poll;
     return length $data if length $data == 0 || $request->write($data);
     $request->finish;
     die bless [], 'Hob::PSGI::Left';

@@ -101,8 +101,9 @@ sub _serve_one {
     ($output, $file_taken) = ('', 0);
     $is_begun = $is_ending = $has_exited = $has_forked = 0;
     $self->_set_environment;
-    $self->_set_body if $request->{has_body};
-    my $file = _value(11);    # SCRIPT_FILENAME
+    _take_arguments();
+    $self->_set_body if $request->has_body;
+    my $file = $request->indexed(11);    # SCRIPT_FILENAME
     if ($file eq $self->{folder}) {
         $file = $self->_find
             // return $request->answer(404, "Content-Type: text/plain\n", "no such script\n");
@@ -123,7 +124,7 @@ sub _serve_one {
 # and what follows is its PATH_INFO. The variables change accordingly.
 sub _find {
     my ($self) = @_;
-    my ($name, $path) = map { _value($_) } 2, 3;    # SCRIPT_NAME and PATH_INFO as they came
+    my ($name, $path) = map { $request->indexed($_) } 2, 3;    # SCRIPT_NAME and PATH_INFO as they came
     my $found = $self->{found}{$path} //= $self->_look_up($path) // return;
     %{ $self->{found} } = () if keys %{ $self->{found} } > FOUND_COUNT_MAX;
     my %resolved = (
@@ -154,13 +155,6 @@ sub _look_up {
         return index($inside, "$folder/") == 0 ? substr $path, 0, $at : undef;
     }
     return;
-}
-
-# A value of the request's block, by its place in the index.
-sub _value {
-    my ($place) = @_;
-    my ($offset, $bytes) = unpack 'V2', substr $request->{block}, 16 + 8 * $place, 8;
-    return $offset ? substr $request->{block}, $offset, $bytes : '';
 }
 
 # Runs the script; returns what it died of, if it did.
@@ -436,19 +430,45 @@ sub _set_cgi_switches {
 # the one before it: only what has changed is set, if nobody else has changed anything since.
 sub _set_environment {
     my ($self) = @_;
+    return $self->_set_native if ref $request eq 'Hob::Native::Request';
     my $strings = substr $request->{block}, Hob::Stream::BLOCK_HEAD_BYTES;
     if (defined $self->{strings} && $self->{values} eq join "\0", values %ENV) {
         $self->_change_environment($strings) if $strings ne $self->{strings};
     }
     else {
-        my %wanted = (@{ $self->{base} }, split /\0/, substr($strings, 0, -1), -1);
-        for my $name (keys %ENV) { delete $ENV{$name} if !exists $wanted{$name} }
-        for my $name (keys %wanted) {
-            $ENV{$name} = $wanted{$name} if !defined $ENV{$name} || $ENV{$name} ne $wanted{$name};
-        }
+        $self->_set_all($request->pairs);
         $self->{values} = join "\0", values %ENV;
     }
     $self->{strings} = $strings;
+    return;
+}
+
+# The same with libhob, which compares by itself.
+sub _set_native {
+    my ($self) = @_;
+    my $base = $self->{base};
+    my $count = $request->set(\%ENV);
+    for (my $at = 0; $at < @$base; $at += 2) {
+        my $value = $ENV{ $base->[$at] };
+        $ENV{ $base->[$at] } = $base->[$at + 1] if !defined $value || $value ne $base->[$at + 1];
+        $count++;
+    }
+    $self->_set_all($request->pairs) if keys %ENV != $count;
+    return;
+}
+
+sub _set_all {
+    my ($self, @pairs) = @_;
+    my %wanted = (@{ $self->{base} }, @pairs);
+    for my $name (keys %ENV) { delete $ENV{$name} if !exists $wanted{$name} }
+    for my $name (keys %wanted) {
+        $ENV{$name} = $wanted{$name} if !defined $ENV{$name} || $ENV{$name} ne $wanted{$name};
+    }
+    return;
+}
+
+# The words of a query that is no form.
+sub _take_arguments {
     my $query = $ENV{QUERY_STRING};
     @ARGV = ();
     if (length $query && index($query, '=') < 0) {

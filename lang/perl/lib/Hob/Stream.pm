@@ -51,11 +51,14 @@ my @RULES = (
     [0,                 0,    0],    # drain
 );
 
-# The connection this process was started with; undef when it was not started by a server.
+# The connection this process was started with, through libhob if that can be; undef when it was not started by a server.
 sub connect {
     my ($class) = @_;
     my $fd = $ENV{HOB_FD};
     return if !defined $fd || $fd !~ /\A[0-9]+\z/;
+    my $native = ($ENV{HOB_NATIVE} // '') ne 'off' && eval { require Hob::Native; 1 }
+        && Hob::Native->connect;
+    return $native if $native;
     open my $socket, '+<&=', $fd or die "HOB_FD names descriptor $fd, which is not open: $!\n";
     delete $ENV{HOB_FD};    # not for the programs that this one starts
     return $class->new($socket);
@@ -280,6 +283,21 @@ sub pairs {
     return split /\0/, substr($_[0]{block}, Hob::Stream::BLOCK_HEAD_BYTES, -1), -1;
 }
 
+# Puts them into a hash.
+sub fill {
+    my ($self, $into) = @_;
+    my %env = $self->pairs;
+    @$into{ keys %env } = values %env;
+    return;
+}
+
+# A common variable, by its place in the block's index.
+sub indexed {
+    my ($self, $place) = @_;
+    my ($offset, $bytes) = unpack 'V2', substr $self->{block}, 16 + 8 * $place, 8;
+    return $offset ? substr $self->{block}, $offset, $bytes : '';
+}
+
 # Bytes of the body, undef when not known before its end.
 sub content_length {
     my $bytes = unpack 'x8 Q<', $_[0]{block};
@@ -414,6 +432,7 @@ sub info {
     return;
 }
 
+sub poll    { return $_[0]{stream}->poll }
 sub callout { return $_[0]{stream}->callout($_[1], $_[0]{id}) }
 sub tell    { return $_[0]{stream}->tell($_[1], $_[0]{id}) }
 

@@ -22,8 +22,8 @@ use crate::handle::cgi::reply;
 use crate::handle::cgi::run::{Run, Why};
 use crate::handle::cgi::running::Running;
 use crate::handle::variables::push_unique_id;
-use crate::handle::warm::{self, Host, Link, Warm};
-use crate::process::Start;
+use crate::handle::warm::{self, Warm, Way};
+use crate::process::{Child, Start, Strings};
 
 /// Runs a program and gives its answer, or that to its failure.
 pub(super) async fn run(ask: &Ask, job: Job, permit: Permit, body: Body) -> Response {
@@ -88,19 +88,13 @@ async fn answer(
             let standard = [stdin, program_stdout, program_stderr];
             Running::Forked(link.run(&host, &script, standard))
         }
-        None => Running::Started(ask.launcher.start(Start {
-            program: ask.cgi.program,
-            path: job.path.clone(),
-            dir: job.dir.clone(),
-            arguments: job.arguments.clone(),
+        None => Running::Started(launch(
+            ask,
+            job,
             environment,
             stdin,
-            stdout: program_stdout,
-            stderr: program_stderr,
-            channel: None,
-            outlives: false,
-            takes_along: false,
-        })),
+            [program_stdout, program_stderr],
+        )),
     };
     let mut id = Vec::new();
     push_unique_id(request, &mut id);
@@ -126,8 +120,31 @@ async fn answer(
     answered
 }
 
+/// Has the spawner start the program.
+fn launch(
+    ask: &Ask,
+    job: &Job,
+    environment: Strings,
+    stdin: Option<OwnedFd>,
+    [stdout, stderr]: [OwnedFd; 2],
+) -> Child {
+    ask.launcher.start(Start {
+        program: ask.cgi.program,
+        path: job.path.clone(),
+        dir: job.dir.clone(),
+        arguments: job.arguments.clone(),
+        environment,
+        stdin,
+        stdout,
+        stderr,
+        channel: None,
+        outlives: false,
+        takes_along: false,
+    })
+}
+
 /// A way to the interpreter that is kept, which may have to start first.
-async fn reach_host(ask: &Ask, warm: &Warm) -> Result<(Rc<Link>, Arc<Host>), Failure> {
+async fn reach_host(ask: &Ask, warm: &Warm) -> Result<Way, Failure> {
     let reactor = ask.request.reactor();
     let timer = reactor.timer();
     timer.set(ask.cgi.settings.limits.queue_time);

@@ -12,10 +12,64 @@ use crate::life::memory;
 type Modules = &'static [(&'static str, &'static str)];
 
 /// The Python package.
-const PYTHON: Modules = &[];
+const PYTHON: Modules = &[
+    (
+        "hob",
+        include_str!("../../../../../lang/python/src/hob/__init__.py"),
+    ),
+    (
+        "hob.asgi",
+        include_str!("../../../../../lang/python/src/hob/asgi.py"),
+    ),
+    (
+        "hob.host",
+        include_str!("../../../../../lang/python/src/hob/host.py"),
+    ),
+    (
+        "hob.loop",
+        include_str!("../../../../../lang/python/src/hob/loop.py"),
+    ),
+    (
+        "hob.native",
+        include_str!("../../../../../lang/python/src/hob/native.py"),
+    ),
+    (
+        "hob.stream",
+        include_str!("../../../../../lang/python/src/hob/stream.py"),
+    ),
+    (
+        "hob.wsgi",
+        include_str!("../../../../../lang/python/src/hob/wsgi.py"),
+    ),
+];
 
 /// The Perl package, by its files' names.
-const PERL: Modules = &[];
+const PERL: Modules = &[
+    (
+        "Hob.pm",
+        include_str!("../../../../../lang/perl/lib/Hob.pm"),
+    ),
+    (
+        "Hob/Host.pm",
+        include_str!("../../../../../lang/perl/lib/Hob/Host.pm"),
+    ),
+    (
+        "Hob/Loop.pm",
+        include_str!("../../../../../lang/perl/lib/Hob/Loop.pm"),
+    ),
+    (
+        "Hob/PSGI.pm",
+        include_str!("../../../../../lang/perl/lib/Hob/PSGI.pm"),
+    ),
+    (
+        "Hob/Scripts.pm",
+        include_str!("../../../../../lang/perl/lib/Hob/Scripts.pm"),
+    ),
+    (
+        "Hob/Stream.pm",
+        include_str!("../../../../../lang/perl/lib/Hob/Stream.pm"),
+    ),
+];
 
 /// The words after the interpreter: the host reads itself from standard input.
 pub(super) fn words(host: Host, what: &str) -> Vec<String> {

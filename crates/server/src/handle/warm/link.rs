@@ -36,6 +36,9 @@ impl Default for Links {
     }
 }
 
+/// A link, and the host it goes to.
+pub(crate) type Way = (Rc<Link>, Arc<Host>);
+
 /// A way to one host.
 pub(crate) struct Link {
     /// Not kept alive by this: it ends when no route wants it.
@@ -89,7 +92,7 @@ impl Links {
         program: ProgramRef,
         launcher: &Launcher,
         reactor: &Reactor,
-    ) -> Poll<Result<(Rc<Link>, Arc<Host>), Broken>> {
+    ) -> Poll<Result<Way, Broken>> {
         let host = self.host(warm);
         loop {
             match host.ask(cx) {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 pub use host::{Host, Hosts};
 pub use link::Links;
-pub(crate) use link::{Forked, Link};
+pub(crate) use link::{Forked, Way};
 pub(crate) use protocol::Script;
 
 /// What a route forks its scripts from.

@@ -34,12 +34,12 @@
 //!        64  u64  voluntary switches            72  u64  forced switches
 //! ```
 //!
-//! For a run the host forks. First of all the child sets its limit RLIMIT_LOCKS (10), which binds
-//! nobody, to the id: that is how the spawner finds what belongs to the run when it is to be ended,
-//! so hosts end nothing. Then it makes a process group of its own, closes what is the host's, and is
-//! what the interpreter would be with the script as its program. The end of the first link means:
-//! no more links, exit with 0 when every run has ended; that of another link: nobody asks for its
-//! runs any more.
+//! For a run the host forks. First of all the child sets its limit RLIMIT_LOCKS (10), which
+//! binds nobody, to the id: that is how the spawner finds what belongs to the run when it is to
+//! be ended, so hosts end nothing. Then it makes a process group of its own, closes what is the
+//! host's, and is what the interpreter would be with the script as its program. The end of the
+//! first link means: no more links, exit with 0 when every run has ended; that of another link:
+//! nobody asks for its runs any more.
 //!
 //! The server believes a host as little as any program: a packet that is not exactly so ends the
 //! link it came on, and an id that no run has is passed over.
