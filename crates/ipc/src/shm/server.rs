@@ -284,6 +284,11 @@ impl ServerEnd {
         self.shared.wake_worker(u32::MAX);
     }
 
+    /// How many chunks are held.
+    pub fn chunks_held(&self) -> u32 {
+        self.shared.held_count()
+    }
+
     /// What happened so far.
     pub fn counters(&self) -> Counters {
         Counters {
