@@ -134,7 +134,7 @@ static PyObject *exchange_length(Exchange *self, void *unused) {
     (void)unused;
     int64_t length = self->request == NULL ? 0 : lib.content_length(self->request);
     if (length < 0)
-        Py_RETURN_NONE;
+        return none();
     return PyLong_FromLongLong(length);
 }
 
@@ -227,7 +227,7 @@ static PyObject *finish(Exchange *self) {
     Py_END_ALLOW_THREADS
     if (has_failed(self, code))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* answer(status, fields, body): a whole answer. */
@@ -249,7 +249,7 @@ static PyObject *exchange_answer(Exchange *self, PyObject *words) {
     Py_END_ALLOW_THREADS
     if (has_failed(self, code))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* head(status, fields): they leave with what is written next. */
@@ -258,7 +258,7 @@ static PyObject *exchange_head(Exchange *self, PyObject *words) {
     PyObject *fields;
     if (!PyArg_ParseTuple(words, "iS", &status, &fields) || set_head(self, status, fields) < 0)
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* flush(): sends a head that still waits. */
@@ -266,13 +266,13 @@ static PyObject *exchange_flush(Exchange *self, PyObject *unused) {
     (void)unused;
     int code;
     if (self->request == NULL || !self->has_begun)
-        Py_RETURN_NONE;
+        return none();
     Py_BEGIN_ALLOW_THREADS
     code = lib.flush(self->request);
     Py_END_ALLOW_THREADS
     if (has_failed(self, code))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* Now and then, so that a program that writes for ever notices that its client has left. */
@@ -318,7 +318,7 @@ static PyObject *exchange_write(Exchange *self, PyObject *words, PyObject *named
         return NULL;
     if (last)
         return finish(self);
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* Each line `Name: value` as a trailer; the lines are ours to cut. */
@@ -342,12 +342,14 @@ static int set_trailers(Exchange *self, char *line, char *stop) {
 
 /* end(trailers=b""): the answer is whole. */
 static PyObject *exchange_end(Exchange *self, PyObject *words) {
+    PyObject *trailers = NULL; /* formats with # differ between Python's versions */
     char *lines = "";
     Py_ssize_t length = 0;
-    if (!PyArg_ParseTuple(words, "|y#", &lines, &length))
+    if (!PyArg_ParseTuple(words, "|S", &trailers) ||
+        (trailers != NULL && PyBytes_AsStringAndSize(trailers, &lines, &length) < 0))
         return NULL;
     if (self->request == NULL)
-        Py_RETURN_NONE;
+        return none();
     if (!self->has_begun) {
         PyErr_SetString(PyExc_RuntimeError, "the end of an answer that has no head");
         return NULL;
@@ -368,7 +370,7 @@ static PyObject *exchange_end(Exchange *self, PyObject *words) {
 /* fail(reason): 500, or a broken answer if it had begun. */
 static PyObject *exchange_fail(Exchange *self, PyObject *reason) {
     if (self->request == NULL)
-        Py_RETURN_NONE;
+        return none();
     PyObject *text = PyUnicode_AsEncodedString(reason, "utf-8", "replace");
     char *words;
     if (text == NULL || PyBytes_AsStringAndSize(text, &words, NULL) < 0) {
@@ -385,20 +387,22 @@ static PyObject *exchange_fail(Exchange *self, PyObject *reason) {
     Py_XDECREF(text);
     if (has_failed(self, code))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* info(status, fields=b""): an informational answer. */
 static PyObject *exchange_info(Exchange *self, PyObject *words) {
     int status;
+    PyObject *fields = NULL;
     char *lines = "";
     Py_ssize_t length = 0;
-    if (!PyArg_ParseTuple(words, "i|y#", &status, &lines, &length) || !is_there(self))
+    if (!PyArg_ParseTuple(words, "i|S", &status, &fields) ||
+        (fields != NULL && PyBytes_AsStringAndSize(fields, &lines, &length) < 0) || !is_there(self))
         return NULL;
     if (!self->has_begun &&
         has_failed(self, lib.interim(self->request, status, lines, (size_t)length)))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* ---- Exchange: questions to the server ---- */
@@ -446,7 +450,7 @@ static PyObject *exchange_tell(Exchange *self, PyObject *words) {
     }
     if (code != HOB_REFUSED && has_failed(self, code))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 static void exchange_free(Exchange *self) {
@@ -522,7 +526,7 @@ PyObject *server_accept(Server *self, PyObject *unused) {
     code = lib.accept(self->server, &request);
     Py_END_ALLOW_THREADS
     if (code == HOB_NO_MORE)
-        Py_RETURN_NONE;
+        return none();
     if (code < 0)
         return raise_code(code);
     allocfunc make = (allocfunc)PyType_GetSlot(exchange_type, Py_tp_alloc);

@@ -41,6 +41,12 @@ typedef struct {
     struct timespec looked;
 } Exchange;
 
+/* A new reference to None. Py_RETURN_NONE of newer headers takes none, which older Pythons need. */
+static inline PyObject *none(void) {
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
 /* The exception for a code of libhob; always NULL. */
 PyObject *raise_code(int code);
 
