@@ -1,4 +1,5 @@
 //! Python's accelerator (`lang/python/src/hob/_native.c`) over both carriers.
+#![allow(clippy::unwrap_used)]
 
 mod worker;
 
