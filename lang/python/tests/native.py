@@ -52,6 +52,8 @@ def _build() -> Union[Dict[str, str], str]:
     )
     if done.returncode:
         raise AssertionError(f"_native.c does not compile:\n{done.stdout}")
+    if os.path.isfile(library):  # beside it, where every account can reach it
+        library = str(shutil.copy(library, folder / "libhob.so.1"))
     return {"HOB_NATIVE": str(made), "HOB_LIBRARY": library}
 
 

@@ -14,7 +14,7 @@ import native
 import peer
 from peer import variables
 
-PROGRAM = '''
+PROGRAM = """
 import gc, sys
 import hob
 from hob import loop
@@ -76,7 +76,7 @@ for request in hob.requests():
             request.respond(body=file.read().split()[1])
     else:
         request.respond(200, {"X-Names": str(len(request.environ))}, request.body.read())
-'''
+"""
 
 
 class Native(unittest.TestCase):
