@@ -128,7 +128,7 @@ next(...)
     int code;
     while ((code = lib.hob_accept_within(server, &handle, ACCEPT_MS)) == HOB_AGAIN)
         PERL_ASYNC_CHECK();
-    if (code == HOB_NO_MORE || code == HOB_GONE) XSRETURN_UNDEF;
+    if (code == HOB_NO_MORE || code == HOB_GONE || code == HOB_FORKED) XSRETURN_UNDEF;
     checked(aTHX_ NULL, code);
     {
         request *new;

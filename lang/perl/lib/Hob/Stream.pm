@@ -219,9 +219,11 @@ sub _handle {
     return;
 }
 
-# Writes all of it, whatever the socket takes at once.
+# Writes all of it, whatever the socket takes at once. A child that was forked has no say: it ends
+# instead of mixing its words into its parent's.
 sub _send {
     my ($self, $bytes) = @_;
+    _leave() if $$ != $self->{pid};
     my $sent = send $self->{socket}, $bytes, NO_SIGNAL;
     return if defined $sent && $sent == length $bytes;
     my $at = $sent // 0;
