@@ -33,10 +33,6 @@ impl Word for Watched {
         self.0.store(value, order);
     }
 
-    fn swap(&self, value: u32, order: Ordering) -> u32 {
-        self.0.swap(value, order)
-    }
-
     fn replace(&self, current: u32, new: u32) -> bool {
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         self.0
