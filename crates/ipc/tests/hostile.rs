@@ -3,6 +3,7 @@
 //! it holds stays its own.
 //!
 //! The worker's writes are made with `pwrite` into the region's memfd.
+#![allow(clippy::unwrap_used)]
 
 use std::os::fd::OwnedFd;
 

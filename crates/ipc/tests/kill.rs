@@ -4,7 +4,7 @@
 //!
 //! The worker is single-stepped (ptrace) through its answers to a few requests, and killed after
 //! so many steps; the whole way is divided among the runs.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, clippy::unwrap_used)]
 
 mod pair;
 

@@ -2,6 +2,7 @@
 //! lost, a request has one owner, and a ring's reader sees whole messages only.
 //!
 //! The code is the very one that runs over shared memory; only words and bytes are loom's.
+#![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::Ordering;
 
@@ -173,11 +174,11 @@ impl Bytes for Cells {
 
     fn copy_out(&self, at: u32, count: u32, out: &mut Vec<u8>) {
         let cells = &self.0[at as usize..][..count as usize];
-        out.extend(cells.iter().map(|cell| cell.with(|place| get(place))));
+        out.extend(cells.iter().map(|cell| cell.with(get)));
     }
 
     fn eight(&self, at: u32) -> [u8; 8] {
-        std::array::from_fn(|n| self.0[at as usize + n].with(|place| get(place)))
+        std::array::from_fn(|n| self.0[at as usize + n].with(get))
     }
 }
 

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Of the two loads behind the fences at least one sees the other side's store, so either the
-//! sleeper stays awake or the waker wakes it. The compare-and-swap lets one of several wakers do it.
+//! sleeper stays awake or the waker wakes it. The compare-and-swap lets one of several wakers do
+//! it.
 //!
 //! Words: 0 awake. A worker's: 1 sleeps on the word itself (futex), 2 on its bell (poll), and 4
 //! beside one of them when it waits for room, too, in its ring or for a chunk. The server's: 1
