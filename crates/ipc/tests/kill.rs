@@ -16,7 +16,7 @@ use hob_ipc::shm::Payload;
 use pair::Pair;
 
 /// How many places of the way the worker is killed at.
-const KILLS: u64 = 40;
+const KILLS: u64 = 24;
 const REQUESTS: u32 = 2;
 
 /// Not a test of its own: what the other process runs.

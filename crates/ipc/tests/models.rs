@@ -129,7 +129,7 @@ fn no_wake_up_is_lost() {
 #[test]
 fn of_two_wakers_one_wakes_and_the_sleeper_misses_neither() {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
+    model.preemption_bound = Some(2);
     model.check(|| {
         let word = Arc::new(Watched::new(AWAKE));
         let news = [(); 2].map(|()| Arc::new(Watched::new(0)));
