@@ -5,7 +5,7 @@
 //!   slot: strings, pointers, plan, stack
 //!   clone ------------------------------->   cgroup, (namespaces), limits, priority,
 //!   goes on with other things                groups, group, user, parent-death signal,
-//!                                            no_new_privs, sandbox, folder, 0 1 2, the rest
+//!                                            no_new_privs, sandbox, folder, 0 1 2 (3), the rest
 //!                                            closed, process group, signal mask, execve
 //!   reaps it: report empty?  it ran             a step fails: report = step and error, exit
 //! ```
@@ -72,13 +72,18 @@ pub(super) struct Ids {
 /// What is particular to one start.
 pub(super) struct Particulars<'a> {
     pub(super) recipe: Rc<Recipe>,
-    pub(super) descriptors: [OwnedFd; 3],
+    /// Standard input, output and error.
+    pub(super) descriptors: [BorrowedFd<'a>; 3],
+    /// What becomes its descriptor 3.
+    pub(super) channel: Option<BorrowedFd<'a>>,
     /// `cgroup.procs` of the control groups it enters.
     pub(super) groups: &'a [OwnedFd],
     /// The folder of the control group it is born in.
     pub(super) born_in: Option<BorrowedFd<'a>>,
     /// What marks everything it starts: a limit that nothing else uses.
     pub(super) mark: u64,
+    /// Process id of the spawner.
+    pub(super) spawner: i32,
     pub(super) outlives: bool,
 }
 
@@ -100,6 +105,8 @@ struct Plan {
     variables: *const *const u8,
     recipe: *const Recipe,
     descriptors: [i32; 3],
+    /// -1 when there is none.
+    channel: i32,
     groups: *const OwnedFd,
     group_count: usize,
     mark: u64,
@@ -177,7 +184,8 @@ impl Slot {
     }
 
     /// Starts a child on the strings at `layout`; `report` stays empty if it gets to run its
-    /// program. Returns its process id.
+    /// program. Returns its process id. The child has a table of descriptors of its own, so those
+    /// it was given can be closed.
     ///
     /// The strings must be NUL-ended and as many as the layout says; what is not so is an error.
     pub(super) fn start(
@@ -197,9 +205,11 @@ impl Slot {
         let Particulars {
             recipe,
             descriptors,
+            channel,
             groups,
             born_in,
             mark,
+            spawner,
             outlives,
         } = particulars;
         // SAFETY: `point` left path, folder, arguments, null, variables, null.
@@ -217,14 +227,11 @@ impl Slot {
             variables,
             recipe: Rc::as_ptr(&recipe),
             descriptors: descriptors.each_ref().map(AsRawFd::as_raw_fd),
+            channel: channel.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             groups: groups.as_ptr(),
             group_count: groups.len(),
             mark,
-            parent: if in_own_pids {
-                0
-            } else {
-                rustix::process::getpid().as_raw_pid()
-            },
+            parent: if in_own_pids { 0 } else { spawner },
             outlives,
             report: report.0,
         }));
@@ -241,8 +248,6 @@ impl Slot {
         if started.is_err() {
             self.word.store(0, Ordering::Release);
         }
-        // The child has a table of descriptors of its own, so ours can be closed.
-        drop(descriptors);
         started
     }
 
@@ -489,8 +494,10 @@ unsafe fn connect(plan: &Plan) -> Result<(), Failed> {
             let arguments = [from as usize, to, 0, 0, 0, 0];
             step(Step::StandardStreams, libc::SYS_dup3, arguments)?;
         }
+        let first_unused = connect_channel(plan.channel)?;
         // Everything of ours is closed on exec anyway; a kernel without this call loses a net.
-        let _ = call(libc::SYS_close_range, [3, u32::MAX as usize, 0, 0, 0, 0]);
+        let rest = [first_unused, u32::MAX as usize, 0, 0, 0, 0];
+        let _ = call(libc::SYS_close_range, rest);
         match plan.outlives {
             true => step(Step::Session, libc::SYS_setsid, [0; 6])?,
             false => step(Step::Session, libc::SYS_setpgid, [0; 6])?,
@@ -501,6 +508,29 @@ unsafe fn connect(plan: &Plan) -> Result<(), Failed> {
         step(Step::Signals, libc::SYS_rt_sigprocmask, mask)?;
     }
     Ok(())
+}
+
+/// Its channel, after the streams: what stood at 3 is one of them and was duplicated, or the
+/// channel itself. Returns the first descriptor that is nobody's.
+unsafe fn connect_channel(channel: i32) -> Result<usize, Failed> {
+    if channel < 0 {
+        return Ok(3);
+    }
+    // SAFETY: numbers.
+    unsafe {
+        match channel {
+            3 => {
+                // No flags: it stays open over the exec.
+                let keep = [3, libc::F_SETFD as usize, 0, 0, 0, 0];
+                step(Step::StandardStreams, libc::SYS_fcntl, keep)?
+            }
+            from => {
+                let arguments = [from as usize, 3, 0, 0, 0, 0];
+                step(Step::StandardStreams, libc::SYS_dup3, arguments)?
+            }
+        };
+    }
+    Ok(4)
 }
 
 unsafe fn enter_groups(plan: &Plan) -> Result<(), Failed> {

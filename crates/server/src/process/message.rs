@@ -1,9 +1,12 @@
-//! What server and spawner say to each other: one packet, one message, no answer waited for.
+//! What server and spawner say to each other: one packet, one message, no answer waited for. Only
+//! what a spawner has to tell at one time comes in one packet, so that it wakes the server once.
 //!
 //! ```text
 //! server -> spawner                                                      descriptors
 //!   1 thread   over the server's own end: the end of one of its threads    1
-//!   2 start    run a program                                     3, or 4 with memory
+//!   2 start    run a program: standard input unless it is empty,        2 to 5
+//!              output, error, its channel, and memory if its strings
+//!              are there
 //!   3 kill     end a program and everything it started                     0
 //! spawner -> server, over the thread's end
 //!  32 exited   a program ended, and what it used
@@ -11,7 +14,9 @@
 //!
 //! offset 0   u8   version (1)          every number little-endian
 //!        1   u8   kind
-//!        2   u16  start: flags, 1 = it outlives the spawner, 2 = its strings are in memory
+//!        2   u16  start: flags, 1 = it outlives the spawner, 2 = its strings are in memory,
+//!                 4 = its standard input is empty, 8 = a channel, which becomes its
+//!                 descriptor 3
 //!                 kill: 1 = SIGTERM, 2 = SIGKILL; failed: the step
 //!        4   u32  failed: the error number; else 0
 //!        8   u64  id: chosen by the server, unique on this end; thread: 0
@@ -22,7 +27,7 @@
 //!        32  u32  count of variables
 //!        36  u32  bytes of strings
 //!        40       the strings, each with a NUL: path, folder, arguments, variables;
-//!                 or nothing, and they stand at the start of the fourth descriptor, sealed memory
+//!                 or nothing, and they stand at the start of the last descriptor, sealed memory
 //! exited 16  i32  exit code, or -1     20  i32  signal, or 0
 //!        24  u32  1 = dumped core      28  u32  largest resident size, KiB
 //!        32  u64  user time, us        40  u64  system time, us
@@ -42,12 +47,15 @@ pub const PACKET_BYTES_MAX: usize = 100 * 1024;
 pub const STRINGS_BYTES_MAX: usize = 6 * 1024 * 1024;
 /// Most arguments and variables of one start, together.
 pub const STRINGS_COUNT_MAX: usize = 64 * 1024;
+/// Longest packet to the server.
+pub const TO_SERVER_BYTES_MAX: usize = 16 * EXITED_BYTES;
 /// Bytes before the strings of a start.
 pub const START_HEAD_BYTES: usize = 40;
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 16;
-const EXITED_BYTES: usize = 80;
+/// Bytes of the longest message to the server.
+pub const EXITED_BYTES: usize = 80;
 const KIND_THREAD: u8 = 1;
 const KIND_START: u8 = 2;
 const KIND_KILL: u8 = 3;
@@ -55,6 +63,8 @@ const KIND_EXITED: u8 = 32;
 const KIND_FAILED: u8 = 33;
 const FLAG_OUTLIVES: u16 = 1;
 const FLAG_MEMORY: u16 = 2;
+const FLAG_NO_INPUT: u16 = 4;
+const FLAG_CHANNEL: u16 = 8;
 
 /// A packet that is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,8 +114,12 @@ pub struct StartHead {
     pub program: u16,
     /// It goes on when the spawner dies.
     pub outlives: bool,
-    /// The strings are in the fourth descriptor.
+    /// Standard input is empty; no descriptor comes for it.
+    pub no_input: bool,
+    /// The strings are in the last descriptor.
     pub in_memory: bool,
+    /// A descriptor that becomes its number 3 comes behind the standard ones.
+    pub has_channel: bool,
     /// Arguments, the name included.
     pub argument_count: u32,
     /// Variables.
@@ -232,7 +246,9 @@ impl<'a> ToSpawner<'a> {
                 let head = StartHead {
                     id: reader.id,
                     outlives: reader.small & FLAG_OUTLIVES != 0,
+                    no_input: reader.small & FLAG_NO_INPUT != 0,
                     in_memory: reader.small & FLAG_MEMORY != 0,
+                    has_channel: reader.small & FLAG_CHANNEL != 0,
                     generation: reader.u64()?,
                     program: reader.u16()?,
                     argument_count: {
@@ -244,7 +260,8 @@ impl<'a> ToSpawner<'a> {
                     variable_count: reader.u32()?,
                     string_bytes: reader.u32()?,
                 };
-                if reader.small & !(FLAG_OUTLIVES | FLAG_MEMORY) != 0 || reader.number != 0 {
+                let flags = FLAG_OUTLIVES | FLAG_MEMORY | FLAG_NO_INPUT | FLAG_CHANNEL;
+                if reader.small & !flags != 0 || reader.number != 0 {
                     return Err(Malformed);
                 }
                 let expected = if head.in_memory {
@@ -263,6 +280,7 @@ impl<'a> ToSpawner<'a> {
 
     /// Writes a packet.
     pub fn encode(&self, packet: &mut Vec<u8>) {
+        packet.clear();
         match self {
             ToSpawner::Thread => head(packet, KIND_THREAD, 0, 0, 0),
             ToSpawner::Kill { id, how } => {
@@ -283,9 +301,13 @@ impl<'a> ToSpawner<'a> {
 impl StartHead {
     /// Writes the packet up to its strings.
     pub fn encode(&self, packet: &mut Vec<u8>) {
+        packet.clear();
         let outlives = if self.outlives { FLAG_OUTLIVES } else { 0 };
         let memory = if self.in_memory { FLAG_MEMORY } else { 0 };
-        head(packet, KIND_START, outlives | memory, 0, self.id);
+        let no_input = if self.no_input { FLAG_NO_INPUT } else { 0 };
+        let channel = if self.has_channel { FLAG_CHANNEL } else { 0 };
+        let flags = outlives | memory | no_input | channel;
+        head(packet, KIND_START, flags, 0, self.id);
         packet.extend_from_slice(&self.generation.to_le_bytes());
         packet.extend_from_slice(&self.program.to_le_bytes());
         packet.extend_from_slice(&[0, 0]);
@@ -308,8 +330,8 @@ impl StartHead {
 }
 
 impl ToServer {
-    /// Reads a packet.
-    pub fn decode(packet: &[u8]) -> Result<ToServer, Malformed> {
+    /// Reads the first message of a packet; returns the others with it.
+    pub fn decode(packet: &[u8]) -> Result<(ToServer, &[u8]), Malformed> {
         let mut reader = Reader::of(packet)?;
         let id = reader.id;
         match reader.kind {
@@ -328,29 +350,28 @@ impl ToServer {
                     voluntary_switches: reader.u64()?,
                     forced_switches: reader.u64()?,
                 };
-                reader.end()?;
                 if core > 1 {
                     return Err(Malformed);
                 }
-                Ok(ToServer::Exited {
+                let exited = ToServer::Exited {
                     id,
                     code: (code >= 0).then_some(code),
                     signal: (signal > 0).then_some(signal),
                     core: core == 1,
                     usage,
-                })
+                };
+                Ok((exited, reader.rest))
             }
             KIND_FAILED => {
                 let step = Step::of(reader.small).ok_or(Malformed)?;
                 let errno = reader.number as i32;
-                reader.end()?;
-                Ok(ToServer::Failed { id, step, errno })
+                Ok((ToServer::Failed { id, step, errno }, reader.rest))
             }
             _ => Err(Malformed),
         }
     }
 
-    /// Writes a packet.
+    /// Adds it to a packet.
     pub fn encode(&self, packet: &mut Vec<u8>) {
         match *self {
             ToServer::Exited {
@@ -375,7 +396,6 @@ impl ToServer {
                 ] {
                     packet.extend_from_slice(&number.to_le_bytes());
                 }
-                debug_assert_eq!(packet.len(), EXITED_BYTES);
             }
             ToServer::Failed { id, step, errno } => {
                 head(packet, KIND_FAILED, step as u16, errno as u32, id);
@@ -385,7 +405,6 @@ impl ToServer {
 }
 
 fn head(packet: &mut Vec<u8>, kind: u8, small: u16, number: u32, id: u64) {
-    packet.clear();
     packet.extend_from_slice(&[VERSION, kind]);
     packet.extend_from_slice(&small.to_le_bytes());
     packet.extend_from_slice(&number.to_le_bytes());
@@ -470,7 +489,9 @@ mod tests {
             generation: 3,
             program: 2,
             outlives: false,
+            no_input: false,
             in_memory: false,
+            has_channel: false,
             argument_count: 1,
             variable_count: 1,
             string_bytes: 19,
@@ -482,6 +503,8 @@ mod tests {
     fn to_spawner() -> Vec<Vec<u8>> {
         let memory = StartHead {
             in_memory: true,
+            no_input: true,
+            has_channel: true,
             outlives: true,
             string_bytes: 3_000_000,
             ..start()
@@ -537,7 +560,7 @@ mod tests {
         let packets = messages.map(|message| {
             let mut packet = vec![];
             message.encode(&mut packet);
-            assert_eq!(ToServer::decode(&packet), Ok(message));
+            assert_eq!(ToServer::decode(&packet), Ok((message, &b""[..])));
             packet
         });
         packets.to_vec()
@@ -546,6 +569,19 @@ mod tests {
     #[test]
     fn messages_arrive_as_written() {
         assert_eq!((to_spawner().len(), to_server().len()), (5, 3));
+    }
+
+    #[test]
+    fn what_is_told_together_is_read_in_order() {
+        let [exited, .., failed] = &to_server()[..] else {
+            panic!("messages");
+        };
+        assert_eq!(exited.len(), EXITED_BYTES);
+        let packet = [&exited[..], failed].concat();
+        let (first, rest) = ToServer::decode(&packet).unwrap();
+        assert!(matches!(first, ToServer::Exited { id: 9, .. }));
+        let (second, rest) = ToServer::decode(rest).unwrap();
+        assert!(matches!(second, ToServer::Failed { id: 8, .. }) && rest.is_empty());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rustix::net::{
 };
 
 /// Most descriptors of a packet.
-pub(super) const DESCRIPTORS_MAX: usize = 4;
+pub(super) const DESCRIPTORS_MAX: usize = 5;
 
 /// Descriptors of one packet, in order.
 pub(super) type Descriptors = [Option<OwnedFd>; DESCRIPTORS_MAX];
@@ -118,14 +118,14 @@ mod tests {
             receive(theirs.as_fd(), &mut buffer),
             Received::Nothing
         ));
-        let carried = [null(), null(), null(), null()];
+        let carried = [null(), null(), null(), null(), null()];
         assert_eq!(send(ours.as_fd(), b"12345678", &carried), Sent::Yes);
         let Received::Packet(8, descriptors) = receive(theirs.as_fd(), &mut buffer) else {
             panic!("a packet");
         };
         assert_eq!(
             (&buffer, descriptors.iter().flatten().count()),
-            (b"12345678", 4)
+            (b"12345678", 5)
         );
         assert_eq!(send(ours.as_fd(), b"123456789", &[]), Sent::Yes);
         assert!(matches!(

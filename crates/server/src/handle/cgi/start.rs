@@ -55,10 +55,9 @@ async fn answer(
     let (stdout, program_stdout) = pipe()?;
     let (stderr, program_stderr) = pipe()?;
     let stdout = reactor.watch(stdout).map_err(Failure::NoPipes)?;
-    let stderr = reactor.watch(stderr).map_err(Failure::NoPipes)?;
+    let stderr = reactor.watch_later(stderr).map_err(Failure::NoPipes)?;
     // Nobody has written yet: the first look would be in vain.
     stdout.clear_readable();
-    stderr.clear_readable();
     if let Some((fd, pieces)) = feeding {
         let fd = reactor.watch(fd).map_err(Failure::NoPipes)?;
         reactor.spawn(body::feed(request.clone(), fd, pieces));
@@ -73,6 +72,7 @@ async fn answer(
         stdin,
         stdout: program_stdout,
         stderr: program_stderr,
+        channel: None,
         outlives: false,
     });
     let mut id = Vec::new();

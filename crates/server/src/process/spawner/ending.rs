@@ -5,6 +5,7 @@
 //! `/proc`, for all programs that end in one look, and again until a look finds nobody: who forks
 //! while it is looked for is found the next time.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ const LOOKS_MAX: u32 = 500;
 /// Programs that end.
 #[derive(Default)]
 pub(super) struct Endings {
+    /// First processes that were asked to end.
+    asked: HashSet<i32>,
     killed: Vec<Ending>,
     look_at: Option<Instant>,
 }
@@ -39,9 +42,23 @@ impl Endings {
     /// Ends a program.
     pub(super) fn begin(&mut self, run: Run, how: End, now: Instant) {
         match how {
-            End::Term => ask(&run),
+            End::Term => {
+                self.asked.insert(run.pid);
+                ask(&run);
+            }
             End::Kill => self.kill(run, now),
         }
+    }
+
+    /// Kills what a program that was asked to end left running: it may not have listened, or not
+    /// have been there when all were asked. The first process is gone and its number may be
+    /// another's, so it is not used.
+    pub(super) fn kill_rest(&mut self, mut run: Run, now: Instant) {
+        if run.seat.as_ref().is_some_and(|seat| seat.kill()) {
+            return;
+        }
+        run.pid = 0;
+        self.look_for(run, now);
     }
 
     fn kill(&mut self, run: Run, now: Instant) {
@@ -51,9 +68,13 @@ impl Endings {
             let _ = kill_process(pid, Signal::KILL);
             let _ = kill_process_group(pid, Signal::KILL);
         }
-        if run.seat.as_ref().is_some_and(|seat| seat.kill())
-            || self.killed.iter().any(|ending| ending.mark == run.mark)
-        {
+        if !run.seat.as_ref().is_some_and(|seat| seat.kill()) {
+            self.look_for(run, now);
+        }
+    }
+
+    fn look_for(&mut self, run: Run, now: Instant) {
+        if self.killed.iter().any(|ending| ending.mark == run.mark) {
             return;
         }
         self.killed.push(Ending {
@@ -66,10 +87,12 @@ impl Endings {
     }
 
     /// The first process ended and its number may be another's soon; what it started may live on.
-    pub(super) fn forget_process(&mut self, pid: i32) {
+    /// True if it had been asked to end.
+    pub(super) fn forget_process(&mut self, pid: i32) -> bool {
         for ending in self.killed.iter_mut().filter(|ending| ending.pid == pid) {
             ending.pid = 0;
         }
+        self.asked.remove(&pid)
     }
 
     /// When to look again.

@@ -1,9 +1,12 @@
 //! Programs run, end, and are told of.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 
-use super::harness::{Outcome, Spawner, is_alive, kill, rules, run, shell, until};
+use super::harness::{DEAF, Outcome, Spawner, is_alive, kill, rules, run, shell, until};
 use crate::process::message::{End, Step, ToServer};
 
 #[test]
@@ -113,6 +116,35 @@ fn only_three_descriptors_are_inherited_and_nothing_else_of_ours() {
         "0\n"
     );
     assert_eq!(link.print("ulimit -Sn"), "1024\n");
+}
+
+#[test]
+fn channel_is_descriptor_three_and_no_file() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let null = || OwnedFd::from(File::open("/dev/null").unwrap());
+    let ask = shell("ls /proc/self/fd | tr '\\n' ' ' >&3; read word <&3; echo $word >&3");
+    let id = link.send(&ask, vec![null(), null(), null(), theirs.into()]);
+    let mut lines = BufReader::new(&ours).lines();
+    // The shell's listing has one for the folder, and one less where a redirection moved it.
+    (&ours).write_all(b"hello\n").unwrap();
+    let text = lines.next().unwrap().unwrap();
+    assert!(
+        text.starts_with("0 1 2 3 ") && text.ends_with("hello"),
+        "{text}"
+    );
+    assert!(matches!(link.next(), ToServer::Exited { id: of, code: Some(0), .. } if of == id));
+    assert!(lines.next().is_none(), "it is closed with the program");
+    link.send(&ask, vec![null(), null(), null(), null()]);
+    let refused = matches!(
+        link.next(),
+        ToServer::Failed {
+            step: Step::Descriptors,
+            ..
+        }
+    );
+    assert!(refused, "a file is no channel");
 }
 
 #[test]
@@ -227,6 +259,18 @@ fn program_that_is_asked_to_end_hears_it_once() {
     link.kill(&run, End::Term);
     assert_eq!(link.outcome(&run).0, Outcome::Code(6));
     assert_eq!(run.rest(), "asked\n");
+    spawner.wait_until_childless();
+}
+
+#[test]
+fn who_does_not_listen_ends_with_the_program_that_does() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let mut run = link.start(&shell(DEAF));
+    let deaf: i32 = run.line().parse().unwrap();
+    link.kill(&run, End::Term);
+    assert_eq!(link.outcome(&run).0, Outcome::Signal(libc::SIGTERM));
+    until("it is gone", || !is_alive(deaf));
     spawner.wait_until_childless();
 }
 
