@@ -511,8 +511,8 @@ unsafe fn connect(plan: &Plan) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Its channel, after the streams: what stood at 3 is one of them and was duplicated, or the channel
-/// itself. Returns the first descriptor that is nobody's.
+/// Its channel, after the streams: what stood at 3 is one of them and was duplicated, or it is the
+/// channel itself. Returns the first descriptor that is nobody's.
 unsafe fn connect_channel(channel: i32) -> Result<usize, Failed> {
     if channel < 0 {
         return Ok(3);

@@ -71,6 +71,8 @@ pub struct Start {
     pub channel: Option<OwnedFd>,
     /// It goes on when the spawner dies.
     pub outlives: bool,
+    /// What it started ends with it, unless it ends with exit code 0.
+    pub takes_along: bool,
 }
 
 /// How a start ended.
@@ -96,6 +98,8 @@ pub enum Exit {
     },
     /// The spawner died and took it along.
     SpawnerGone,
+    /// The interpreter it was forked from died.
+    HostGone,
     /// Too many starts wait, or this one waited too long.
     Busy,
 }
@@ -387,7 +391,7 @@ impl Launcher {
         left
     }
 
-    fn end(&self, id: u64, how: End) {
+    fn end(&self, id: u64, how: End, part: Option<u64>) {
         let mut withdrawn = None;
         let packet = {
             let mut core = self.0.core.borrow_mut();
@@ -403,7 +407,7 @@ impl Launcher {
             if !core.sent.contains_key(&id) {
                 None
             } else {
-                ToSpawner::Kill { id, how }.encode(&mut core.packet);
+                ToSpawner::Kill { id, how, part }.encode(&mut core.packet);
                 Some(core.packet.clone())
             }
         };
@@ -461,7 +465,14 @@ impl Child {
     /// ever.
     pub fn end(&self, how: End) {
         if self.entry.borrow().exit.is_none() {
-            self.launcher.end(self.id, how);
+            self.launcher.end(self.id, how, None);
+        }
+    }
+
+    /// Ends the part of what it started that has this number as its soft limit RLIMIT_LOCKS.
+    pub fn end_part(&self, part: u64, how: End) {
+        if self.entry.borrow().exit.is_none() {
+            self.launcher.end(self.id, how, Some(part));
         }
     }
 }
@@ -512,6 +523,7 @@ fn pack(id: u64, start: Start) -> Result<(Vec<u8>, Vec<OwnedFd>), Exit> {
         stderr,
         channel,
         outlives,
+        takes_along,
     } = start;
     let parts = [
         &path[..],
@@ -541,6 +553,7 @@ fn pack(id: u64, start: Start) -> Result<(Vec<u8>, Vec<OwnedFd>), Exit> {
         outlives,
         in_memory,
         has_channel: channel.is_some(),
+        takes_along,
         argument_count: arguments.count(),
         variable_count: environment.count(),
         string_bytes: string_bytes as u32,

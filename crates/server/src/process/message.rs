@@ -12,7 +12,8 @@
 //! offset 0   u8   version (1)          every number little-endian
 //!        1   u8   kind
 //!        2   u16  start: flags, 1 = it outlives the spawner, 2 = its strings are in memory,
-//!                 4 = a channel, which becomes its descriptor 3
+//!                 4 = a channel, which becomes its descriptor 3, 8 = it takes along what it
+//!                 started when it ends otherwise than with exit code 0
 //!                 kill: 1 = SIGTERM, 2 = SIGKILL; failed: the step
 //!        4   u32  failed: the error number; else 0
 //!        8   u64  id: chosen by the server, unique on this end; thread: 0
@@ -24,6 +25,7 @@
 //!        36  u32  bytes of strings
 //!        40       the strings, each with a NUL: path, folder, arguments, variables;
 //!                 or nothing, and they stand at the start of the last descriptor, sealed memory
+//! kill   16  u64  of what it started, that whose soft RLIMIT_LOCKS is this; 0 = all of it
 //! exited 16  i32  exit code, or -1     20  i32  signal, or 0
 //!        24  u32  1 = dumped core      28  u32  largest resident size, KiB
 //!        32  u64  user time, us        40  u64  system time, us
@@ -57,6 +59,7 @@ const KIND_FAILED: u8 = 33;
 const FLAG_OUTLIVES: u16 = 1;
 const FLAG_MEMORY: u16 = 2;
 const FLAG_CHANNEL: u16 = 4;
+const FLAG_TAKES_ALONG: u16 = 8;
 
 /// A packet that is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +95,8 @@ pub enum ToSpawner<'a> {
         id: u64,
         /// How.
         how: End,
+        /// Only the part of it that is marked so.
+        part: Option<u64>,
     },
 }
 
@@ -110,6 +115,8 @@ pub struct StartHead {
     pub in_memory: bool,
     /// A descriptor that becomes its number 3 comes behind the standard ones.
     pub has_channel: bool,
+    /// What it started ends with it, unless it ends with exit code 0.
+    pub takes_along: bool,
     /// Arguments, the name included.
     pub argument_count: u32,
     /// Variables.
@@ -229,8 +236,9 @@ impl<'a> ToSpawner<'a> {
                     _ => return Err(Malformed),
                 };
                 let id = reader.id;
+                let part = Some(reader.u64()?).filter(|part| *part != 0);
                 reader.end()?.without_number()?;
-                Ok(ToSpawner::Kill { id, how })
+                Ok(ToSpawner::Kill { id, how, part })
             }
             KIND_START => {
                 let head = StartHead {
@@ -238,6 +246,7 @@ impl<'a> ToSpawner<'a> {
                     outlives: reader.small & FLAG_OUTLIVES != 0,
                     in_memory: reader.small & FLAG_MEMORY != 0,
                     has_channel: reader.small & FLAG_CHANNEL != 0,
+                    takes_along: reader.small & FLAG_TAKES_ALONG != 0,
                     generation: reader.u64()?,
                     program: reader.u16()?,
                     argument_count: {
@@ -249,7 +258,7 @@ impl<'a> ToSpawner<'a> {
                     variable_count: reader.u32()?,
                     string_bytes: reader.u32()?,
                 };
-                let known = FLAG_OUTLIVES | FLAG_MEMORY | FLAG_CHANNEL;
+                let known = FLAG_OUTLIVES | FLAG_MEMORY | FLAG_CHANNEL | FLAG_TAKES_ALONG;
                 if reader.small & !known != 0 || reader.number != 0 {
                     return Err(Malformed);
                 }
@@ -271,12 +280,13 @@ impl<'a> ToSpawner<'a> {
     pub fn encode(&self, packet: &mut Vec<u8>) {
         match self {
             ToSpawner::Thread => head(packet, KIND_THREAD, 0, 0, 0),
-            ToSpawner::Kill { id, how } => {
+            ToSpawner::Kill { id, how, part } => {
                 let how = match how {
                     End::Term => 1,
                     End::Kill => 2,
                 };
                 head(packet, KIND_KILL, how, 0, *id);
+                packet.extend_from_slice(&part.unwrap_or(0).to_le_bytes());
             }
             ToSpawner::Start(start, strings) => {
                 start.encode(packet);
@@ -289,10 +299,15 @@ impl<'a> ToSpawner<'a> {
 impl StartHead {
     /// Writes the packet up to its strings.
     pub fn encode(&self, packet: &mut Vec<u8>) {
-        let outlives = if self.outlives { FLAG_OUTLIVES } else { 0 };
-        let memory = if self.in_memory { FLAG_MEMORY } else { 0 };
-        let channel = if self.has_channel { FLAG_CHANNEL } else { 0 };
-        head(packet, KIND_START, outlives | memory | channel, 0, self.id);
+        let flags = [
+            (self.outlives, FLAG_OUTLIVES),
+            (self.in_memory, FLAG_MEMORY),
+            (self.has_channel, FLAG_CHANNEL),
+            (self.takes_along, FLAG_TAKES_ALONG),
+        ];
+        let set = flags.iter().filter(|(is_set, _)| *is_set);
+        let flags = set.fold(0, |flags, (_, flag)| flags | flag);
+        head(packet, KIND_START, flags, 0, self.id);
         packet.extend_from_slice(&self.generation.to_le_bytes());
         packet.extend_from_slice(&self.program.to_le_bytes());
         packet.extend_from_slice(&[0, 0]);
@@ -479,6 +494,7 @@ mod tests {
             outlives: false,
             in_memory: false,
             has_channel: false,
+            takes_along: false,
             argument_count: 1,
             variable_count: 1,
             string_bytes: 19,
@@ -491,6 +507,7 @@ mod tests {
         let memory = StartHead {
             in_memory: true,
             has_channel: true,
+            takes_along: true,
             outlives: true,
             string_bytes: 3_000_000,
             ..start()
@@ -502,10 +519,12 @@ mod tests {
             ToSpawner::Kill {
                 id: 1,
                 how: End::Term,
+                part: None,
             },
             ToSpawner::Kill {
                 id: u64::MAX,
                 how: End::Kill,
+                part: Some(1 << 62),
             },
         ];
         let packets = messages.map(|message| {

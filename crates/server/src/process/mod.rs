@@ -20,7 +20,7 @@ mod kernel;
 mod launcher;
 pub mod message;
 pub(crate) mod orders;
-mod packet;
+pub(crate) mod packet;
 pub(crate) mod policy;
 pub mod spawner;
 mod strings;

@@ -12,14 +12,14 @@ use rustix::net::{
 };
 
 /// Most descriptors of a packet.
-pub(super) const DESCRIPTORS_MAX: usize = 5;
+pub(crate) const DESCRIPTORS_MAX: usize = 5;
 
 /// Descriptors of one packet, in order.
-pub(super) type Descriptors = [Option<OwnedFd>; DESCRIPTORS_MAX];
+pub(crate) type Descriptors = [Option<OwnedFd>; DESCRIPTORS_MAX];
 
 /// What came of a read.
 #[derive(Debug)]
-pub(super) enum Received {
+pub(crate) enum Received {
     /// A packet of so many bytes.
     Packet(usize, Descriptors),
     /// Nothing there now.
@@ -30,7 +30,7 @@ pub(super) enum Received {
 
 /// What came of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(crate) enum Sent {
     /// It is out.
     Yes,
     /// The socket takes nothing now.
@@ -42,7 +42,7 @@ pub(super) enum Sent {
 }
 
 /// Sends a packet without waiting.
-pub(super) fn send(socket: BorrowedFd<'_>, packet: &[u8], descriptors: &[OwnedFd]) -> Sent {
+pub(crate) fn send(socket: BorrowedFd<'_>, packet: &[u8], descriptors: &[OwnedFd]) -> Sent {
     debug_assert!(descriptors.len() <= DESCRIPTORS_MAX && !packet.is_empty());
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -69,7 +69,7 @@ pub(super) fn send(socket: BorrowedFd<'_>, packet: &[u8], descriptors: &[OwnedFd
 }
 
 /// Receives a packet without waiting; its descriptors are closed on exec.
-pub(super) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Received {
+pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Received {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;

@@ -88,6 +88,7 @@ fn start() -> Start {
         stderr: null(),
         channel: None,
         outlives: false,
+        takes_along: false,
     }
 }
 
@@ -154,6 +155,7 @@ fn end_is_sent_for_what_runs_and_for_nothing_else() {
     let expected = ToSpawner::Kill {
         id: child.id(),
         how: End::Kill,
+        part: None,
     };
     assert_eq!(ToSpawner::decode(&packet), Ok(expected));
     rig.say(ended(child.id()));

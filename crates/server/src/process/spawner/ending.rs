@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::cgroup::Seat;
 use super::running::Run;
-use super::tree;
+use super::tree::{self, Whom};
 use crate::process::message::End;
 
 /// Between two looks, so that a crowd that does not end takes no CPU to speak of.
@@ -28,8 +28,7 @@ pub(super) struct Endings {
 }
 
 struct Ending {
-    pid: i32,
-    mark: u64,
+    whom: Whom,
     looks: u32,
     /// Given back when nobody is looked for any more.
     seat: Option<Rc<Seat>>,
@@ -51,24 +50,45 @@ impl Endings {
             let _ = kill_process(pid, Signal::KILL);
             let _ = kill_process_group(pid, Signal::KILL);
         }
-        if run.seat.as_ref().is_some_and(|seat| seat.kill())
-            || self.killed.iter().any(|ending| ending.mark == run.mark)
-        {
+        if run.seat.as_ref().is_some_and(|seat| seat.kill()) {
+            return;
+        }
+        self.look_for(Whom::all_of(run.pid, run.mark), run.seat, now);
+    }
+
+    /// Ends the part of a program's processes that is marked so.
+    pub(super) fn begin_part(&mut self, run: &Run, part: u64, how: End, now: Instant) {
+        let whom = Whom::part_of(run.mark, part);
+        match how {
+            End::Term => drop(tree::signal_programs(&[whom], Signal::TERM)),
+            End::Kill => self.look_for(whom, None, now),
+        }
+    }
+
+    /// Ends what a program that is gone left behind.
+    pub(super) fn begin_orphans(&mut self, run: &Run, now: Instant) {
+        if !run.seat.as_ref().is_some_and(|seat| seat.kill()) {
+            self.look_for(Whom::all_of(0, run.mark), run.seat.clone(), now);
+        }
+    }
+
+    fn look_for(&mut self, whom: Whom, seat: Option<Rc<Seat>>, now: Instant) {
+        if self.killed.iter().any(|ending| ending.whom.is_same(whom)) {
             return;
         }
         self.killed.push(Ending {
-            pid: run.pid,
-            mark: run.mark,
+            whom,
             looks: 0,
-            seat: run.seat,
+            seat,
         });
         self.look_at = Some(now);
     }
 
     /// The first process ended and its number may be another's soon; what it started may live on.
     pub(super) fn forget_process(&mut self, pid: i32) {
-        for ending in self.killed.iter_mut().filter(|ending| ending.pid == pid) {
-            ending.pid = 0;
+        let killed = self.killed.iter_mut();
+        for ending in killed.filter(|ending| ending.whom.first == pid) {
+            ending.whom.first = 0;
         }
     }
 
@@ -82,11 +102,7 @@ impl Endings {
         if self.look_at.is_none_or(|at| at > now) {
             return;
         }
-        let programs: Vec<(i32, u64)> = self
-            .killed
-            .iter()
-            .map(|ending| (ending.pid, ending.mark))
-            .collect();
+        let programs: Vec<Whom> = self.killed.iter().map(|ending| ending.whom).collect();
         let seats = self.killed.iter().filter_map(|ending| ending.seat.as_ref());
         let on_seats: usize = seats.map(|seat| seat.signal(Signal::KILL)).sum();
         if tree::signal_programs(&programs, Signal::KILL) + on_seats == 0 {
@@ -110,7 +126,7 @@ fn ask(run: &Run) {
     let signal = Signal::TERM;
     let asked = match &run.seat {
         Some(seat) => seat.signal(signal),
-        None => tree::signal_programs(&[(run.pid, run.mark)], signal),
+        None => tree::signal_programs(&[Whom::all_of(run.pid, run.mark)], signal),
     };
     if asked == 0
         && let Some(pid) = Pid::from_raw(run.pid)

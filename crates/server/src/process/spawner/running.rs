@@ -25,6 +25,8 @@ pub(super) struct Run {
     pub(super) mark: u64,
     /// Its place in a control group of its program.
     pub(super) seat: Option<Rc<Seat>>,
+    /// What it started ends with it.
+    pub(super) takes_along: bool,
     report: usize,
 }
 
@@ -67,7 +69,7 @@ impl Running {
     }
 
     /// A report and a mark for a program that is about to start.
-    pub(super) fn reserve(&mut self) -> Option<(Report<'static>, Reserved)> {
+    pub(super) fn reserve(&mut self, takes_along: bool) -> Option<(Report<'static>, Reserved)> {
         if self.is_full() {
             return None;
         }
@@ -80,18 +82,24 @@ impl Running {
         let reserved = Reserved {
             report,
             mark: self.marks,
+            takes_along,
         };
         Some((Report(self.reports.get(report)?), reserved))
     }
 
     /// The program started.
     pub(super) fn add(&mut self, name: Name, pid: i32, reserved: Reserved, seat: Option<Rc<Seat>>) {
-        let Reserved { report, mark } = reserved;
+        let Reserved {
+            report,
+            mark,
+            takes_along,
+        } = reserved;
         let run = Run {
             name,
             pid,
             mark,
             seat,
+            takes_along,
             report,
         };
         self.by_pid.insert(pid, run);
@@ -135,4 +143,5 @@ impl Running {
 pub(super) struct Reserved {
     report: usize,
     pub(super) mark: u64,
+    takes_along: bool,
 }

@@ -62,7 +62,9 @@ pub(super) fn start(
             Some(Rc::new(seat.map_err(|error| (Step::Cgroup, errno(error)))?))
         }
     };
-    let (report, reserved) = running.reserve().ok_or((Step::Room, libc::EAGAIN))?;
+    let (report, reserved) = running
+        .reserve(head.takes_along)
+        .ok_or((Step::Room, libc::EAGAIN))?;
     let particulars = Particulars {
         recipe: Rc::clone(&prepared.recipe),
         descriptors: standard,

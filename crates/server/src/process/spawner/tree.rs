@@ -22,11 +22,59 @@ struct Seen {
     is_zombie: bool,
 }
 
+/// Which processes are meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Whom {
+    /// The first process of the program; 0 once its number may be another's.
+    pub(super) first: i32,
+    /// What bears this mark ...
+    mark: u64,
+    /// ... and this one too, and not the first process then.
+    part: Option<u64>,
+}
+
+impl Whom {
+    /// A whole program.
+    pub(super) fn all_of(first: i32, mark: u64) -> Whom {
+        Whom {
+            first,
+            mark,
+            part: None,
+        }
+    }
+
+    /// A part of a program's processes.
+    pub(super) fn part_of(mark: u64, part: u64) -> Whom {
+        Whom {
+            first: 0,
+            mark,
+            part: Some(part),
+        }
+    }
+
+    /// Whether both mean the same processes.
+    pub(super) fn is_same(self, other: Whom) -> bool {
+        (self.mark, self.part) == (other.mark, other.part)
+    }
+
+    fn bears(self, marks: Marks) -> bool {
+        self.mark == marks.program && self.part.is_none_or(|part| part == marks.part)
+    }
+}
+
+/// What a process is marked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Marks {
+    program: u64,
+    /// 0 when it has none.
+    part: u64,
+}
+
 /// Sends a signal to everything below this process that belongs to one of the programs: to what
 /// is below their first processes, and to what bears their marks. Returns how many it was sent to.
-pub(super) fn signal_programs(programs: &[(i32, u64)], signal: Signal) -> usize {
+pub(super) fn signal_programs(programs: &[Whom], signal: Signal) -> usize {
     let all = processes();
-    let found = members(&all, getpid().as_raw_pid(), programs, &mark_of);
+    let found = members(&all, getpid().as_raw_pid(), programs, &marks_of);
     found.into_iter().filter(|seen| send(*seen, signal)).count()
 }
 
@@ -43,8 +91,8 @@ pub(crate) fn end_session(session: i32) -> usize {
 fn members(
     all: &[Seen],
     spawner: i32,
-    programs: &[(i32, u64)],
-    mark_of: &dyn Fn(i32) -> Option<u64>,
+    programs: &[Whom],
+    marks_of: &dyn Fn(i32) -> Option<Marks>,
 ) -> Vec<Seen> {
     let mut children: HashMap<i32, Vec<usize>> = HashMap::new();
     for (index, seen) in all.iter().enumerate() {
@@ -59,8 +107,9 @@ fn members(
         for index in children.remove(&parent).unwrap_or_default() {
             let seen = all[index];
             let is_member = is_member
-                || programs.iter().any(|(first, _)| *first == seen.pid)
-                || mark_of(seen.pid).is_some_and(|mark| programs.iter().any(|(_, m)| *m == mark));
+                || programs.iter().any(|whom| whom.first == seen.pid)
+                || marks_of(seen.pid)
+                    .is_some_and(|marks| programs.iter().any(|whom| whom.bears(marks)));
             if is_member && !seen.is_zombie {
                 found.push(seen);
             }
@@ -117,16 +166,20 @@ fn parse_stat(pid: i32, stat: &[u8]) -> Option<Seen> {
     })
 }
 
-fn mark_of(pid: i32) -> Option<u64> {
-    parse_mark(&std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
+fn marks_of(pid: i32) -> Option<Marks> {
+    parse_marks(&std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?)
 }
 
-fn parse_mark(limits: &str) -> Option<u64> {
-    let line = limits
-        .lines()
-        .find_map(|line| line.strip_prefix("Max realtime timeout"))?;
-    // Soft, hard, unit: the hard one cannot be raised.
-    line.split_ascii_whitespace().nth(1)?.parse().ok()
+fn parse_marks(limits: &str) -> Option<Marks> {
+    // Soft, hard, unit. The hard one cannot be raised; the soft one is set again for each part.
+    let limit = |name: &str, nth: usize| -> Option<u64> {
+        let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_ascii_whitespace().nth(nth)?.parse().ok()
+    };
+    Some(Marks {
+        program: limit("Max realtime timeout", 1)?,
+        part: limit("Max file locks", 0).unwrap_or(0),
+    })
 }
 
 #[cfg(test)]
@@ -143,13 +196,26 @@ mod tests {
     }
 
     fn pids(all: &[Seen], programs: &[(i32, u64)], marks: &[(i32, u64)]) -> Vec<i32> {
-        let mark_of = |pid| {
-            marks
-                .iter()
-                .find(|(known, _)| *known == pid)
-                .map(|(_, mark)| *mark)
+        let programs = programs
+            .iter()
+            .map(|(first, mark)| Whom::all_of(*first, *mark));
+        let marks = marks.iter().map(|(pid, mark)| (*pid, *mark, 0));
+        found(
+            all,
+            &programs.collect::<Vec<_>>(),
+            &marks.collect::<Vec<_>>(),
+        )
+    }
+
+    fn found(all: &[Seen], programs: &[Whom], marks: &[(i32, u64, u64)]) -> Vec<i32> {
+        let marks_of = |pid| {
+            let known = marks.iter().find(|(known, ..)| *known == pid)?;
+            Some(Marks {
+                program: known.1,
+                part: known.2,
+            })
         };
-        let found = members(all, 10, programs, &mark_of);
+        let found = members(all, 10, programs, &marks_of);
         let mut pids: Vec<i32> = found.into_iter().map(|seen| seen.pid).collect();
         pids.sort_unstable();
         pids
@@ -180,6 +246,29 @@ mod tests {
     }
 
     #[test]
+    fn part_of_a_program_is_what_bears_both_marks_and_what_is_below() {
+        let all = [
+            seen(10, 1),
+            seen(20, 10), // the program, and two parts
+            seen(21, 20),
+            seen(22, 21),
+            seen(23, 20),
+            seen(30, 10), // an orphan of the first part
+            seen(40, 10), // of another program, by chance with the same part
+        ];
+        let marks = [
+            (20, 7, 0),
+            (21, 7, 1),
+            (22, 7, 9),
+            (23, 7, 2),
+            (30, 7, 1),
+            (40, 8, 1),
+        ];
+        assert_eq!(found(&all, &[Whom::part_of(7, 1)], &marks), [21, 22, 30]);
+        assert_eq!(found(&all, &[Whom::part_of(7, 2)], &marks), [23]);
+    }
+
+    #[test]
     fn zombies_are_gone_but_their_children_are_not() {
         let mut all = [seen(10, 1), seen(20, 10), seen(21, 20)];
         all[1].is_zombie = true;
@@ -200,11 +289,13 @@ mod tests {
         assert_eq!(parse_stat(12, b""), None);
         let limits = "Limit                     Soft Limit           Hard Limit           Units\n\
                       Max realtime timeout      4611686018427387905  4611686018427387905  us\n";
-        assert_eq!(parse_mark(limits), Some(4_611_686_018_427_387_905));
-        assert_eq!(
-            parse_mark("Max realtime timeout      unlimited  unlimited  us\n"),
-            None
-        );
+        let (program, part) = (4_611_686_018_427_387_905, 0);
+        assert_eq!(parse_marks(limits), Some(Marks { program, part }));
+        let parted = format!("Max file locks            5    unlimited  locks\n{limits}");
+        let part = 5;
+        assert_eq!(parse_marks(&parted), Some(Marks { program, part }));
+        let unmarked = "Max realtime timeout      unlimited  unlimited  us\n";
+        assert_eq!(parse_marks(unmarked), None);
     }
 
     #[test]

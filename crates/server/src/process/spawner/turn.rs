@@ -283,9 +283,13 @@ impl Spawner {
         };
         match ToSpawner::decode(&buffer[..len]).ok()? {
             ToSpawner::Thread => None,
-            ToSpawner::Kill { id, how } => {
+            ToSpawner::Kill { id, how, part } => {
                 if let Some(run) = self.running.find(Name { link: number, id }) {
-                    self.endings.begin(run, how, Instant::now());
+                    let now = Instant::now();
+                    match part {
+                        None => self.endings.begin(run, how, now),
+                        Some(part) => self.endings.begin_part(&run, part, how, now),
+                    }
                 }
                 Some(true)
             }
@@ -349,6 +353,9 @@ impl Spawner {
             let Some((run, report)) = self.running.remove(ended.pid) else {
                 continue;
             };
+            if run.takes_along && report.is_none() && ended.code != Some(0) {
+                self.endings.begin_orphans(&run, Instant::now());
+            }
             let id = run.name.id;
             let message = match report {
                 Some((step, errno)) => ToServer::Failed { id, step, errno },

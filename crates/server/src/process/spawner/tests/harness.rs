@@ -230,6 +230,7 @@ pub(super) struct Ask {
     pub(super) arguments: Vec<Vec<u8>>,
     pub(super) variables: Vec<Vec<u8>>,
     pub(super) outlives: bool,
+    pub(super) takes_along: bool,
 }
 
 /// A shell command under the first program of the policy.
@@ -248,6 +249,7 @@ pub(super) fn run(arguments: &[&str]) -> Ask {
             .collect(),
         variables: vec![b"PATH=/usr/bin:/bin".to_vec()],
         outlives: false,
+        takes_along: false,
     }
 }
 
@@ -308,6 +310,7 @@ impl Link {
             outlives: ask.outlives,
             in_memory,
             has_channel: descriptors.len() > 3,
+            takes_along: ask.takes_along,
             argument_count: ask.arguments.len() as u32,
             variable_count: ask.variables.len() as u32,
             string_bytes: strings.block().len() as u32,
@@ -331,7 +334,14 @@ impl Link {
     }
 
     pub(super) fn kill(&self, run: &Run, how: End) {
-        self.send_raw(ToSpawner::Kill { id: run.id, how }, &[]);
+        let (id, part) = (run.id, None);
+        self.send_raw(ToSpawner::Kill { id, how, part }, &[]);
+    }
+
+    /// Ends the part of what a program started that is marked so.
+    pub(super) fn kill_part(&self, run: &Run, part: u64, how: End) {
+        let (id, part) = (run.id, Some(part));
+        self.send_raw(ToSpawner::Kill { id, how, part }, &[]);
     }
 
     pub(super) fn next(&self) -> ToServer {
