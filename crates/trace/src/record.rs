@@ -171,6 +171,8 @@ kinds! {
         Respond = "respond",
         /// A process for each request.
         Cgi = "cgi",
+        /// A fork of a warmed interpreter for each request.
+        Warm = "warm",
         /// The control socket's API.
         Admin = "admin",
     }

@@ -11,6 +11,7 @@ use super::program::Programs;
 use super::schema::{FILES, HANDLERS, REDIRECT_STATUSES, RESPOND};
 use super::text::{check_media_type, header_value_wrong, relative_name_wrong};
 use super::tree::{Pair, Section};
+use super::warm::build_warm;
 use super::{
     CacheMode, Coding, Files, HalfClose, Handler, Limits, Redirect, Respond, Route, Site, Symlinks,
 };
@@ -244,6 +245,10 @@ impl Around<'_> {
         if let Some(cgi) = section.section("cgi") {
             let (cgi, spots) = build_cgi(cgi, self.site.optional_path("root"), programs, faults);
             return (Handler::Cgi(Box::new(cgi)), None, Some(spots));
+        }
+        if let Some(warm) = section.section("warm") {
+            let (warm, spots) = build_warm(warm, self.site.optional_path("root"), programs, faults);
+            return (Handler::Cgi(Box::new(warm)), None, Some(spots));
         }
         if let Some(redirect) = section.section("redirect") {
             return (

@@ -9,6 +9,7 @@ use super::fault::{Faults, Spot};
 use super::program::{Program, Programs};
 use super::text::{check_media_type, relative_name_wrong};
 use super::tree::{Argument, Section};
+use super::warm::Warm;
 
 /// A process for each request.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Cgi {
     pub dev: bool,
     /// Limits of each run, and of all at once.
     pub limits: RunLimits,
+    /// Scripts are forked from an interpreter that is kept, instead of being started.
+    pub warm: Option<Warm>,
 }
 
 /// What runs for a request.
@@ -137,6 +140,7 @@ pub(crate) fn build_cgi(
         pass_authorization: section.flag("pass_authorization"),
         dev: section.flag("dev"),
         limits: limits(section, faults),
+        warm: None,
     };
     (cgi, spots)
 }
@@ -150,7 +154,7 @@ impl Program {
 }
 
 /// What may be started, and where it may work.
-fn allow(runs: &CgiRuns, program: &mut Program) {
+pub(super) fn allow(runs: &CgiRuns, program: &mut Program) {
     let path = program.path().to_owned();
     let mut names: Vec<&str> = Vec::new();
     match runs {
@@ -185,7 +189,7 @@ fn first_words(interpreters: &[(String, Vec<String>)]) -> impl Iterator<Item = &
         .filter_map(|(_, words)| words.first().map(String::as_str))
 }
 
-fn limits(section: &Section, faults: &mut Faults<'_>) -> RunLimits {
+pub(super) fn limits(section: &Section, faults: &mut Faults<'_>) -> RunLimits {
     let limits = RunLimits {
         concurrent: section.number("concurrent"),
         queue: section.number("queue"),
@@ -244,6 +248,16 @@ fn runs(section: &Section, site_root: Option<&PathBuf>, faults: &mut Faults<'_>)
             interpreters,
         };
     }
+    let index = index(section, faults);
+    CgiRuns::Folder {
+        dir: dir.unwrap_or_default(),
+        index,
+        interpreters,
+    }
+}
+
+/// Programs that answer for a folder.
+pub(super) fn index(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
     for (name, spot) in section.texts("index") {
         let wrong = match relative_name_wrong(name) {
             None if name.contains('/') => Some("write a file name, without a folder"),
@@ -255,16 +269,11 @@ fn runs(section: &Section, site_root: Option<&PathBuf>, faults: &mut Faults<'_>)
                 .hint(hint);
         }
     }
-    let index = section
+    section
         .texts("index")
         .iter()
         .map(|(name, _)| (*name).to_owned())
-        .collect();
-    CgiRuns::Folder {
-        dir: dir.unwrap_or_default(),
-        index,
-        interpreters,
-    }
+        .collect()
 }
 
 /// Tells which keys do nothing here.
@@ -375,11 +384,11 @@ fn command(section: &Section, dir: PathBuf, faults: &mut Faults<'_>) -> CgiRuns 
     }
 }
 
-fn folder_of(file: &Path) -> PathBuf {
+pub(super) fn folder_of(file: &Path) -> PathBuf {
     file.parent().unwrap_or(Path::new("/")).to_path_buf()
 }
 
 /// Config texts are UTF-8, and so are paths made of them.
-fn text_of(path: &Path) -> String {
+pub(super) fn text_of(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

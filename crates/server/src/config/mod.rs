@@ -33,6 +33,7 @@ mod tree;
 mod units;
 mod values;
 mod walk;
+mod warm;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ pub use reference::{explain_key, reference, unknown_key};
 pub use sources::{Environment, Sources};
 pub use tree::Argument;
 pub(crate) use units::parse_duration;
+pub use warm::{Language, Warm};
 
 /// Everything a server runs on, made from one set of sources.
 #[derive(Clone, Debug, PartialEq)]

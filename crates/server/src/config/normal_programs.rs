@@ -9,19 +9,20 @@ use super::{Argument, Cgi, CgiRuns, IoClass, Namespace, Program};
 
 impl Cgi {
     pub(super) fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.warm.is_some() { "warm" } else { "cgi" };
         match &self.runs {
             CgiRuns::Folder {
                 dir,
                 index,
                 interpreters,
             } => {
-                writeln!(f, "cgi.dir = {}", quoted(dir.display()))?;
-                writeln!(f, "cgi.index = {index:?}")?;
-                fmt_interpreters(interpreters, f)?;
+                writeln!(f, "{name}.dir = {}", quoted(dir.display()))?;
+                writeln!(f, "{name}.index = {index:?}")?;
+                self.fmt_interpreters(interpreters, f)?;
             }
             CgiRuns::Script { file, interpreters } => {
-                writeln!(f, "cgi.script = {}", quoted(file.display()))?;
-                fmt_interpreters(interpreters, f)?;
+                writeln!(f, "{name}.script = {}", quoted(file.display()))?;
+                self.fmt_interpreters(interpreters, f)?;
             }
             CgiRuns::Command {
                 dir,
@@ -30,41 +31,57 @@ impl Cgi {
                 parameters,
             } => {
                 let words: Vec<_> = arguments.iter().map(Argument::to_string).collect();
-                writeln!(f, "cgi.command = {words:?}")?;
-                writeln!(f, "cgi.dir = {}", quoted(dir.display()))?;
-                writeln!(f, "cgi.output = {}", quoted(output))?;
-                for (name, pattern) in parameters {
-                    writeln!(f, "cgi.parameters.{} = {}", quoted(name), quoted(pattern))?;
+                writeln!(f, "{name}.command = {words:?}")?;
+                writeln!(f, "{name}.dir = {}", quoted(dir.display()))?;
+                writeln!(f, "{name}.output = {}", quoted(output))?;
+                for (of, pattern) in parameters {
+                    writeln!(f, "{name}.parameters.{} = {}", quoted(of), quoted(pattern))?;
                 }
             }
         }
         writeln!(
             f,
-            "cgi.document_root = {}",
+            "{name}.document_root = {}",
             quoted(self.document_root.display())
         )?;
-        writeln!(f, "cgi.pass_authorization = {}", self.pass_authorization)?;
-        writeln!(f, "cgi.dev = {}", self.dev)?;
+        writeln!(f, "{name}.pass_authorization = {}", self.pass_authorization)?;
+        writeln!(f, "{name}.dev = {}", self.dev)?;
         let limits = &self.limits;
-        writeln!(f, "cgi.concurrent = {}", limits.concurrent)?;
-        writeln!(f, "cgi.queue = {}", limits.queue)?;
-        writeln!(f, "cgi.queue_time = {}", duration_text(limits.queue_time))?;
-        writeln!(f, "cgi.first_byte = {}", duration_text(limits.first_byte))?;
-        writeln!(f, "cgi.total = {}", duration_text(limits.total))?;
-        writeln!(f, "cgi.head = {}", size_text(limits.head as u64))?;
-        writeln!(f, "cgi.linger = {}", duration_text(limits.linger))?;
-        writeln!(f, "cgi.grace = {}", duration_text(limits.grace))
+        writeln!(f, "{name}.concurrent = {}", limits.concurrent)?;
+        writeln!(f, "{name}.queue = {}", limits.queue)?;
+        writeln!(
+            f,
+            "{name}.queue_time = {}",
+            duration_text(limits.queue_time)
+        )?;
+        writeln!(
+            f,
+            "{name}.first_byte = {}",
+            duration_text(limits.first_byte)
+        )?;
+        writeln!(f, "{name}.total = {}", duration_text(limits.total))?;
+        writeln!(f, "{name}.head = {}", size_text(limits.head as u64))?;
+        writeln!(f, "{name}.linger = {}", duration_text(limits.linger))?;
+        writeln!(f, "{name}.grace = {}", duration_text(limits.grace))
     }
-}
 
-fn fmt_interpreters(
-    interpreters: &[(String, Vec<String>)],
-    f: &mut fmt::Formatter<'_>,
-) -> fmt::Result {
-    for (ending, words) in interpreters {
-        writeln!(f, "cgi.interpreters.{} = {words:?}", quoted(ending))?;
+    fn fmt_interpreters(
+        &self,
+        interpreters: &[(String, Vec<String>)],
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        let Some(warm) = &self.warm else {
+            for (ending, words) in interpreters {
+                writeln!(f, "cgi.interpreters.{} = {words:?}", quoted(ending))?;
+            }
+            return Ok(());
+        };
+        writeln!(f, "warm.interpreter = {}", quoted(&warm.interpreter))?;
+        writeln!(f, "warm.preload = {:?}", warm.preload)?;
+        writeln!(f, "warm.hosts = {}", warm.hosts)?;
+        writeln!(f, "warm.compile = {}", warm.compile)?;
+        writeln!(f, "warm.cpu = {}", or_none(warm.cpu.map(duration_text)))
     }
-    Ok(())
 }
 
 impl Display for Argument {

@@ -97,7 +97,9 @@ fn default_of(path: &str, key: &Key) -> String {
 
 /// Where `[program]` says for all programs what this key says for those of a route.
 fn general_path(path: &str) -> Option<String> {
-    let key = path.strip_prefix("site.route.cgi.")?;
+    let key = ["site.route.cgi.", "site.route.warm."]
+        .iter()
+        .find_map(|handler| path.strip_prefix(handler))?;
     let first = key.split('.').next()?;
     PROGRAM.key(first)?;
     Some(format!("program.{key}"))

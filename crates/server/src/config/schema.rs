@@ -18,7 +18,7 @@ use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
-pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX};
+pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 
 /// The top level of a config file.
 pub static ROOT: Table = Table {
@@ -433,7 +433,7 @@ pub static SITE: Table = Table {
 pub static ROUTE: Table = Table {
     name: "route",
     header: "`[[site.route]]`",
-    text: "A path pattern and one handler: `files`, `cgi`, `redirect` or `respond`. Routes are \
+    text: "A path pattern and one handler: `files`, `cgi`, `warm`, `redirect` or `respond`. Routes are \
            tried in order and the first that matches answers, so a narrow pattern stands before \
            a wide one. Keys of `[[site]]` about answers, `headers` to `buffer_max`, may stand here \
            too and hold for the route.",
@@ -456,6 +456,7 @@ pub static ROUTE: Table = Table {
             "cgi_bin",
             "exec",
         ]),
+        Key::new("warm", OrText("dir", &WARM), Nothing("")),
         Key::new("redirect", OrText("to", &REDIRECT), Nothing("")).aka(&["return"]),
         Key::new("respond", Kind::Table(&RESPOND), Nothing("")).aka(&["response", "answer"]),
         Key::new("rewrite", Text, Nothing("none"))
@@ -658,12 +659,10 @@ static HEADER_TO_TEXT: MapOf = MapOf {
 };
 
 /// Handlers a route can have.
-pub const HANDLERS: &[&str] = &["files", "cgi", "redirect", "respond"];
+pub const HANDLERS: &[&str] = &["files", "cgi", "warm", "redirect", "respond"];
 
 /// Handlers that later versions have; naming one is told apart from a misspelling.
-pub const HANDLERS_LATER: &[&str] = &[
-    "warm", "resident", "session", "page", "fastcgi", "scgi", "proxy",
-];
+pub const HANDLERS_LATER: &[&str] = &["resident", "session", "page", "fastcgi", "scgi", "proxy"];
 
 /// Statuses a redirect may have.
 pub const REDIRECT_STATUSES: &[u16] = &[301, 302, 303, 307, 308];

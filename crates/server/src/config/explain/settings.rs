@@ -3,7 +3,7 @@
 use super::told::Setting;
 use crate::config::units::duration_text;
 use crate::config::{
-    Cgi, CgiRuns, Coding, Files, HalfClose, Handler, HeaderRule, Redirect, Respond, Route,
+    Cgi, CgiRuns, Coding, Files, HalfClose, Handler, HeaderRule, Redirect, Respond, Route, Warm,
 };
 
 /// The settings of a route's handler, then those of the route itself.
@@ -128,6 +128,10 @@ fn of_cgi(cgi: &Cgi) -> Vec<(&'static str, Setting)> {
             ]
         }
     };
+    if let Some(warm) = &cgi.warm {
+        all.retain(|(name, _)| *name != "interpreters");
+        all.extend(of_warm(warm));
+    }
     let limits = &cgi.limits;
     let time = |time| text(&duration_text(time));
     all.extend([
@@ -144,6 +148,15 @@ fn of_cgi(cgi: &Cgi) -> Vec<(&'static str, Setting)> {
         ("grace", time(limits.grace)),
     ]);
     all
+}
+
+fn of_warm(warm: &Warm) -> [(&'static str, Setting); 4] {
+    [
+        ("interpreter", text(&warm.interpreter)),
+        ("preload", Setting::Texts(warm.preload.clone())),
+        ("hosts", Setting::Number(warm.hosts as u64)),
+        ("compile", Setting::Flag(warm.compile)),
+    ]
 }
 
 fn of_redirect(redirect: &Redirect) -> Vec<(&'static str, Setting)> {

@@ -1,4 +1,4 @@
-//! Keys of programs: who they run as, what they may use, and how `cgi` runs them.
+//! Keys of programs: who they run as, what they may use, and how `cgi` and `warm` run them.
 
 use super::*;
 
@@ -269,79 +269,165 @@ pub static CGI: Table = Table {
             )
             .example("{ \".py\" = \"python3 -I\", \".pl\" = \"perl\" }")
             .aka(&["interpreter", "assign", "handlers"]),
-        Key::new("pass_authorization", Flag, Preset::Flag(false))
-            .says(
-                "Programs see the `Authorization` field, with passwords in it, as \
-                 `HTTP_AUTHORIZATION`. Those that log people in themselves need it.",
-            )
-            .example("true")
-            .aka(&["authorization", "cgipassauth"]),
-        Key::new("dev", Flag, Preset::Flag(false))
-            .says(
-                "A program's failure is explained in the browser: why it failed, and what it \
-                 printed on standard error. Only where no stranger can look.",
-            )
-            .example("true")
-            .aka(&["debug", "development"]),
-        Key::new(
-            "concurrent",
-            Integer {
-                min: 1,
-                max: 100_000,
-            },
-            Preset::Integer(64),
-        )
-        .says("Processes of this route at once; more requests wait in its queue.")
-        .example("8")
-        .aka(&["max_processes", "workers", "limit"]),
-        Key::new(
-            "queue",
-            Integer {
-                min: 0,
-                max: 1_000_000,
-            },
-            Preset::Integer(1024),
-        )
-        .says("Requests that wait for a process; more are answered with 503.")
-        .example("100")
-        .aka(&["backlog", "max_queue"]),
-        Key::new("queue_time", TIME_SOME, secs(30))
-            .says("How long a request waits for a process; then 503.")
-            .example("\"10s\""),
-        Key::new("first_byte", TIME_SOME, secs(60))
-            .says(
-                "From a program's start until the head of its answer is complete; then it is ended \
-                 and the answer is 504.",
-            )
-            .example("\"10s\"")
-            .aka(&["timeout", "read_timeout"]),
-        Key::new("total", TIME_SOME, secs(600))
-            .says(
-                "From a program's start until the end; then it is ended, and an answer that has \
-                 begun breaks off.",
-            )
-            .example("\"1h\"")
-            .aka(&["max_time", "harakiri", "kill_after"]),
-        Key::new("head", Size { min: 256, max: MIB }, Preset::Size(64 * KIB))
-            .says("Longest head of a program's answer; a longer one is a 502.")
-            .example("\"16KiB\"")
-            .aka(&["header_size", "buffer_size"]),
-        Key::new("linger", TIME_TO_MINUTE, secs(2))
-            .says(
-                "How long the output of a program that has ended stays open for what it left \
-                 running, and how long the end of one is waited for that has closed its output: \
-                 only then is known that nothing is missing.",
-            )
-            .example("\"500ms\""),
-        Key::new("grace", TIME_TO_MINUTE, secs(5))
-            .says(
-                "Between SIGTERM and SIGKILL, when a program is ended: its client has left, or its \
-                 time is up.",
-            )
-            .example("\"1s\"")
-            .aka(&["kill_timeout", "stop_timeout"]),
+        PASS_AUTHORIZATION,
+        DEV,
+        CONCURRENT,
+        QUEUE,
+        QUEUE_TIME,
+        FIRST_BYTE,
+        TOTAL,
+        HEAD,
+        LINGER,
+        GRACE,
     ],
 };
+
+/// `[site.route.warm]`
+pub static WARM: Table = Table {
+    name: "warm",
+    header: "`warm` of a route",
+    text: "Unchanged CGI scripts in Python or Perl, each request a fork of an interpreter that has \
+           started already. A plain string is the folder of the scripts. How they run is as in \
+           `[program]`, where nothing else is said here.",
+    base: Some(&PROGRAM),
+    keys: &[
+        Key::new("dir", Path, Nothing("none; give `dir` or `script`"))
+            .says(
+                "Folder of scripts: what follows the route's prefix names one, and what follows \
+                 that is its `PATH_INFO`. Nothing in it is ever sent as a file.",
+            )
+            .example("\"reports\"")
+            .aka(&["root", "folder", "directory", "path"]),
+        Key::new("script", Path, Nothing("none"))
+            .says("One script for every path of the route; what follows is its `PATH_INFO`.")
+            .example("\"/srv/wiki/wiki.py\"")
+            .aka(&["file", "program", "exec", "run"]),
+        Key::new(
+            "interpreter",
+            Text,
+            Nothing("what the ending of `script` says: `python3` for `.py`, `perl` for `.pl`"),
+        )
+        .says(
+            "The interpreter that is kept: a name or a path, of Python (3.9 and up) or Perl. A file \
+             that begins with a `#!` line for something else runs as `cgi` would run it.",
+        )
+        .example("\"python3\"")
+        .aka(&["language", "runtime"]),
+        Key::new("preload", Texts, Preset::Texts(&[]))
+            .says(
+                "Modules that the interpreter loads before the first request, so that no request \
+                 does. They must not start threads.",
+            )
+            .example("[\"json\", \"sqlite3\"]")
+            .aka(&["modules", "imports", "use"]),
+        Key::new("hosts", Integer { min: 1, max: 64 }, Preset::Integer(1))
+            .says(
+                "Interpreters kept at once. One forks some thousand times a second, so only \
+                 machines of many CPUs need more.",
+            )
+            .example("4"),
+        Key::new("compile", Flag, Preset::Flag(true))
+            .says(
+                "Scripts are kept compiled until their file changes. A Perl script's `BEGIN` \
+                 blocks and `use` then run once, without a request; with `false` each request \
+                 compiles its script.",
+            )
+            .example("false")
+            .aka(&["cache"]),
+        Key::new(
+            "index",
+            Texts,
+            Preset::Texts(&["index.cgi", "index.py", "index.pl"]),
+        )
+        .says("Scripts that answer for a folder; the first that exists is run.")
+        .example("[\"index.py\"]")
+        .aka(&["indexes", "default"]),
+        PASS_AUTHORIZATION,
+        DEV,
+        CONCURRENT,
+        QUEUE,
+        QUEUE_TIME,
+        FIRST_BYTE,
+        TOTAL,
+        HEAD,
+        LINGER,
+        GRACE,
+    ],
+};
+
+// Keys of every handler that runs a process for each request.
+
+const PASS_AUTHORIZATION: Key = Key::new("pass_authorization", Flag, Preset::Flag(false))
+    .says(
+        "Programs see the `Authorization` field, with passwords in it, as \
+                 `HTTP_AUTHORIZATION`. Those that log people in themselves need it.",
+    )
+    .example("true")
+    .aka(&["authorization", "cgipassauth"]);
+const DEV: Key = Key::new("dev", Flag, Preset::Flag(false))
+    .says(
+        "A program's failure is explained in the browser: why it failed, and what it \
+                 printed on standard error. Only where no stranger can look.",
+    )
+    .example("true")
+    .aka(&["debug", "development"]);
+const CONCURRENT: Key = Key::new(
+    "concurrent",
+    Integer {
+        min: 1,
+        max: 100_000,
+    },
+    Preset::Integer(64),
+)
+.says("Processes of this route at once; more requests wait in its queue.")
+.example("8")
+.aka(&["max_processes", "workers", "limit"]);
+const QUEUE: Key = Key::new(
+    "queue",
+    Integer {
+        min: 0,
+        max: 1_000_000,
+    },
+    Preset::Integer(1024),
+)
+.says("Requests that wait for a process; more are answered with 503.")
+.example("100")
+.aka(&["backlog", "max_queue"]);
+const QUEUE_TIME: Key = Key::new("queue_time", TIME_SOME, secs(30))
+    .says("How long a request waits for a process; then 503.")
+    .example("\"10s\"");
+const FIRST_BYTE: Key = Key::new("first_byte", TIME_SOME, secs(60))
+    .says(
+        "From a program's start until the head of its answer is complete; then it is ended \
+                 and the answer is 504.",
+    )
+    .example("\"10s\"")
+    .aka(&["timeout", "read_timeout"]);
+const TOTAL: Key = Key::new("total", TIME_SOME, secs(600))
+    .says(
+        "From a program's start until the end; then it is ended, and an answer that has \
+                 begun breaks off.",
+    )
+    .example("\"1h\"")
+    .aka(&["max_time", "harakiri", "kill_after"]);
+const HEAD: Key = Key::new("head", Size { min: 256, max: MIB }, Preset::Size(64 * KIB))
+    .says("Longest head of a program's answer; a longer one is a 502.")
+    .example("\"16KiB\"")
+    .aka(&["header_size", "buffer_size"]);
+const LINGER: Key = Key::new("linger", TIME_TO_MINUTE, secs(2))
+    .says(
+        "How long the output of a program that has ended stays open for what it left \
+                 running, and how long the end of one is waited for that has closed its output: \
+                 only then is known that nothing is missing.",
+    )
+    .example("\"500ms\"");
+const GRACE: Key = Key::new("grace", TIME_TO_MINUTE, secs(5))
+    .says(
+        "Between SIGTERM and SIGKILL, when a program is ended: its client has left, or its \
+                 time is up.",
+    )
+    .example("\"1s\"")
+    .aka(&["kill_timeout", "stop_timeout"]);
 
 /// `site.route.cgi.parameters`
 static PARAMETER_TO_PATTERN: MapOf = MapOf {
