@@ -33,6 +33,7 @@ use crate::handle::cgi::answer::Places;
 use crate::handle::cgi::{self, Cgi};
 use crate::handle::files::Files;
 use crate::handle::files::find::{self, Ask};
+use crate::handle::warm::Links;
 use crate::handle::{Handler, plain, redirect, respond};
 use crate::process::Launcher;
 use crate::route::pattern::Captures;
@@ -63,6 +64,7 @@ struct Desk {
     now_ms: Cell<u64>,
     /// Where programs were found a moment ago.
     places: Rc<Places>,
+    links: Rc<Links>,
     /// The link to the spawner, once the thread runs.
     launcher: OnceCell<Launcher>,
     /// Room for normal paths and cache keys, used again for each request.
@@ -87,6 +89,7 @@ impl Answers {
                 local: RefCell::default(),
                 now_ms: Cell::new(0),
                 places: Rc::default(),
+                links: Rc::default(),
                 launcher: OnceCell::new(),
                 path: RefCell::default(),
                 key: RefCell::default(),
@@ -268,6 +271,7 @@ impl Desk {
             counters: Arc::clone(&self.counters),
             launcher: launcher.clone(),
             places: Rc::clone(&self.places),
+            links: Rc::clone(&self.links),
             now_ms: self.now_ms.get(),
         };
         cgi::answer::answer(ask, path, below)

@@ -15,6 +15,7 @@ use crate::config::{CacheSettings, RunLimits};
 use crate::handle::cgi::gate::Gate;
 use crate::handle::files::find::Fetched;
 use crate::handle::files::load::Moment;
+use crate::handle::warm::Hosts;
 use crate::route::sites::Sites;
 
 /// What all threads share.
@@ -31,6 +32,8 @@ pub struct Shared {
     handler_ids: Mutex<HashMap<String, u32>>,
     /// Gates of programs, by name.
     gates: Mutex<HashMap<String, Weak<Gate>>>,
+    /// Interpreters that are kept.
+    pub hosts: Hosts,
     cache_bytes: AtomicU64,
     content_bytes_max: AtomicU64,
     recheck_ms: AtomicU64,
@@ -47,6 +50,7 @@ impl Shared {
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
             gates: Mutex::default(),
+            hosts: Hosts::default(),
             cache_bytes: AtomicU64::new(0),
             content_bytes_max: AtomicU64::new(0),
             recheck_ms: AtomicU64::new(0),

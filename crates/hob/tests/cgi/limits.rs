@@ -64,7 +64,7 @@ fn requests_wait_for_a_place_and_the_queue_has_an_end() {
     let record = programs.record("/cgi/waits.cgi?third");
     assert_eq!(
         record["reason"],
-        "limits: cgi.queue: too many requests wait for the program"
+        "limits: queue: too many requests wait for the program"
     );
     assert_eq!(record["fault"], "server");
     assert_eq!(programs.place.counter("limit_program_queue"), 1);
@@ -96,7 +96,7 @@ fn request_waits_no_longer_than_it_may() {
     let record = programs.record("/cgi/waits.cgi?second");
     assert_eq!(
         record["reason"],
-        "limits: cgi.queue_time: no process became free in time"
+        "limits: queue_time: no process became free in time"
     );
     assert_eq!(programs.place.counter("limit_program_queue_time"), 1);
     release(&programs);
@@ -137,7 +137,7 @@ fn silent_program_is_ended_and_answered_for() {
     let record = programs.record("/cgi/sleeps.cgi");
     assert_eq!(
         record["reason"],
-        "limits: cgi.first_byte: no head of an answer in time"
+        "limits: first_byte: no head of an answer in time"
     );
     assert!(
         record["detail"]
@@ -164,7 +164,7 @@ fn program_that_runs_for_too_long_is_ended_with_all_it_started() {
     let programs = programs.serve("total = \"300ms\", grace = \"100ms\"");
     let late = programs.get("/cgi/headless.cgi");
     assert_eq!(late.answer.status, 504);
-    let reason = "limits: cgi.total: the program ran for too long";
+    let reason = "limits: total: the program ran for too long";
     assert_eq!(programs.record("/cgi/headless.cgi")["reason"], reason);
     let reply = programs.get("/cgi/endless.cgi");
     assert_eq!(
@@ -195,7 +195,7 @@ fn head_longer_than_its_limit_is_refused() {
         .serve("head = \"1KiB\"");
     for path in ["/cgi/long.cgi", "/cgi/endless.cgi"] {
         assert_eq!(programs.get(path).answer.status, 502, "{path}");
-        let reason = "limits: the head of the program's output is longer than cgi.head";
+        let reason = "limits: the head of the program's output is longer than `head`";
         assert_eq!(programs.record(path)["reason"], reason);
     }
     assert_eq!(programs.place.counter("limit_program_head"), 2);

@@ -13,6 +13,7 @@ pub(crate) struct Programs {
     hob: Option<Hob>,
 }
 
+#[allow(dead_code)]
 impl Programs {
     /// A folder `cgi` and nothing in it.
     pub(crate) fn new() -> Programs {
@@ -119,6 +120,18 @@ impl Programs {
             assert!(std::time::Instant::now() < until, "no {target} in {lines}");
             std::thread::yield_now();
         }
+    }
+
+    /// Puts another config in force.
+    pub(crate) fn reload(&self, text: &str) {
+        self.place.write("hob.toml", text);
+        let output = self.place.run(&["reload"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+
+    /// Ends the server, which must go well, and returns all it printed.
+    pub(crate) fn stop_and_print(mut self) -> String {
+        self.hob.take().unwrap().stop_and_print()
     }
 
     /// Ends the server, which must go well.

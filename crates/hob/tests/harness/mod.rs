@@ -312,6 +312,19 @@ impl Hob {
         self.signal(Signal::TERM);
         assert_eq!(self.exit_code(), Some(0), "{}", self.printed());
     }
+
+    /// Stops as [`Hob::stop`] does and returns all that was printed.
+    pub fn stop_and_print(mut self) -> String {
+        self.signal(Signal::TERM);
+        assert_eq!(self.exit_code(), Some(0), "{}", self.printed());
+        let until = Instant::now() + DEADLINE;
+        // Who reads has a share of it until the pipes have ended.
+        while Arc::strong_count(&self.printed) > 1 {
+            assert!(Instant::now() < until, "its output does not end");
+            std::thread::yield_now();
+        }
+        self.printed()
+    }
 }
 
 impl Drop for Hob {

@@ -10,6 +10,7 @@ pub mod redirect;
 pub mod respond;
 pub mod script_control;
 pub mod variables;
+pub mod warm;
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use hob_trace::HandlerKind;
 pub enum Handler {
     /// Static files.
     Files(Arc<files::Files>),
-    /// A process for each request.
+    /// A process for each request, started or forked.
     Cgi(Arc<cgi::Cgi>),
     /// Another place.
     Redirect(redirect::Redirect),
@@ -32,6 +33,7 @@ impl Handler {
     pub fn kind(&self) -> HandlerKind {
         match self {
             Handler::Files(_) => HandlerKind::Files,
+            Handler::Cgi(cgi) if cgi.warm.is_some() => HandlerKind::Warm,
             Handler::Cgi(_) => HandlerKind::Cgi,
             Handler::Redirect(_) => HandlerKind::Redirect,
             Handler::Respond(_) => HandlerKind::Respond,

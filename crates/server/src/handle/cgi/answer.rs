@@ -24,6 +24,7 @@ use crate::handle::cgi::limits::{PLACE_BYTES_MAX, PLACES_MAX};
 use crate::handle::cgi::{Cgi, Runs, start};
 use crate::handle::files::open::May;
 use crate::handle::plain;
+use crate::handle::warm::Links;
 use crate::process::Launcher;
 use crate::shared::Shared;
 
@@ -41,6 +42,8 @@ pub struct Ask {
     pub launcher: Launcher,
     /// What the thread remembers of paths.
     pub places: Rc<Places>,
+    /// The thread's links to warm interpreters.
+    pub links: Rc<Links>,
     /// Loop time, in milliseconds.
     pub now_ms: u64,
 }

@@ -52,6 +52,11 @@ impl Body {
         }
     }
 
+    /// It is in a file.
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self, Body::Spooled(..))
+    }
+
     /// Takes what is there of a body whose length is known, and does not wait for more.
     pub(super) async fn begin(request: &Request) -> Result<Body, BodyError> {
         let len = request.body_len().unwrap_or_default();

@@ -13,6 +13,7 @@ use crate::handle::cgi::find::{Folder, Interpreter, interpreter_of};
 use crate::handle::cgi::stderr::Pace;
 use crate::handle::cgi::{Cgi, Runs, Script};
 use crate::handle::files::open::Root;
+use crate::handle::warm::{self, Warm};
 use crate::process::{ProgramRef, Strings};
 use crate::route::pattern::Pattern;
 use crate::shared::Shared;
@@ -87,7 +88,9 @@ pub fn build(
             })
         }
     };
+    let warm = forked_from(settings, program, &environment, shared)?;
     Ok(Cgi {
+        warm,
         id: shared.handler_id(format!("cgi {settings:?}")),
         runs,
         program: reference,
@@ -102,6 +105,24 @@ pub fn build(
         },
         settings: settings.clone(),
     })
+}
+
+/// What its processes are forked from, when they are.
+fn forked_from(
+    settings: &config::Cgi,
+    program: &Program,
+    environment: &Strings,
+    shared: &Shared,
+) -> Result<Option<Warm>, String> {
+    let Some(warm) = &settings.warm else {
+        return Ok(None);
+    };
+    let interpreter = bytes(&resolve(&warm.interpreter, program.path())?);
+    let dir = match &settings.runs {
+        CgiRuns::Folder { dir, .. } | CgiRuns::Command { dir, .. } => dir,
+        CgiRuns::Script { file, .. } => file.parent().unwrap_or(Path::new("/")),
+    };
+    warm::build::build(warm, &interpreter, dir, (program, environment, shared)).map(Some)
 }
 
 /// Two routes that run the same program have a gate each, and a route keeps its own over a reload.

@@ -1,6 +1,7 @@
 //! What went wrong with a program, whose fault it is, and how its client and the record are told.
 
 use std::io;
+use std::sync::Arc;
 
 use hob_http::{Body, Bytes, Request, Response};
 use hob_trace::Fault;
@@ -59,6 +60,12 @@ pub(super) enum Failure {
     Unpassable,
     /// What the path names is not run.
     Refused(&'static str),
+    /// There is no interpreter to fork from, and why.
+    NoHost(Arc<str>),
+    /// There was none in time.
+    HostTime,
+    /// The interpreter that was forked from died.
+    HostGone,
 }
 
 impl Failure {
@@ -68,6 +75,7 @@ impl Failure {
             Exit::NotStarted { step, errno } => Failure::NotStarted { step, errno },
             Exit::Busy => Failure::Busy,
             Exit::SpawnerGone => Failure::SpawnerGone,
+            Exit::HostGone => Failure::HostGone,
             Exit::Ended { signal, code, .. } => match signal {
                 Some(signal) => Failure::Killed(signal),
                 None => Failure::Code(code.unwrap_or_default()),
@@ -105,7 +113,11 @@ impl Failure {
     /// The status that tells the client.
     pub(super) fn status(&self) -> u16 {
         match self {
-            Failure::QueueFull | Failure::QueueTime | Failure::Busy | Failure::SpawnerGone => 503,
+            Failure::QueueFull
+            | Failure::QueueTime
+            | Failure::HostTime
+            | Failure::Busy
+            | Failure::SpawnerGone => 503,
             Failure::FirstByte | Failure::Total => 504,
             Failure::Code(_) | Failure::Unreadable | Failure::NoPipes(_) => 500,
             Failure::NotStarted { .. } if self.fault() == Fault::Server => 500,
@@ -120,6 +132,7 @@ impl Failure {
         match self {
             Failure::QueueFull
             | Failure::QueueTime
+            | Failure::HostTime
             | Failure::Busy
             | Failure::SpawnerGone
             | Failure::Unreadable
@@ -134,10 +147,10 @@ impl Failure {
     /// The reason in words, for the record.
     pub(super) fn reason(&self) -> &'static str {
         match self {
-            Failure::QueueFull => "limits: cgi.queue: too many requests wait for the program",
-            Failure::QueueTime => "limits: cgi.queue_time: no process became free in time",
-            Failure::FirstByte => "limits: cgi.first_byte: no head of an answer in time",
-            Failure::Total => "limits: cgi.total: the program ran for too long",
+            Failure::QueueFull => "limits: queue: too many requests wait for the program",
+            Failure::QueueTime => "limits: queue_time: no process became free in time",
+            Failure::FirstByte => "limits: first_byte: no head of an answer in time",
+            Failure::Total => "limits: total: the program ran for too long",
             Failure::Head(bad, _) => bad.reason,
             Failure::Bodiless(_) => "the program sent a body with a status that has none",
             Failure::Short { .. } => "the program's output is shorter than its Content-Length",
@@ -152,6 +165,9 @@ impl Failure {
             Failure::Unreadable => "the program's output could not be read",
             Failure::NoPipes(_) => "there are no pipes for the program",
             Failure::Refused(reason) => reason,
+            Failure::NoHost(_) => "the warm interpreter does not start",
+            Failure::HostTime => "limits: queue_time: the interpreter was not ready in time",
+            Failure::HostGone => "the warm interpreter died, and the script with it",
             Failure::Unpassable => "the request holds a NUL byte, which no program can be passed",
         }
     }
@@ -178,6 +194,7 @@ impl Failure {
                 format!("cannot {step}: {}", io::Error::from_raw_os_error(*errno))
             }
             Failure::NoPipes(error) => error.to_string(),
+            Failure::NoHost(reason) => reason.to_string(),
             _ => String::new(),
         }
     }
@@ -275,6 +292,6 @@ fn page(status: u16, file: &[u8], failure: &Failure, printed: &[u8]) -> Vec<u8> 
         }
         page.extend_from_slice(b"</pre>\n");
     }
-    page.extend_from_slice(b"<p>This page is shown because <code>cgi.dev</code> is set.\n");
+    page.extend_from_slice(b"<p>This page is shown because <code>dev</code> is set.\n");
     page
 }

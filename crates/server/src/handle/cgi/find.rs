@@ -61,8 +61,8 @@ pub struct Place {
 }
 
 const NOT_EXECUTABLE: &str = "the file is not executable and its ending has no interpreter; \
-                              `chmod +x` it, or add its ending to cgi.interpreters";
-const NO_INDEX: &str = "the folder has no program of cgi.index";
+                              `chmod +x` it, or give its ending an interpreter";
+const NO_INDEX: &str = "the folder has no program of `index`";
 const NO_FILE: &str = "it is neither a file nor a folder";
 const NOT_REACHABLE: &str = "the server may not look into a folder on the way to it";
 

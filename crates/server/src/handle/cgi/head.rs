@@ -111,7 +111,7 @@ impl HeadReader {
     }
 }
 
-const TOO_LONG: &str = "limits: the head of the program's output is longer than cgi.head";
+const TOO_LONG: &str = "limits: the head of the program's output is longer than `head`";
 
 impl BadHead {
     /// It is longer than its limit.

@@ -91,6 +91,8 @@ impl Cgi {
         let name = [&path[..below], &place.path].concat();
         let path_info = path[below + place.named_bytes..].to_vec();
         let interpreter = place.interpreter.map(|index| &folder.interpreters[index]);
+        // One that is kept has started already.
+        let interpreter = interpreter.filter(|_| self.warm.is_none());
         Job::program(request, folder.file(place), interpreter, name, path_info)
             .map_err(|_| self.refuse(request, path, &Failure::Unpassable))
     }
@@ -109,7 +111,7 @@ impl Cgi {
         };
         let (name, path_info) = path.split_at(split);
         let file = script.file.clone();
-        let interpreter = script.interpreter.as_ref();
+        let interpreter = script.interpreter.as_ref().filter(|_| self.warm.is_none());
         Job::program(
             request,
             file,

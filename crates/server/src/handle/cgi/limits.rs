@@ -33,6 +33,8 @@ pub(super) const STDERR_LINES_PER_SECOND: u64 = 20;
 pub(super) const STDERR_KEPT_BYTES: usize = 4 * 1024;
 /// How long a failed program's standard error is waited for.
 pub(super) const STDERR_WAIT: Duration = Duration::from_millis(300);
+/// How long the end of a process that was killed is waited for before it is killed again.
+pub(super) const KILLED_WAIT: Duration = Duration::from_secs(1);
 /// Programs whose place is remembered, for each thread.
 pub(super) const PLACES_MAX: usize = 1024;
 /// Longest path that is remembered, in bytes.

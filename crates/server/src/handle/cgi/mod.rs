@@ -5,7 +5,8 @@
 //! - `arguments`, `command`, `job` what it is started with, `start` starting it
 //! - `body` the request's body on its way to it
 //! - `gate` how many run at once, and who waits
-//! - `run` what is known of a running program, and the task that looks after it
+//! - `run` what is known of a running program, and the task that looks after it; `running` its
+//!   process, which is started or forked (`handle/warm`)
 //! - `output`, `head`, `dechunk`, `reply` what it prints, and the answer made of that
 //! - `stderr`, `fail` what it says when something goes wrong, and who is told
 //! - `build` a handler as the config has it, `limits` what nobody needs to set
@@ -25,6 +26,7 @@ mod limits;
 mod output;
 mod reply;
 mod run;
+mod running;
 mod start;
 pub mod stderr;
 
@@ -33,6 +35,7 @@ use std::sync::Arc;
 use hob_http::HalfClose;
 
 use crate::config;
+use crate::handle::warm::Warm;
 use crate::process::{ProgramRef, Strings};
 
 /// A handler of this kind, ready to answer.
@@ -57,6 +60,8 @@ pub struct Cgi {
     pub pace: stderr::Pace,
     /// What FIN from a client means while a program runs for it.
     pub half_close: HalfClose,
+    /// Where its processes are forked from, when they are not started.
+    pub warm: Option<Warm>,
 }
 
 /// What runs.

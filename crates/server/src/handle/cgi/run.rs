@@ -23,9 +23,10 @@ use hob_trace::metric::ThreadCounters;
 
 use crate::handle::cgi::Cgi;
 use crate::handle::cgi::gate::Permit;
-use crate::handle::cgi::limits::{ASIDE_BYTES_PER_TURN, READ_BYTES};
+use crate::handle::cgi::limits::{ASIDE_BYTES_PER_TURN, KILLED_WAIT, READ_BYTES};
+use crate::handle::cgi::running::Running;
 use crate::handle::cgi::stderr::Stderr;
-use crate::process::{Child, End, Exit};
+use crate::process::{End, Exit};
 
 /// Why a program is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +86,7 @@ impl Run {
     }
 
     /// Looks after the process until it is gone.
-    pub(super) fn oversee(self: &Rc<Run>, child: Child, stderr: Watched, permit: Permit) {
+    pub(super) fn oversee(self: &Rc<Run>, child: Running, stderr: Watched, permit: Permit) {
         let total = self.reactor.timer();
         total.set(self.cgi.settings.limits.total);
         let mut overseer = Overseer {
@@ -173,7 +174,7 @@ fn wake(waker: Option<Waker>) {
 
 struct Overseer {
     run: Rc<Run>,
-    child: Child,
+    child: Running,
     stderr: Stderr,
     permit: Option<Permit>,
     total: Timer,
@@ -274,6 +275,12 @@ impl Overseer {
             self.run.counters.limit_program_grace.add(1);
             self.child.end(End::Kill);
             self.stage = Stage::Killed;
+            self.next.set(KILLED_WAIT);
+        }
+        if self.stage == Stage::Killed && self.next.poll_elapsed(cx).is_ready() {
+            // Nobody says that it has ended: it was not there yet, or who should tell does not.
+            self.child.end(End::Kill);
+            self.next.set(KILLED_WAIT);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Starting a program, and waiting for its answer.
 
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -19,8 +20,10 @@ use crate::handle::cgi::limits::STDERR_WAIT;
 use crate::handle::cgi::output::Output;
 use crate::handle::cgi::reply;
 use crate::handle::cgi::run::{Run, Why};
+use crate::handle::cgi::running::Running;
 use crate::handle::variables::push_unique_id;
-use crate::process::Start;
+use crate::handle::warm::{self, Warm, Way};
+use crate::process::{Child, Start, Strings};
 
 /// Runs a program and gives its answer, or that to its failure.
 pub(super) async fn run(ask: &Ask, job: Job, permit: Permit, body: Body) -> Response {
@@ -29,6 +32,7 @@ pub(super) async fn run(ask: &Ask, job: Job, permit: Permit, body: Body) -> Resp
         Ok(response) => response,
         Err(failure) => {
             let printed = match &running {
+                Some(_) if matches!(failure, Failure::HostGone) => host_words(ask).await,
                 Some(run) if failure.is_by_output() => last_words(run).await,
                 Some(run) => run.printed(),
                 None => Vec::new(),
@@ -51,6 +55,11 @@ async fn answer(
         .environment(&ask.cgi, request, body.len())
         .map_err(|_| Failure::Unpassable)?;
     let reactor = request.reactor();
+    let host = match &ask.cgi.warm {
+        None => None,
+        Some(warm) => Some(reach_host(ask, warm).await?),
+    };
+    let is_file = body.is_file();
     let (stdin, feeding) = body.into_stdin().map_err(Failure::NoPipes)?;
     let (stdout, program_stdout) = pipe()?;
     let (stderr, program_stderr) = pipe()?;
@@ -64,18 +73,20 @@ async fn answer(
         reactor.spawn(body::feed(request.clone(), fd, pieces));
     }
     let started = Instant::now();
-    let child = ask.launcher.start(Start {
-        program: ask.cgi.program,
-        path: job.path.clone(),
-        dir: job.dir.clone(),
-        arguments: job.arguments.clone(),
-        environment,
-        stdin,
-        stdout: program_stdout,
-        stderr: program_stderr,
-        channel: None,
-        outlives: false,
-    });
+    let standard = [stdin, program_stdout, program_stderr];
+    let child = match host {
+        Some((link, host)) => {
+            let script = warm::Script {
+                file: &job.file,
+                dir: &job.dir,
+                arguments: &job.arguments,
+                environment: &environment,
+                is_stdin_file: is_file,
+            };
+            Running::Forked(link.run(&host, &script, standard))
+        }
+        None => Running::Started(launch(ask, job, environment, standard)),
+    };
     let mut id = Vec::new();
     push_unique_id(request, &mut id);
     let run = Run::new(
@@ -100,10 +111,61 @@ async fn answer(
     answered
 }
 
+/// Has the spawner start the program.
+fn launch(ask: &Ask, job: &Job, environment: Strings, standard: [OwnedFd; 3]) -> Child {
+    let [stdin, stdout, stderr] = standard;
+    ask.launcher.start(Start {
+        program: ask.cgi.program,
+        path: job.path.clone(),
+        dir: job.dir.clone(),
+        arguments: job.arguments.clone(),
+        environment,
+        stdin,
+        stdout,
+        stderr,
+        channel: None,
+        outlives: false,
+        takes_along: false,
+    })
+}
+
+/// A way to the interpreter that is kept, which may have to start first.
+async fn reach_host(ask: &Ask, warm: &Warm) -> Result<Way, Failure> {
+    let reactor = ask.request.reactor();
+    let timer = reactor.timer();
+    timer.set(ask.cgi.settings.limits.queue_time);
+    poll_fn(|cx| {
+        let (program, launcher) = (ask.cgi.program, &ask.launcher);
+        match ask.links.poll_link(cx, warm, program, launcher, reactor) {
+            Poll::Ready(Ok(way)) => Poll::Ready(Ok(way)),
+            Poll::Ready(Err(broken)) => Poll::Ready(Err(Failure::NoHost(broken.0))),
+            Poll::Pending => timer.poll_elapsed(cx).map(|()| Err(Failure::HostTime)),
+        }
+    })
+    .await
+}
+
 /// A pipe's reading and writing end.
 fn pipe() -> Result<(OwnedFd, OwnedFd), Failure> {
     let made = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
     made.map_err(|error| Failure::NoPipes(io::Error::from(error)))
+}
+
+/// Why the interpreter died, waited for a moment: it is its keeper who hears of that.
+async fn host_words(ask: &Ask) -> Vec<u8> {
+    let Some(warm) = &ask.cgi.warm else {
+        return Vec::new();
+    };
+    let host = ask.links.host(warm);
+    let timer = ask.request.reactor().timer();
+    timer.set(STDERR_WAIT);
+    let words = poll_fn(|cx| match host.poll_death(cx) {
+        Poll::Ready(words) => Poll::Ready(Some(words)),
+        Poll::Pending => timer.poll_elapsed(cx).map(|()| None),
+    });
+    words
+        .await
+        .map_or_else(Vec::new, |words| words.as_bytes().to_vec())
 }
 
 /// What the program printed on standard error, waited for a moment: it explains the failure.

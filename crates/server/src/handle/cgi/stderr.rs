@@ -12,14 +12,14 @@ use crate::handle::cgi::limits::{
 };
 
 /// Standard error of one process.
-pub(super) struct Stderr {
+pub(in crate::handle) struct Stderr {
     /// `None` once it has ended.
     source: Option<Watched>,
     lines: Lines,
 }
 
 impl Stderr {
-    pub(super) fn new(source: Watched) -> Stderr {
+    pub(in crate::handle) fn new(source: Watched) -> Stderr {
         Stderr {
             source: Some(source),
             lines: Lines::default(),
@@ -28,7 +28,7 @@ impl Stderr {
 
     /// Reads what there is; `each` gets whole lines, `kept` the beginning of everything. Ready at
     /// the end.
-    pub(super) fn poll(
+    pub(in crate::handle) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         kept: &mut Vec<u8>,

@@ -1,0 +1,11 @@
+use strict; use Cwd; use FindBin;
+print "Content-Type: text/plain\n\n";
+print getcwd(), " $0 ", __FILE__, " $FindBin::Bin $FindBin::Script\n";
+print getpgrp() == $$ ? "leads\n" : "follows\n", umask, " $< $> $( $)\n";
+open my $s, '<', '/proc/self/status' or die; print grep { /^(Sig(Blk|Ign|Cgt)|Threads|NoNewPrivs)/ } <$s>; close $s;
+open my $l, '<', '/proc/self/limits' or die; print grep { !/locks|realtime timeout/ } <$l>; close $l;
+print join(',', map { defined readlink "/proc/self/fd/$_" ? $_ : () } 0 .. 40), "\n";
+print abs(time - $^T) < 60 ? "now\n" : "long ago\n", $^X, " @INC\n";
+print join(',', map {"$_=" . ($SIG{$_} // '')} qw(CHLD PIPE TERM INT)), "\n";
+print defined &main::begin ? 'ours' : 'clean', " ", join(',', grep { /^[a-z]\w*$/ } sort keys %main::), "\n";
+print -t STDIN ? 1 : 0, -p STDIN ? 1 : 0, -p STDOUT ? 1 : 0, fileno STDIN, fileno STDOUT, fileno STDERR, eof STDIN ? 'e' : 'n', "$|$,$;$\\", "\n";

@@ -1,0 +1,15 @@
+import gc, os, resource, signal, sys, threading
+print("Content-Type: text/plain\n")
+print(os.getcwd(), __file__, __name__, sys.path, sys.argv)
+print(os.getpgrp() == os.getpid(), os.umask(0), os.nice(0), os.getuid(), os.getgid(), os.getgroups())
+print(sorted(os.listdir("/proc/self/fd")))
+status = open("/proc/self/status").read().splitlines()
+print([line for line in status if line.startswith(("SigBlk", "SigIgn", "SigCgt", "Threads", "NoNewPrivs", "Uid", "Gid"))])
+OURS = {"RLIMIT_RTTIME"}
+print([(name, resource.getrlimit(getattr(resource, name))) for name in sorted(dir(resource)) if name.startswith("RLIMIT_") and name not in OURS])
+print(threading.current_thread().name, threading.active_count(), threading.main_thread() is threading.current_thread())
+print(gc.isenabled(), gc.get_threshold(), gc.get_debug())
+print(sys.flags, sys.executable, sys.orig_argv if hasattr(sys, "orig_argv") else "")
+print(sys.getrecursionlimit(), sys.getswitchinterval(), sys.warnoptions, sys._xoptions)
+print([(number, str(signal.getsignal(number))) for number in (1, 2, 13, 15, 17, 25)], signal.set_wakeup_fd(-1))
+print(os.times().user < 30, os.path.samefile("/proc/self/exe", sys.executable))

@@ -1,0 +1,4 @@
+try:
+    {}["x"]
+except KeyError as error:
+    raise RuntimeError("two") from error

@@ -1,0 +1,62 @@
+//! What a route's scripts are forked from, as the config has it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::config::{Program, Warm as Settings};
+use crate::handle::warm::host::{Birth, Host};
+use crate::handle::warm::{Warm, source};
+use crate::process::Strings;
+use crate::shared::Shared;
+
+/// Hosts for a route: those that are there already, when they are what it wants. `interpreter` is
+/// the program's file, `dir` the folder of the scripts.
+pub(crate) fn build(
+    settings: &Settings,
+    interpreter: &[u8],
+    dir: &Path,
+    (program, environment, shared): (&Program, &Strings, &Shared),
+) -> Result<Warm, String> {
+    let has_nul = |_| "a name of a module has a NUL character".to_owned();
+    let mut arguments = Strings::new();
+    let language = source::arguments(settings.language);
+    let seconds = settings.cpu.map_or(0, |time| time.as_secs()).to_string();
+    let how = if settings.compile { "compile" } else { "each" };
+    arguments.push(interpreter).map_err(has_nul)?;
+    let words = language.iter().copied().chain([how, &*seconds]);
+    for word in words.chain(settings.preload.iter().map(String::as_str)) {
+        arguments.push(word.as_bytes()).map_err(has_nul)?;
+    }
+    let birth = Birth {
+        language: settings.language,
+        interpreter: interpreter.to_vec(),
+        arguments,
+        environment: environment.clone(),
+        dir: std::os::unix::ffi::OsStrExt::as_bytes(dir.as_os_str()).to_vec(),
+    };
+    let name = host_name(&birth, program, !settings.preload.is_empty());
+    let host = |index| {
+        shared
+            .hosts
+            .find(format!("{index} {name}"), || Host::new(birth.clone()))
+    };
+    Ok(Warm {
+        hosts: (0..settings.hosts).map(host).collect::<Vec<Arc<Host>>>(),
+    })
+}
+
+/// The same for hosts that would be the same: routes with other folders may share one, unless it
+/// loads modules that may stand there.
+fn host_name(birth: &Birth, program: &Program, has_modules: bool) -> String {
+    let same = Program {
+        roots: Vec::new(),
+        folders: Vec::new(),
+        executables: Vec::new(),
+        ..program.clone()
+    };
+    let mut birth = birth.clone();
+    if !has_modules {
+        birth.dir.clear();
+    }
+    format!("{birth:?} {same:?}")
+}

@@ -1,0 +1,197 @@
+//! The task that starts a host and looks after it, on the thread that first wanted it.
+
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+use hob_http::reactor::Timer;
+use hob_http::{Reactor, Watched};
+use rustix::pipe::PipeFlags;
+
+use crate::handle::cgi::stderr::Stderr;
+use crate::handle::warm::host::{Host, Order};
+use crate::handle::warm::limits::{LAST_WORDS_WAIT, START_TIME};
+use crate::handle::warm::protocol::{FROM_HOST_BYTES_MAX, FromHost};
+use crate::handle::warm::source;
+use crate::life::{memory, parcel};
+use crate::process::packet::{self, Received};
+use crate::process::{Child, End, Exit, Launcher, ProgramRef, Start};
+
+/// Starts a host under the rules of `program` and looks after it until it is gone.
+pub(super) fn start(host: &Arc<Host>, program: ProgramRef, launcher: &Launcher, reactor: &Reactor) {
+    match begin(host, program, launcher, reactor) {
+        Ok(mut keeper) => {
+            reactor.spawn_standing(async move { poll_fn(|cx| keeper.poll(cx)).await });
+        }
+        Err(error) => host.is_gone(&format!("the interpreter could not be started: {error}")),
+    }
+}
+
+fn begin(
+    host: &Arc<Host>,
+    program: ProgramRef,
+    launcher: &Launcher,
+    reactor: &Reactor,
+) -> io::Result<Keeper> {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    let birth = &host.birth;
+    let (first, theirs) = parcel::pair()?;
+    let (output, printed) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    let child = launcher.start(Start {
+        program,
+        path: birth.interpreter.clone(),
+        dir: birth.dir.clone(),
+        arguments: birth.arguments.clone(),
+        environment: birth.environment.clone(),
+        stdin: memory::sealed("hob-warm", source::of(birth.language).as_bytes())?,
+        stdout: printed.try_clone()?,
+        stderr: printed,
+        channel: Some(theirs),
+        outlives: false,
+        takes_along: true,
+    });
+    let for_others = first.try_clone()?;
+    let timer = reactor.timer();
+    timer.set(START_TIME);
+    Ok(Keeper {
+        host: Arc::downgrade(host),
+        name: String::from_utf8_lossy(&birth.interpreter).into_owned(),
+        serial: SERIAL.fetch_add(1, Ordering::Relaxed) + 1,
+        child,
+        first: Some(reactor.watch(first)?),
+        for_others: Some(for_others),
+        output: Stderr::new(reactor.watch(output)?),
+        is_output_over: false,
+        timer,
+        gone: None,
+    })
+}
+
+struct Keeper {
+    host: Weak<Host>,
+    name: String,
+    serial: u64,
+    child: Child,
+    /// The first link; `None` when it is over, or to be.
+    first: Option<Watched>,
+    /// The same, until the host is ready.
+    for_others: Option<OwnedFd>,
+    output: Stderr,
+    is_output_over: bool,
+    /// Until it is ready; when it is gone, until its last words are in.
+    timer: Timer,
+    gone: Option<Exit>,
+}
+
+impl Keeper {
+    /// Ready when the host is gone.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let host = self.host.upgrade();
+        self.read_output(cx, host.as_deref());
+        match &host {
+            Some(host) => {
+                self.follow_orders(cx, host);
+                self.read_link(cx, host);
+            }
+            // Nobody wants it: without its first link it ends when its runs have.
+            None => (self.first, self.for_others) = (None, None),
+        }
+        if self.gone.is_none()
+            && let Poll::Ready(exit) = self.child.poll_exit(cx)
+        {
+            self.gone = Some(exit);
+            self.timer.set(LAST_WORDS_WAIT);
+        }
+        if let Some(exit) = self.gone {
+            if !self.is_output_over && self.timer.poll_elapsed(cx).is_pending() {
+                return Poll::Pending;
+            }
+            if let Some(host) = host {
+                host.is_gone(&ending(exit));
+            }
+            return Poll::Ready(());
+        }
+        if self.for_others.is_some() && self.timer.poll_elapsed(cx).is_ready() {
+            tracing::warn!(interpreter = %self.name, "a warm interpreter took too long to start");
+            self.child.end(End::Kill);
+            self.for_others = None;
+        }
+        Poll::Pending
+    }
+
+    fn read_output(&mut self, cx: &mut Context<'_>, host: Option<&Host>) {
+        let name = &self.name;
+        let each = |line: &[u8]| {
+            let text = String::from_utf8_lossy(line);
+            tracing::warn!(interpreter = %name, "warm: {}", text.trim_end().escape_debug());
+            if let Some(host) = host {
+                host.note_line(line);
+            }
+        };
+        let over = self.output.poll(cx, &mut Vec::new(), each);
+        self.is_output_over |= over.is_ready();
+    }
+
+    fn follow_orders(&self, cx: &mut Context<'_>, host: &Host) {
+        while let Poll::Ready(order) = host.poll_order(cx) {
+            match order {
+                Order::EndRun(run, how) => self.child.end_part(run, how),
+                Order::EndAll => self.child.end(End::Kill),
+            }
+        }
+    }
+
+    fn read_link(&mut self, cx: &mut Context<'_>, host: &Host) {
+        let mut buffer = [0; FROM_HOST_BYTES_MAX];
+        while let Some(first) = &self.first
+            && first.poll_readable(cx).is_ready()
+        {
+            match packet::receive(first.fd(), &mut buffer) {
+                Received::Nothing => first.clear_readable(),
+                Received::Packet(len, _) => match FromHost::decode(&buffer[..len]) {
+                    Ok(FromHost::Ready(what)) => self.note_ready(host, what),
+                    Ok(FromHost::Over(..)) | Err(_) => {
+                        tracing::error!(interpreter = %self.name, "a warm interpreter makes no sense");
+                        self.first = None;
+                        self.child.end(End::Kill);
+                    }
+                },
+                Received::Gone => self.first = None,
+            }
+        }
+    }
+
+    fn note_ready(&mut self, host: &Host, what: &[u8]) {
+        if let Some(first) = self.for_others.take() {
+            self.timer.clear();
+            let what = String::from_utf8_lossy(what);
+            tracing::info!(interpreter = %self.name, "warm: {} is ready", what.escape_debug());
+            host.is_up(self.serial, first);
+        }
+    }
+}
+
+/// How it went, for whoever waits for an answer.
+fn ending(exit: Exit) -> String {
+    match exit {
+        Exit::Ended {
+            signal: Some(signal),
+            ..
+        } => format!("the warm interpreter was ended by signal {signal}"),
+        Exit::Ended { code, .. } => format!(
+            "the warm interpreter ended with exit code {}",
+            code.unwrap_or_default()
+        ),
+        Exit::NotStarted { step, errno } => format!(
+            "the warm interpreter could not be started: cannot {step}: {}",
+            io::Error::from_raw_os_error(errno)
+        ),
+        Exit::SpawnerGone | Exit::HostGone => {
+            "the process that starts programs died, and the warm interpreter with it".to_owned()
+        }
+        Exit::Busy => "too many programs wait to be started".to_owned(),
+    }
+}

@@ -1,0 +1,313 @@
+//! A thread's way to a host: runs go out, their ends come back. Nothing here waits.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+
+use hob_http::{Reactor, Watched};
+
+use crate::handle::warm::host::{Asked, Broken, Host, Order};
+use crate::handle::warm::limits::{KILLS_MAX, RUNS_WAITING_MAX};
+use crate::handle::warm::protocol::{self, FROM_HOST_BYTES_MAX, FromHost, Script};
+use crate::handle::warm::{Warm, keep};
+use crate::life::memory;
+use crate::process::packet::{self, Received, Sent};
+use crate::process::{End, Exit, Launcher, ProgramRef};
+
+/// One thread's links, by the host they go to.
+pub struct Links {
+    /// Which of a route's hosts is this thread's.
+    number: usize,
+    by_serial: Rc<RefCell<HashMap<u64, Rc<Link>>>>,
+}
+
+impl Default for Links {
+    fn default() -> Links {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        Links {
+            number: THREADS.fetch_add(1, Ordering::Relaxed),
+            by_serial: Rc::default(),
+        }
+    }
+}
+
+/// A link, and the host it goes to.
+pub(crate) type Way = (Rc<Link>, Arc<Host>);
+
+/// A way to one host.
+pub(crate) struct Link {
+    /// Not kept alive by this: it ends when no route wants it.
+    host: Weak<Host>,
+    socket: Watched,
+    core: RefCell<Core>,
+}
+
+#[derive(Default)]
+struct Core {
+    runs: HashMap<u64, Rc<RefCell<Entry>>>,
+    waiting: VecDeque<Waiting>,
+    /// The link's task.
+    task: Option<Waker>,
+    is_over: bool,
+}
+
+struct Waiting {
+    id: u64,
+    packet: Vec<u8>,
+    descriptors: Vec<OwnedFd>,
+}
+
+#[derive(Default)]
+struct Entry {
+    exit: Option<Exit>,
+    waker: Option<Waker>,
+}
+
+/// A script that was sent to a host.
+pub(crate) struct Forked {
+    link: Rc<Link>,
+    host: Arc<Host>,
+    id: u64,
+    entry: Rc<RefCell<Entry>>,
+    /// How often it was to be ended by force.
+    kills: Cell<u32>,
+}
+
+impl Links {
+    /// The host of this thread.
+    pub(crate) fn host<'w>(&self, warm: &'w Warm) -> &'w Arc<Host> {
+        &warm.hosts[self.number % warm.hosts.len()]
+    }
+
+    /// A link to the host of this thread, which is started if it has to be.
+    pub(crate) fn poll_link(
+        &self,
+        cx: &mut Context<'_>,
+        warm: &Warm,
+        program: ProgramRef,
+        launcher: &Launcher,
+        reactor: &Reactor,
+    ) -> Poll<Result<Way, Broken>> {
+        let host = self.host(warm);
+        loop {
+            match host.ask(cx) {
+                Asked::Wait => return Poll::Pending,
+                Asked::Broken(broken) => return Poll::Ready(Err(broken)),
+                Asked::Start => keep::start(host, program, launcher, reactor),
+                Asked::Up(up) => {
+                    if let Some(link) = self.by_serial.borrow().get(&up.serial) {
+                        return Poll::Ready(Ok((Rc::clone(link), Arc::clone(host))));
+                    }
+                    let socket = up.link().and_then(|end| reactor.watch(end));
+                    let socket = match socket {
+                        Ok(socket) => socket,
+                        Err(error) => {
+                            let reason = format!("the warm interpreter cannot be reached: {error}");
+                            return Poll::Ready(Err(Broken(reason.into())));
+                        }
+                    };
+                    let link = self.add(host, socket, up.serial, reactor);
+                    return Poll::Ready(Ok((link, Arc::clone(host))));
+                }
+            }
+        }
+    }
+
+    fn add(&self, host: &Arc<Host>, socket: Watched, serial: u64, reactor: &Reactor) -> Rc<Link> {
+        let link = Rc::new(Link {
+            host: Arc::downgrade(host),
+            socket,
+            core: RefCell::default(),
+        });
+        self.by_serial.borrow_mut().insert(serial, Rc::clone(&link));
+        let (all, own) = (Rc::clone(&self.by_serial), Rc::clone(&link));
+        reactor.spawn_standing(async move {
+            poll_fn(|cx| own.poll(cx)).await;
+            all.borrow_mut().remove(&serial);
+        });
+        link
+    }
+}
+
+impl Link {
+    /// Has a script run. Every outcome is told through what this returns.
+    pub(crate) fn run(
+        self: &Rc<Link>,
+        host: &Arc<Host>,
+        script: &Script<'_>,
+        standard: [OwnedFd; 3],
+    ) -> Forked {
+        let id = host.next_run();
+        let entry = Rc::new(RefCell::new(Entry::default()));
+        let forked = Forked {
+            link: Rc::clone(self),
+            host: Arc::clone(host),
+            id,
+            entry: Rc::clone(&entry),
+            kills: Cell::new(0),
+        };
+        let (packet, strings) = protocol::run(id, script);
+        let mut descriptors = Vec::from(standard);
+        if let Some(strings) = strings {
+            match memory::sealed("hob-strings", &strings) {
+                Ok(memory) => descriptors.push(memory),
+                Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or(libc::ENOMEM);
+                    finish(&entry, not_sent(errno));
+                    return forked;
+                }
+            }
+        }
+        let mut core = self.core.borrow_mut();
+        if core.is_over {
+            drop(core);
+            finish(&entry, Exit::HostGone);
+        } else if core.waiting.len() >= RUNS_WAITING_MAX {
+            drop(core);
+            finish(&entry, Exit::Busy);
+        } else {
+            core.runs.insert(id, entry);
+            core.waiting.push_back(Waiting {
+                id,
+                packet,
+                descriptors,
+            });
+            drop(core);
+            self.send_waiting();
+        }
+        forked
+    }
+
+    /// Sends what waits, as far as the socket takes it; the rest is the task's.
+    fn send_waiting(&self) {
+        let mut core = self.core.borrow_mut();
+        while let Some(next) = core.waiting.front() {
+            match packet::send(self.socket.fd(), &next.packet, &next.descriptors) {
+                Sent::Yes => drop(core.waiting.pop_front()),
+                // A link that is gone shows when it is read.
+                Sent::Full | Sent::Gone => {
+                    self.socket.clear_writable();
+                    let task = core.task.take();
+                    drop(core);
+                    task.into_iter().for_each(Waker::wake);
+                    return;
+                }
+                Sent::Refused(errno) => {
+                    let refused = core.waiting.pop_front();
+                    let entry = refused.and_then(|refused| core.runs.remove(&refused.id));
+                    drop(core);
+                    if let Some(entry) = entry {
+                        finish(&entry, not_sent(errno.raw_os_error()));
+                    }
+                    core = self.core.borrow_mut();
+                }
+            }
+        }
+    }
+
+    /// The link's task: ready when the link is over.
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut buffer = [0; FROM_HOST_BYTES_MAX];
+        while self.socket.poll_readable(cx).is_ready() {
+            match packet::receive(self.socket.fd(), &mut buffer) {
+                Received::Nothing => self.socket.clear_readable(),
+                Received::Packet(len, _) => match FromHost::decode(&buffer[..len]) {
+                    Ok(FromHost::Over(id, exit)) => {
+                        let entry = self.core.borrow_mut().runs.remove(&id);
+                        entry.inspect(|entry| finish(entry, exit));
+                    }
+                    Ok(FromHost::Ready(_)) | Err(_) => {
+                        tracing::error!("a warm interpreter makes no sense");
+                        if let Some(host) = self.host.upgrade() {
+                            host.order(Order::EndAll);
+                        }
+                        return self.end();
+                    }
+                },
+                Received::Gone => return self.end(),
+            }
+        }
+        while !self.core.borrow().waiting.is_empty() && self.socket.poll_writable(cx).is_ready() {
+            self.send_waiting();
+        }
+        self.core.borrow_mut().task = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// What ran over it is gone.
+    fn end(&self) -> Poll<()> {
+        let mut core = self.core.borrow_mut();
+        core.is_over = true;
+        core.waiting.clear();
+        let runs = std::mem::take(&mut core.runs);
+        drop(core);
+        for entry in runs.values() {
+            finish(entry, Exit::HostGone);
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Forked {
+    /// How it ended, once it has. One task may wait.
+    pub(crate) fn poll_exit(&self, cx: &mut Context<'_>) -> Poll<Exit> {
+        let mut entry = self.entry.borrow_mut();
+        match entry.exit {
+            Some(exit) => Poll::Ready(exit),
+            None => {
+                let old = entry.waker.replace(cx.waker().clone());
+                drop(entry);
+                drop(old);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Ends it with everything it started. When that was asked for by force too often, the host is
+    /// ended with everything: it does not say that its children have ended.
+    pub(crate) fn end(&self, how: End) {
+        let mut withdrawn = None;
+        {
+            let mut core = self.link.core.borrow_mut();
+            if let Some(index) = core.waiting.iter().position(|one| one.id == self.id) {
+                withdrawn = core.waiting.remove(index);
+                core.runs.remove(&self.id);
+            }
+        }
+        if withdrawn.is_some() {
+            return finish(&self.entry, not_sent(libc::ECANCELED));
+        }
+        let is_over = self.entry.borrow().exit.is_some();
+        if how == End::Kill && !is_over {
+            self.kills.set(self.kills.get() + 1);
+        }
+        let order = match self.kills.get() > KILLS_MAX && !is_over {
+            true => Order::EndAll,
+            false => Order::EndRun(self.id, how),
+        };
+        self.host.order(order);
+    }
+}
+
+fn not_sent(errno: i32) -> Exit {
+    Exit::NotStarted {
+        step: "send it to the warm interpreter",
+        errno,
+    }
+}
+
+fn finish(entry: &Rc<RefCell<Entry>>, exit: Exit) {
+    let waker = {
+        let mut entry = entry.borrow_mut();
+        entry.exit = Some(exit);
+        entry.waker.take()
+    };
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}

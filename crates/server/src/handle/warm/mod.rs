@@ -1,0 +1,30 @@
+//! Unchanged scripts, each request a fork of an interpreter that has started already: a *host*.
+//! What a request costs, what it gets and how it ends is otherwise as with `cgi`, whose code does
+//! all of that; here is only where its process comes from.
+//!
+//! - `protocol` what server and host say to each other
+//! - `host` one host, as all threads see it; `keep` the task that starts it and looks after it
+//! - `link` a thread's way to a host: runs go out, their ends come back
+//! - `source` the hosts' programs
+//! - `build` what a route needs of all this, `limits` what nobody needs to set
+
+pub mod build;
+mod host;
+mod keep;
+mod limits;
+mod link;
+mod protocol;
+mod source;
+
+use std::sync::Arc;
+
+pub use host::{Host, Hosts};
+pub use link::Links;
+pub(crate) use link::{Forked, Way};
+pub(crate) use protocol::Script;
+
+/// What a route forks its scripts from.
+pub struct Warm {
+    /// The hosts; each thread has its own of them.
+    pub hosts: Vec<Arc<Host>>,
+}

@@ -1,0 +1,607 @@
+# A Perl that is kept, and forks for each request: it runs CGI scripts unchanged.
+#
+# The server gives it this text as standard input, starts it on that file, and speaks with it over
+# descriptor 3; what they say to each other is drawn in
+# `crates/server/src/handle/warm/protocol.rs`.
+#
+# All of it is one BEGIN block, which runs while perl still reads its main program. A child puts the
+# script in the place of what is left of that file and returns: perl goes on reading, and what it
+# reads is the script, as the main program, from its first line.
+#
+#   host ---- fork --> child, returns from BEGIN: compiles the script, runs it      ("each")
+#    '------- fork --> template, returns from BEGIN: compiles the script, stops before it runs
+#                        '-- fork --> child, returns from INIT: runs it             ("compile")
+#
+# No handle of perl's is used for the sockets: it would close them once more at its end, when their
+# numbers are the script's.
+BEGIN {
+    package Hob::Warm;
+    use strict;
+    use warnings;
+
+    # ------------------------------------------------------------------ system calls
+
+    require Config;
+    my %call = $Config::Config{archname} =~ /^x86_64/
+        ? (close => 3, rt_sigprocmask => 14, socketpair => 53, sendto => 44, sendmsg => 46, recvmsg => 47,
+           wait4 => 61, fcntl => 72, read => 0, pread64 => 17, write => 1, lseek => 8, dup3 => 292,
+           signalfd4 => 289, prlimit64 => 302, getrandom => 318, memfd_create => 319,
+           exit_group => 231, openat => 257,
+           statx => 332, clock_gettime => 228)
+        : (close => 57, rt_sigprocmask => 135, socketpair => 199, sendto => 206, sendmsg => 211, recvmsg => 212,
+           wait4 => 260, fcntl => 25, read => 63, pread64 => 67, write => 64, lseek => 62,
+           dup3 => 24, signalfd4 => 74, prlimit64 => 261, getrandom => 278, memfd_create => 279,
+           exit_group => 94, openat => 56,
+           statx => 291, clock_gettime => 113);
+    $call{close_range} = 436;
+    my ($READ_STRINGS, $FORK, $DESCRIPTORS, $CHANGE_FOLDER, $READ_SCRIPT, $EXECUTE) = 0 .. 5;
+    my ($EAGAIN, $EIO, $EINVAL) = (11, 5, 22);
+    my $CLOEXEC = 02000000;
+    my $NONBLOCK = 04000;
+    my $PACKET_BYTES_MAX = 100 * 1024;
+    # Descriptors of ours stand from here on, out of the way of the script's.
+    my $OWN_BASE = do {
+        my $limit = "\1" x 16;
+        syscall $call{prlimit64}, 0, 7, 0, $limit;
+        my ($soft) = unpack 'Q', $limit;
+        $soft < 512 ? $soft >> 1 : 256;
+    };
+    my $TEMPLATES_MAX = 64;
+    # A file that changed so short a time ago, in nanoseconds, may change again without showing it;
+    # the second is for file systems that know whole seconds only.
+    my @UNSETTLED = (50_000_000, 2_000_000_000);
+
+    # Memory that the kernel writes to; written to before, so that it is nobody else's.
+    my $packet = "\1" x $PACKET_BYTES_MAX;
+    my $control = "\1" x 64;
+    vec($_, 0, 8) = 0 for $packet, $control;
+    my ($vector, $message);
+
+    sub fd_close { syscall $call{close}, $_[0] }
+
+    # The same descriptor out of the way, closed on exec.
+    sub fd_own {
+        my ($fd) = @_;
+        my $own = syscall $call{fcntl}, $fd, 1030, $OWN_BASE;
+        return $fd if $own < 0;
+        fd_close($fd);
+        return $own;
+    }
+
+    # Receives into $packet: its length and the descriptors with it; nothing when there is nothing.
+    sub fd_receive {
+        my ($fd) = @_;
+        $vector = pack 'PQ', $packet, $PACKET_BYTES_MAX;
+        $message = pack 'QQPQPQQ', 0, 0, $vector, 1, $control, 64, 0;
+        # MSG_DONTWAIT | MSG_CMSG_CLOEXEC
+        my $length = syscall $call{recvmsg}, $fd, $message, 0x40000040;
+        if ($length < 0) {
+            return $! == $EAGAIN || $! == 4 ? () : (0);
+        }
+        my $told = unpack 'Q', substr $message, 40, 8;
+        return $length if $told < 20;
+        my ($bytes, $level, $kind) = unpack 'Qll', $control;
+        return $length unless $level == 1 && $kind == 1;
+        return $length, unpack 'l*', substr $control, 16, $bytes - 16;
+    }
+
+    # Sends what was received last, with these descriptors.
+    sub fd_pass_on {
+        my ($fd, $length, @fds) = @_;
+        my $bytes = 16 + 4 * @fds;
+        substr $control, 0, $bytes, pack 'Qlll*', $bytes, 1, 1, @fds;
+        $vector = pack 'PQ', $packet, $length;
+        $message = pack 'QQPQPQQ', 0, 0, $vector, 1, $control, ($bytes + 7) & ~7, 0;
+        # MSG_DONTWAIT | MSG_NOSIGNAL
+        return $length == syscall $call{sendmsg}, $fd, $message, 0x4040;
+    }
+
+    sub fd_tell {
+        my ($fd, $text) = @_;
+        # MSG_NOSIGNAL; who is gone shows that when read.
+        syscall $call{sendto}, $fd, $text, length $text, 0x4000, 0, 0;
+    }
+
+    sub failed {
+        my ($link, $number, $step, $errno) = @_;
+        fd_tell($link, pack 'CCSLQ', 1, 34, $step, $errno || $EIO, $number);
+    }
+
+    sub leave {
+        my ($code) = @_;
+        syscall $call{exit_group}, $code while 1;
+    }
+
+    sub signals {
+        my ($how, $mask) = @_;
+        syscall $call{rt_sigprocmask}, $how, pack('Q', $mask), 0, 8;
+    }
+
+    # A descriptor that is readable when a child has ended.
+    sub bell {
+        my $mask = pack 'Q', 1 << 16;
+        signals(0, 1 << 16);
+        return fd_own(syscall $call{signalfd4}, -1, $mask, 8, $CLOEXEC | $NONBLOCK);
+    }
+
+    # Children that have ended: process, status, use.
+    my ($status, $usage, $infos) = ("\1" x 4, "\1" x 144, "\1" x 1024);
+    sub ended {
+        my ($bell) = @_;
+        syscall $call{read}, $bell, $infos, 1024;
+        my @all;
+        while ((my $pid = syscall $call{wait4}, -1, $status, 1, $usage) > 0) {
+            push @all, [$pid, unpack('L', $status), unpack 'q*', $usage];
+        }
+        return @all;
+    }
+
+    sub tell_ended {
+        my ($link, $number, $pid, $state, @used) = @_;
+        fd_tell($link, pack 'CCSLQLLQ7', 1, 33, 0, 0, $number, $state, $pid, $used[4],
+            $used[0] * 1_000_000 + $used[1], $used[2] * 1_000_000 + $used[3],
+            @used[9, 8, 16, 17]);
+    }
+
+    # ------------------------------------------------------------------ runs
+
+    # What was received last, taken apart; the file alone first, because the host needs no more.
+    sub parse {
+        my ($length, @fds) = @_;
+        my (undef, undef, $flags, undef, $number, $arguments, $variables, $size) =
+            unpack 'CCSLQLLL', substr $packet, 0, 32;
+        my $strings;
+        if ($flags & 1) {
+            $strings = "\1" x ($size || 1);
+            my $read = syscall $call{pread64}, $fds[3], $strings, $size, 0;
+            $strings = '' if $read != $size;
+        }
+        else {
+            $strings = substr $packet, 32, $length - 32;
+        }
+        return { number => $number, bad => 1 } if length $strings != $size || @fds < 3;
+        my ($file) = unpack 'Z*', $strings;
+        return {
+            number => $number, file => $file, strings => $strings,
+            counts => [$arguments, $variables],
+        };
+    }
+
+    # Makes this process what the run is to be, as far as descriptors go.
+    sub connect_run {
+        my ($run, $link, @fds) = @_;
+        # All that belongs to it is known by this limit, which binds nobody.
+        syscall $call{prlimit64}, 0, 10, pack('QQ', $run->{number}, $run->{number}), 0;
+        setpgrp 0, 0;
+        for my $fd (0 .. 2) {
+            if (syscall($call{dup3}, $fds[$fd], $fd, 0) < 0) {
+                failed($link, $run->{number}, $DESCRIPTORS, $! + 0);
+                leave(127);
+            }
+        }
+        fd_close($_) for @fds;
+        my (undef, $folder) = split /\0/, $run->{strings}, 3;
+        our $template_folder;
+        if (!(defined $template_folder && $template_folder eq $folder) && !chdir $folder) {
+            failed($link, $run->{number}, $CHANGE_FOLDER, $! + 0);
+            leave(127);
+        }
+        our $cpu_seconds;
+        syscall $call{prlimit64}, 0, 0, pack('QQ', $cpu_seconds, $cpu_seconds), 0 if $cpu_seconds;
+    }
+
+    sub close_own {
+        if (syscall($call{close_range}, $OWN_BASE, 0x7fffffff, 0) < 0) {
+            fd_close($_) for $OWN_BASE .. 1023;
+        }
+        signals(2, 0);
+    }
+
+    # What perl has besides: arguments, variables, time, chance. A template does this before it
+    # forks: what its child writes to is copied first.
+    my (%told, %set_by_script);
+    my $seed = "\1" x 4;
+    sub settle {
+        my ($run) = @_;
+        my ($arguments, $variables) = @{ $run->{counts} };
+        my @strings = split /\0/, $run->{strings}, -1;
+        @main::ARGV = @strings[3 .. 1 + $arguments];
+        my %gone = %told;
+        for (@strings[2 + $arguments .. 1 + $arguments + $variables]) {
+            my ($name, $value) = split /=/, $_, 2;
+            delete $gone{$name};
+            next if $set_by_script{$name};
+            next if exists $told{$name} && $told{$name} eq $value;
+            $ENV{$name} = $told{$name} = $value;
+        }
+        delete @ENV{ keys %gone }, delete @told{ keys %gone } if %gone;
+        $0 = $run->{file} if $0 ne $run->{file};
+        $^T = time;
+        syscall $call{getrandom}, $seed, 4, 0;
+        srand unpack 'L', $seed;
+    }
+
+    # Puts a script where perl reads on. The line before it says what it is called.
+    my $source_fd;
+    my $begin_bytes;
+    sub read_on {
+        my ($file) = @_;
+        open my $opened, '<', $file or return 0;
+        local $/;
+        my $text = "#line 1 \"$file\"\n";
+        $begin_bytes = length $text;
+        $text .= <$opened>;
+        close $opened;
+        my $name = 'script';
+        my $memory = syscall $call{memfd_create}, $name, 1;
+        return 0 if $memory < 0;
+        my $written = syscall $call{write}, $memory, $text, length $text;
+        return 0 if $written != length $text;
+        syscall $call{lseek}, $memory, 0, 0;
+        my $done = syscall $call{dup3}, $memory, $source_fd, $CLOEXEC;
+        fd_close($memory);
+        return $done >= 0;
+    }
+
+    # Finds the DATA handle of whichever package has one, and where it stands in its file: what is
+    # left of it tells, because it is read to its end here.
+    my ($data, $data_place);
+    sub find_data {
+        # Closed, when nothing follows the script.
+        return if syscall($call{fcntl}, $source_fd, 1) < 0;
+        my @packages = 'main::';
+        while (defined(my $package = shift @packages)) {
+            no strict 'refs';
+            my $stash = \%{$package};
+            if (exists $stash->{DATA} && defined fileno *{"${package}DATA"}
+                && fileno *{"${package}DATA"} == $source_fd) {
+                $data = *{"${package}DATA"};
+                my $rest = do { local $/; readline $data };
+                my $end = syscall $call{lseek}, $source_fd, 0, 1;
+                $data_place = $end - $begin_bytes - length($rest // '');
+                return;
+            }
+            my $prefix = $package eq 'main::' ? '' : $package;
+            push @packages, map {"$prefix$_"} grep { /::$/ && $_ ne 'main::' } keys %$stash;
+        }
+    }
+
+    # It becomes a handle of the script's own file, with a place that no other request moves.
+    sub reopen_data {
+        my ($file) = @_;
+        return unless defined $data;
+        my $again = syscall $call{openat}, -100, $file, $CLOEXEC, 0;
+        return if $again < 0;
+        syscall $call{dup3}, $again, $source_fd, $CLOEXEC;
+        fd_close($again);
+        seek $data, $data_place, 0;
+    }
+
+    # ------------------------------------------------------------------ scripts
+
+    # Whether the kernel would start something else for this file, or this perl otherwise.
+    sub is_foreign {
+        my ($file, $mode) = @_;
+        return 1 if $file =~ /["\n]/;
+        return 0 unless $mode & 0111;
+        open my $opened, '<', $file or return 0;
+        my $line = readline $opened;
+        close $opened;
+        return 0 unless defined $line;
+        return 1 if $line =~ /^\x7fELF/;
+        return 0 unless $line =~ /^#!\s*(\S+)\s*(.*?)\s*$/;
+        my ($program, $rest) = ($1, $2);
+        if ($program =~ m{/env$}) {
+            ($program, $rest) = split ' ', $rest, 2;
+            return 1 unless defined $program;
+            ($program) = grep { -x } map {"$_/$program"} split /:/, $ENV{PATH} // '/usr/bin:/bin';
+            return 1 unless defined $program;
+        }
+        return 1 if defined $rest && $rest !~ /^(?:-w)?$/;
+        my @theirs = stat $program;
+        my @ours = stat $^X;
+        return !(@theirs && @ours && $theirs[0] == $ours[0] && $theirs[1] == $ours[1]);
+    }
+
+    my %scripts;
+    my $uses = 0;
+
+    # What is known of a script; looked at again when its file is another.
+    my $found = "\1" x 256;
+    sub look_up {
+        my ($file) = @_;
+        # STATX_BASIC_STATS: mode, number, size, times of change, device.
+        return undef if syscall($call{statx}, -100, $file, 0, 0x7ff, $found) < 0;
+        my $stamp = substr($found, 32, 16) . substr($found, 96, 28) . substr($found, 136, 8);
+        my $known = $scripts{$file};
+        if (!$known || $known->{stamp} ne $stamp) {
+            drop_script($file) if $known;
+            my ($second, $nanosecond) = unpack 'ql', substr $found, 96, 12;
+            $known = $scripts{$file} = {
+                stamp => $stamp,
+                settled => $second * 1_000_000_000 + $nanosecond
+                    + $UNSETTLED[$nanosecond ? 0 : 1],
+                is_foreign => is_foreign($file, unpack 'S', substr $found, 28, 2),
+            };
+        }
+        $known->{used} = ++$uses;
+        return $known;
+    }
+
+    my (%runs, %templates);
+
+    # Its template ends when its runs have.
+    sub drop_script {
+        my ($file) = @_;
+        my $script = delete $scripts{$file};
+        return unless $script && defined $script->{template};
+        fd_close($script->{template});
+        delete $templates{ $script->{process} };
+    }
+
+    # ------------------------------------------------------------------ templates
+
+    # Starts a template of a script; returns true in it.
+    sub start_template {
+        my ($script, $run, @fds) = @_;
+        my $file = $run->{file};
+        my $now = "\1" x 16;
+        syscall $call{clock_gettime}, 0, $now;
+        my ($second, $nanosecond) = unpack 'qq', $now;
+        return 0 if $second * 1_000_000_000 + $nanosecond < $script->{settled};
+        $script->{is_tried} = 1;
+        if (keys %templates >= $TEMPLATES_MAX) {
+            my ($oldest) = sort { $scripts{$a}{used} <=> $scripts{$b}{used} }
+                grep { defined $scripts{$_}{template} } keys %scripts;
+            drop_script($oldest) if defined $oldest;
+        }
+        my $pair = "\1" x 8;
+        return 0 if syscall($call{socketpair}, 1, 5 | $CLOEXEC, 0, $pair) < 0;
+        my ($ours, $theirs) = map { fd_own($_) } unpack 'll', $pair;
+        my $process = fork;
+        if (!defined $process || $process) {
+            fd_close($theirs);
+            return fd_close($ours), 0 if !$process;
+            @$script{qw(template process)} = ($ours, $process);
+            $templates{$process} = $file;
+            return 0;
+        }
+        # They are the run's, which is made beside.
+        fd_close($_) for @fds;
+        become_template($theirs, $file, $run);
+        return 1;
+    }
+
+    sub become_template {
+        my ($socket, $file, $run) = @_;
+        our $template_socket = $OWN_BASE - 1;
+        syscall $call{dup3}, $socket, $template_socket, $CLOEXEC;
+        close_own();
+        my $name = 'said';
+        my $memory = syscall $call{memfd_create}, $name, 1;
+        syscall $call{dup3}, $memory, $_, 0 for 1, 2;
+        fd_close($memory);
+        # BEGIN sees what is the same for every request.
+        my @strings = split /\0/, $run->{strings}, -1;
+        my ($arguments, $variables) = @{ $run->{counts} };
+        for (@strings[2 + $arguments .. 1 + $arguments + $variables]) {
+            my ($name, $value) = split /=/, $_, 2;
+            $ENV{$name} = $value
+                if $name =~ /^(?:GATEWAY_INTERFACE|SERVER_SOFTWARE|DOCUMENT_ROOT|SCRIPT_FILENAME)$/;
+        }
+        our %neutral = %ENV;
+        @main::ARGV = ();
+        $0 = $file;
+        our $template_file = $file;
+        our $template_folder = $strings[1];
+        leave(1) unless chdir $template_folder && read_on($file);
+        eval 'INIT { Hob::Warm::serve_template() } 1' or leave(1);
+    }
+
+    # The script is compiled: forks for each run, and returns in the children.
+    sub serve_template {
+        our ($template_socket, $template_file);
+        my $old = select STDOUT;
+        my $is_hot = $|;
+        $| = 1;
+        $| = $is_hot;
+        select $old;
+        # Who prints while it is compiled would not do so for each request.
+        leave(3) if syscall($call{lseek}, 1, 0, 2) > 0;
+        find_data();
+        # What BEGIN blocks did to the environment stays.
+        our %neutral;
+        $set_by_script{$_} = 1 for grep {
+            ($ENV{$_} // "\0") ne ($neutral{$_} // "\0")
+        } keys %ENV, keys %neutral;
+        my $bell = bell();
+        fd_tell($template_socket, 'ready');
+        my ($bits, $is_over) = ('', 0);
+        vec($bits, $_, 1) = 1 for $bell, $template_socket;
+        until ($is_over && !%runs) {
+            my $ready = $bits;
+            next if select($ready, undef, undef, undef) <= 0;
+            report($bell) if vec $ready, $bell, 1;
+            next unless !$is_over && vec $ready, $template_socket, 1;
+            my ($length, @fds) = fd_receive($template_socket) or next;
+            if (!$length) {
+                $is_over = 1;
+                vec($bits, $template_socket, 1) = 0;
+                next;
+            }
+            my $link = pop @fds;
+            my $run = parse($length, @fds);
+            settle($run);
+            my $process = fork;
+            if (!defined $process) {
+                failed($link, $run->{number}, $FORK, $! + 0);
+                fd_close($_) for @fds, $link;
+            }
+            elsif ($process) {
+                fd_close($_) for @fds;
+                $runs{$process} = [$link, $run->{number}, 1];
+            }
+            else {
+                connect_run($run, $link, @fds);
+                fd_close($_) for $link, $template_socket, map { $_->[0] } values %runs;
+                close_own();
+                reopen_data($template_file);
+                $! = $? = 0;
+                return;
+            }
+        }
+        leave(0);
+    }
+
+    sub report {
+        my ($bell) = @_;
+        for my $one (ended($bell)) {
+            my ($process, @how) = @$one;
+            my $run = delete $runs{$process};
+            if ($run) {
+                my ($link, $number, $is_ours) = @$run;
+                tell_ended($link, $number, $process, @how);
+                fd_close($link) if $is_ours;
+            }
+            elsif (defined(my $file = delete $templates{$process})) {
+                my $script = $scripts{$file};
+                # A template that works ends when it is told to; its runs would be nobody's.
+                die "a template of $file ended with status $how[0]\n" if $script->{is_ready};
+                fd_close($script->{template});
+                delete @$script{qw(template process)};
+            }
+        }
+    }
+
+    # ------------------------------------------------------------------ the host
+
+    my ($first, $bell) = (3);
+    my %links;
+
+    # Takes a packet of a link; true in a child, which has to return from here on.
+    sub take {
+        my ($link) = @_;
+        my ($length, @fds) = fd_receive($link) or return 0;
+        if (!$length) {
+            fd_close($link);
+            delete $links{$link};
+            undef $first if defined $first && $link == $first;
+            return 0;
+        }
+        my $kind = unpack 'xC', $packet;
+        if ($kind == 1 && @fds == 1) {
+            $links{ fd_own($fds[0]) } = 1;
+            return 0;
+        }
+        die "the server makes no sense to this host\n" if $kind != 2 || $length < 32;
+        my $is_child = take_run($link, $length, @fds);
+        fd_close($_) for $is_child ? () : @fds;
+        return $is_child;
+    }
+
+    sub take_run {
+        my ($link, $length, @fds) = @_;
+        my $run = parse($length, @fds);
+        my $number = $run->{number};
+        return failed($link, $number, $READ_STRINGS, $EINVAL), 0 if $run->{bad};
+        my $script = look_up($run->{file});
+        return failed($link, $number, $READ_SCRIPT, $! + 0), 0 unless $script;
+        our $compiles;
+        if ($compiles && !$script->{is_foreign}) {
+            check_ready($script) if defined $script->{template} && !$script->{is_ready};
+            return 0 if $script->{is_ready} && fd_pass_on($script->{template}, $length, @fds, $link);
+            return 1 if !$script->{is_tried} && start_template($script, $run, @fds);
+        }
+        my $process = fork;
+        return failed($link, $number, $FORK, $! + 0), 0 unless defined $process;
+        if ($process) {
+            $runs{$process} = [$link, $number, 0];
+            return 0;
+        }
+        connect_run($run, $link, @fds);
+        execute($run, $link) if $script->{is_foreign};
+        if (!read_on($run->{file})) {
+            failed($link, $number, $READ_SCRIPT, $! + 0);
+            leave(127);
+        }
+        close_own();
+        settle($run);
+        $! = $? = 0;
+        our $run_file = $run->{file};
+        eval 'INIT { Hob::Warm::find_data(); Hob::Warm::reopen_data($Hob::Warm::run_file); $! = 0 }';
+        return 1;
+    }
+
+    sub check_ready {
+        my ($script) = @_;
+        my ($length) = fd_receive_aside($script->{template});
+        $script->{is_ready} = 1 if $length;
+    }
+
+    # Without touching what was received last.
+    sub fd_receive_aside {
+        my ($fd) = @_;
+        my $text = "\1" x 16;
+        syscall($call{fcntl}, $fd, 4, $NONBLOCK);
+        my $length = syscall $call{read}, $fd, $text, 16;
+        return $length > 0 ? $length : ();
+    }
+
+    # What is not ours runs as the kernel runs it.
+    sub execute {
+        my ($run, $link) = @_;
+        my ($arguments, $variables) = @{ $run->{counts} };
+        my @strings = split /\0/, $run->{strings}, -1;
+        my @words = @strings[2 .. 1 + $arguments];
+        %ENV = map { split /=/, $_, 2 } @strings[2 + $arguments .. 1 + $arguments + $variables];
+        signals(2, 0);
+        no warnings 'exec';
+        exec { $run->{file} } @words;
+        failed($link, $run->{number}, $EXECUTE, $! + 0);
+        leave(127);
+    }
+
+    sub serve {
+        $bell = bell();
+        $first = fd_own(3);
+        $links{$first} = 1;
+        fd_tell($first, pack('CCSLQ', 1, 32, 0, 0, 0) . sprintf 'perl %vd', $^V);
+        while (defined $first || %runs) {
+            my $bits = '';
+            vec($bits, $_, 1) = 1 for $bell, keys %links;
+            next if select($bits, undef, undef, undef) <= 0;
+            report($bell) if vec $bits, $bell, 1;
+            for my $link (grep { vec $bits, $_, 1 } keys %links) {
+                return if take($link);
+            }
+        }
+        leave(0);
+    }
+
+    sub begin {
+        our ($compiles, $cpu_seconds);
+        my ($how, $cpu, @modules) = splice @main::ARGV;
+        ($compiles, $cpu_seconds) = ($how eq 'compile', $cpu);
+        ($source_fd) = grep {
+            my $target = readlink "/proc/self/fd/$_";
+            defined $target && $target =~ /memfd/
+        } 4 .. 40;
+        die "this text cannot be found among the open files\n" unless defined $source_fd;
+        # Read: standard input is empty from now on.
+        my $empty = '/dev/null';
+        my $null = syscall $call{openat}, -100, $empty, 0, 0;
+        syscall $call{dup3}, $null, 0, 0;
+        fd_close($null);
+        for my $module (@modules) {
+            my $file = "$module.pm";
+            $file =~ s{::}{/}g;
+            eval { require $file } or die "$@warm.preload: the module $module cannot be loaded\n";
+            opendir my $tasks, '/proc/self/task' or next;
+            my $threads = grep {/^\d/} readdir $tasks;
+            die "warm.preload: the module $module starts threads\n" if $threads > 1;
+        }
+        serve();
+    }
+
+    begin();
+}

@@ -1,0 +1,714 @@
+"""A Python that is kept, and forks for each request: it runs CGI scripts unchanged.
+
+The server gives it this text as standard input and speaks with it over descriptor 3; what they say
+to each other is drawn in `crates/server/src/handle/warm/protocol.rs`. The loop at the
+bottom is the kept interpreter; who leaves it is a child, which becomes what `python3 SCRIPT` would
+be. The script runs from there too, so that nothing of ours is between it and the top.
+
+What costs here is memory: each page that a child writes to is copied first, and counting a
+reference is writing. So all that can be is done before the fork, where pages are not copied once
+the last child is gone, and a child calls as little as it can.
+"""
+
+import sys
+
+_main = sys.modules["__main__"]
+#: What `__main__` holds before a script begins.
+FRESH = {name: _main.__dict__[name] for name in list(_main.__dict__) if name.startswith("__")}
+FRESH["__doc__"] = None
+
+import _socket
+import _thread
+import atexit
+import errno
+import gc
+import importlib
+import importlib.machinery
+import importlib.util
+import io
+import itertools
+import os
+import select
+import signal
+import struct
+import time
+import types
+import warnings
+
+try:
+    import resource
+except ImportError:
+    resource = None  # type: ignore[assignment]
+
+VERSION = 1
+LINK, RUN, READY, ENDED, FAILED = 1, 2, 32, 33, 34
+IN_MEMORY, STDIN_IS_FILE = 1, 2
+HEAD = struct.Struct("<BBHIQ")
+RUN_HEAD = struct.Struct("<BBHIQIIII")
+ENDED_TAIL = struct.Struct("<IIQQQQQQQ")
+PACKET_BYTES_MAX = 100 * 1024
+#: Where the number of a run stands in what belongs to it: a limit that binds nobody.
+RLIMIT_LOCKS = 10
+#: Steps of a run that can fail.
+READ_STRINGS, FORK, DESCRIPTORS, CHANGE_FOLDER, READ_SCRIPT, EXECUTE = range(6)
+#: Scripts that are kept compiled, and the largest of them in bytes.
+SCRIPTS_MAX = 512
+SCRIPT_BYTES_MAX = 4 * 1024 * 1024
+#: A file that changed so short a time ago, in nanoseconds, may change again without showing it; the
+#: second is for file systems that know whole seconds only.
+UNSETTLED_NS = (50_000_000, 2_000_000_000)
+
+
+class Script:
+    """A script as it was at one moment."""
+
+    __slots__ = ("stamp", "code", "name", "folder", "loader", "runs_cold")
+
+    def __init__(self, file, stamp, stat):
+        self.stamp = stamp
+        self.code = None
+        self.name = os.fsdecode(file)
+        self.folder = os.path.dirname(os.path.realpath(self.name))
+        self.loader = importlib.machinery.SourceFileLoader("__main__", self.name)
+        source = b""
+        if stat.st_size <= SCRIPT_BYTES_MAX:
+            with open(file, "rb", buffering=0) as opened:
+                source = opened.read()
+        #: What is executed instead, and what stands before the script's name in its arguments.
+        self.runs_cold = None
+        if is_foreign(source[:1024], stat):
+            self.runs_cold = (file, [])
+        elif b"\0" in source:
+            # The interpreter reads such a file in another way than `compile` does.
+            self.runs_cold = (sys.executable, [sys.executable])
+        elif COMPILES and source:
+            self.code = compile_quietly(source, self.name)
+
+
+def is_foreign(begin, stat):
+    """Whether the kernel would start something else for this file."""
+    if not stat.st_mode & 0o111:
+        return False
+    if begin.startswith(b"\x7fELF"):
+        return True
+    if not begin.startswith(b"#!"):
+        return False
+    words = os.fsdecode(begin[2:].split(b"\n", 1)[0]).split()
+    if words and os.path.basename(words[0]) == "env":
+        del words[0]
+        words[:1] = [which(words[0])] if words else []
+    # What follows the interpreter's name changes how it starts, which has been.
+    if len(words) != 1:
+        return True
+    return os.path.realpath(words[0]) != EXECUTABLE
+
+
+def which(name):
+    for folder in os.environ.get("PATH", os.defpath).split(":"):
+        path = os.path.join(folder, name)
+        if os.access(path, os.X_OK):
+            return path
+    return name
+
+
+def compile_quietly(source, file):
+    """The code of a script; none of one that has something to say to each request: an error, or a
+    warning."""
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            code = compile(source, file, "exec", dont_inherit=True)
+        return None if said else code
+    except Exception:
+        return None
+
+
+def look_up(file):
+    """The script of this name, read again when its file is another."""
+    stat = os.stat(file)
+    stamp = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino, stat.st_dev)
+    known = SCRIPTS.get(file)
+    if known is not None and known.stamp == stamp:
+        return known
+    script = Script(file, stamp, stat)
+    settled = stat.st_ctime_ns + UNSETTLED_NS[stat.st_ctime_ns % 1_000_000_000 == 0]
+    if time.time_ns() < settled:
+        script.code = None
+        SCRIPTS.pop(file, None)
+        return script
+    if len(SCRIPTS) >= SCRIPTS_MAX:
+        del SCRIPTS[next(iter(SCRIPTS))]
+    SCRIPTS[file] = script
+    return script
+
+
+def tell(link, packet):
+    try:
+        link.send(packet)
+    except OSError:
+        # It is gone, and shows that when it is read.
+        pass
+
+
+class Host:
+    """The kept interpreter: its links, and what runs."""
+
+    def __init__(self):
+        self.first = _socket.socket(fileno=3)
+        os.set_inheritable(3, False)
+        self.first.setblocking(True)
+        self.links = {3: self.first}
+        self.poll = select.poll()
+        self.poll.register(3, select.POLLIN)
+        #: By the descriptor that tells of its end: process, link, number.
+        self.runs = {}
+        #: Orphans come to the first process of a namespace, and only it can reap them.
+        self.is_first = os.getpid() == 1
+        #: Where it is, and whether what it makes next reads a file.
+        self.folder = None
+        self.has_file = False
+        self.buffer = bytearray(PACKET_BYTES_MAX)
+        self.view = memoryview(self.buffer)
+        self.room = _socket.CMSG_SPACE(5 * 4)
+        self.flags = getattr(_socket, "MSG_CMSG_CLOEXEC", 0x40000000) | _socket.MSG_DONTWAIT
+
+    def next_run(self):
+        """Waits for something to run, and does all else meanwhile."""
+        while self.first is not None or self.runs:
+            for fd, _ in self.poll.poll():
+                if fd in self.runs:
+                    self.reap(fd)
+                    continue
+                if fd not in self.links:
+                    # It was reaped with another.
+                    continue
+                run = self.receive(self.links[fd])
+                if run is not None:
+                    # What else is ready is so at the next look too.
+                    return run
+        os._exit(0)
+
+    def note_started(self, process, run):
+        watch = os.pidfd_open(process)
+        self.runs[watch] = (process, run[0], run[1])
+        self.poll.register(watch, select.POLLIN)
+        for fd in run[2]:
+            os.close(fd)
+
+    def note_failed(self, run, step, error):
+        tell(run[0], HEAD.pack(VERSION, FAILED, step, error.errno or errno.EIO, run[1]))
+        for fd in run[2]:
+            os.close(fd)
+
+    def reap(self, fd):
+        self.note_ended(fd, *os.wait4(self.runs[fd][0], 0))
+        while self.is_first:
+            try:
+                process, status, used = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if process == 0:
+                return
+            for fd in [fd for fd, run in self.runs.items() if run[0] == process]:
+                self.note_ended(fd, process, status, used)
+
+    def note_ended(self, fd, process, status, used):
+        _, link, number = self.runs.pop(fd)
+        self.poll.unregister(fd)
+        os.close(fd)
+        told = HEAD.pack(VERSION, ENDED, 0, 0, number) + ENDED_TAIL.pack(
+            status,
+            process,
+            used.ru_maxrss,
+            int(used.ru_utime * 1_000_000),
+            int(used.ru_stime * 1_000_000),
+            used.ru_majflt,
+            used.ru_minflt,
+            used.ru_nvcsw,
+            used.ru_nivcsw,
+        )
+        tell(link, told)
+
+    def receive(self, link):
+        """Takes one packet of a link; returns what it wants run."""
+        try:
+            length, told, _, _ = link.recvmsg_into([self.view], self.room, self.flags)
+        except BlockingIOError:
+            return None
+        except OSError:
+            length, told = 0, []
+        carried = ()
+        for level, kind, content in told:
+            if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
+                carried = struct.unpack("=%di" % (len(content) // 4), content[: len(content) & ~3])
+        if length == 0:
+            return self.lose(link)
+        kind = self.buffer[1] if length >= HEAD.size and self.buffer[0] == VERSION else 0
+        if kind == RUN and length >= RUN_HEAD.size:
+            return self.take(link, length, carried)
+        if kind == LINK and link is self.first and len(carried) == 1:
+            self.links[carried[0]] = _socket.socket(fileno=carried[0])
+            self.poll.register(carried[0], select.POLLIN)
+            return None
+        sys.exit("the server makes no sense to this host")
+
+    def lose(self, link):
+        fd = link.fileno()
+        self.poll.unregister(fd)
+        del self.links[fd]
+        if link is self.first:
+            self.first = None
+        link.close()
+        return None
+
+    def take(self, link, length, carried):
+        _, _, flags, _, number, arguments, variables, size, _ = RUN_HEAD.unpack_from(self.buffer)
+        step = READ_STRINGS
+        try:
+            if flags & IN_MEMORY:
+                strings = os.pread(carried[3], size, 0)
+            else:
+                strings = bytes(self.view[RUN_HEAD.size : length])
+            words = strings.split(b"\0")
+            if len(strings) != size or len(words) != 3 + arguments + variables or len(carried) < 3:
+                raise OSError(errno.EINVAL, "not as announced")
+            step = CHANGE_FOLDER
+            if words[1] != self.folder:
+                os.chdir(words[1])
+                self.folder = words[1]
+            step = READ_SCRIPT
+            script = look_up(words[0])
+        except OSError as error:
+            self.note_failed((link, number, carried), step, error)
+            return None
+        last = 2 + arguments
+        del words[-1]
+        variables = words[last:]
+        settle(script, words[2:last], variables, strings)
+        self.has_file = flags & STDIN_IS_FILE
+        return (link, number, carried, script, words[2:last], variables)
+
+
+def become(link, number, carried, script, arguments, variables):
+    """Makes a child what the kernel is to see."""
+    step = DESCRIPTORS
+    try:
+        setrlimit(RLIMIT_LOCKS, (number, number))
+        setpgid(0, 0)
+        dup2(carried[0], 0)
+        dup2(carried[1], 1)
+        dup2(carried[2], 2)
+        if CPU_SECONDS:
+            setrlimit(RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        if script.runs_cold is not None:
+            step = EXECUTE
+            execute(script, arguments, variables)
+    except OSError as error:
+        tell(link, HEAD.pack(VERSION, FAILED, step, error.errno or errno.EIO, number))
+        os._exit(127)
+    for first, end in OWN_DESCRIPTORS:
+        closerange(first, end)
+
+
+def execute(script, arguments, variables):
+    """What does not run here runs as the kernel runs it."""
+    # Others expect these as they were.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    pairs = (item.partition(b"=") for item in variables)
+    file, begin = script.runs_cold
+    os.execve(file, [*begin, *arguments], {name: value for name, _, value in pairs})
+
+
+def settle(script, arguments, variables, strings):
+    """Makes the interpreter look as if it had just been started for the script."""
+    known = os.environ._data
+    known.clear()
+    for item in variables:
+        name, _, value = item.partition(b"=")
+        known[name] = value
+    known.update(OWN_VARIABLES)
+    ENVIRONMENT(variables, strings)
+    sys.argv = arguments = [str(argument, FILE_CODING, FILE_ERRORS) for argument in arguments]
+    if ORIGINAL_NAME is not None:
+        sys.orig_argv = [ORIGINAL_NAME, *arguments]
+    if HAS_OWN_FOLDER:
+        sys.path[OWN_PLACE] = script.folder
+    NAMES["__file__"] = script.name
+    NAMES["__loader__"] = script.loader
+
+
+class Environment:
+    """The environment as C sees it: an array of addresses in the strings that came, because a
+    `putenv` for each would touch, and so copy, twice as much memory as all the rest."""
+
+    def __init__(self):
+        import array
+        import ctypes
+
+        self.array = array.array
+        self.place = ctypes.c_void_p.in_dll(ctypes.CDLL(None), "environ")
+        self.offset = bytes.__basicsize__ - 1
+        probe = b"where the bytes of an object stand"
+        if ctypes.string_at(id(probe) + self.offset, len(probe)) != probe:
+            raise ValueError("somewhere else")
+        self.own = tuple(b"%s=%s" % pair for pair in OWN_VARIABLES.items())
+        self.kept = None
+
+    def __call__(self, variables, strings):
+        at = id(strings) + self.offset + len(strings)
+        addresses = [0]
+        for item in reversed(variables):
+            at -= len(item) + 1
+            addresses.append(at)
+        for item in self.own:
+            addresses.append(id(item) + self.offset)
+        addresses.reverse()
+        all = self.array("Q", addresses)
+        self.kept = (all, strings)
+        self.place.value = all.buffer_info()[0]
+
+
+class Putting:
+    """The same where there is no `ctypes`."""
+
+    def __init__(self):
+        self.names = set()
+
+    def __call__(self, variables, _):
+        for name in self.names:
+            os.unsetenv(name)
+        self.names.clear()
+        for item in variables:
+            name, _, value = item.partition(b"=")
+            os.putenv(name, value)
+            self.names.add(name)
+
+
+def environment():
+    try:
+        return Environment()
+    except Exception:
+        return Putting()
+
+
+def code_of(script):
+    """The script's code. May raise as compiling does."""
+    if script.code is not None:
+        return script.code
+    with open(script.name, "rb") as opened:
+        source = opened.read()
+    return compile(source, script.name, "exec", dont_inherit=True)
+
+
+def report(error):
+    """Says what ended the script as the interpreter does; gives the exit code."""
+    # Without our own frame.
+    trace = error.__traceback__
+    error = error.with_traceback(trace and trace.tb_next)
+    while True:
+        if isinstance(error, SystemExit):
+            return exit_code(error.code)
+        sys.last_type, sys.last_value = type(error), error
+        sys.last_exc, sys.last_traceback = error, error.__traceback__
+        try:
+            sys.excepthook(type(error), error, error.__traceback__)
+        except SystemExit as other:
+            error = other
+            continue
+        except BaseException as other:
+            sys.stderr.write("Error in sys.excepthook:\n")
+            trace = other.__traceback__
+            sys.__excepthook__(type(other), other, trace and trace.tb_next)
+            sys.stderr.write("\nOriginal exception was:\n")
+            sys.__excepthook__(type(error), error, error.__traceback__)
+        return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+
+
+def leave(code):
+    """Ends as the interpreter does, except for taking itself apart."""
+    threading = sys.modules.get("threading")
+    if threading is not None and (_thread._count() or has_thread_exits(threading)):
+        try:
+            threading._shutdown()
+        except BaseException as error:
+            sys.excepthook(type(error), error, error.__traceback__)
+    atexit._run_exitfuncs()
+    if not finish():
+        code = 120
+    if code == -signal.SIGINT:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(code & 0xFF)
+
+
+def finish():
+    """The last that is seen of a script. False when its output could not be written."""
+    flushed = flush_streams()
+    forget()
+    return flush_streams() and flushed
+
+
+def has_thread_exits(threading):
+    """Whether someone wants to be told before threads are waited for; taken for so where that
+    cannot be seen."""
+    return bool(getattr(threading, "_threading_atexits", True))
+
+
+def forget():
+    """Lets go of what the script holds, so that its files are written and its objects finalized.
+    What was there before the script is not looked at: that would copy its memory."""
+    collects = gc.isenabled()
+    if collects:
+        collect()
+    new = len(sys.modules) - MODULE_COUNT
+    if new > 0:
+        # The last ones, because a dictionary keeps its order.
+        for module in list(itertools.islice(reversed(sys.modules.values()), new)):
+            clear(getattr(module, "__dict__", None))
+    clear(NAMES)
+    if collects:
+        collect()
+    # Files that neither of that has closed: some module that was here before has them.
+    if len(os.listdir("/proc/self/fd")) > DESCRIPTOR_COUNT:
+        for found in gc.get_objects():
+            if isinstance(found, (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)):
+                try:
+                    if not found.closed:
+                        found.flush()
+                except BaseException:
+                    pass
+
+
+def collect():
+    """Collects what the script has made: the youngest, unless some of it has become older."""
+    _, young, old = gc.get_count()
+    gc.collect(0 if young == 0 and old == 0 else 2)
+
+
+def clear(names):
+    """Names of a module, those that are private first."""
+    if type(names) is not dict:
+        return
+    for name in list(names):
+        if name.startswith("_") and not name.startswith("__"):
+            names[name] = None
+    for name in list(names):
+        if name != "__builtins__":
+            names[name] = None
+
+
+def exit_code(code):
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    sys.stderr.write("%s\n" % (code,))
+    return 1
+
+
+def flush_streams():
+    """False when standard output could not be written."""
+    flushed = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not getattr(stream, "closed", False):
+                stream.flush()
+        except BaseException as error:
+            if stream is sys.stdout:
+                flushed = False
+                sys.unraisablehook(Unraisable(error, stream))
+    return flushed
+
+
+class Unraisable:
+    """What `sys.unraisablehook` is told."""
+
+    def __init__(self, error, source):
+        self.exc_type, self.exc_value = type(error), error
+        self.exc_traceback = None
+        self.err_msg, self.object = None, source
+
+
+def open_stdin():
+    """Standard input as the interpreter opens it."""
+    old = sys.__stdin__
+    binary = open(0, "rb", closefd=False)
+    binary.raw.name = "<stdin>"
+    text = io.TextIOWrapper(binary, encoding=old.encoding, errors=old.errors, newline="\n")
+    text.mode = "r"
+    sys.stdin = sys.__stdin__ = text
+
+
+def forget_source():
+    """This text is read: standard input is a pipe from now on, as a request's is."""
+    reading, writing = os.pipe()
+    os.dup2(reading, 0)
+    os.close(reading)
+    os.close(writing)
+    open_stdin()
+
+
+def preload(names):
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:
+            sys.excepthook(type(error), error, error.__traceback__)
+            sys.stderr.write("warm.preload: the module %r cannot be loaded\n" % name)
+            return False
+        threads = os.listdir("/proc/self/task")
+        if len(threads) > 1:
+            text = "warm.preload: the module %r starts threads (%d), which no fork would have\n"
+            sys.stderr.write(text % (name, len(threads) - 1))
+            return False
+    return True
+
+
+class Offered:
+    """Finds the modules that scripts may want and this interpreter no longer has."""
+
+    def __init__(self, texts):
+        self.codes = {
+            name: compile(text, "<%s, offered by hob>" % name, "exec", dont_inherit=True)
+            for name, text in texts.items()
+        }
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.codes:
+            return None
+        return importlib.machinery.ModuleSpec(name, self)
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        exec(self.codes[module.__name__], module.__dict__)
+
+
+def offer(texts):
+    missing = {name: text for name, text in texts.items() if find_module(name) is None}
+    if missing:
+        sys.meta_path.append(Offered(missing))
+
+
+def find_module(name):
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+
+
+def own_descriptors():
+    """Ranges that are this host's: all but those that modules have opened while they were loaded."""
+    kept = sorted(fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 3 and is_open(fd))
+    ranges, begin = [], 3
+    for fd in kept:
+        if begin < fd:
+            ranges.append((begin, fd))
+        begin = fd + 1
+    return (*ranges, (begin, os.sysconf("SC_OPEN_MAX"))), len(kept)
+
+
+def is_open(fd):
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True
+
+
+def given_variables():
+    """Names of the variables that this process was started with: every request has them."""
+    with open("/proc/self/environ", "rb") as opened:
+        return frozenset(item.partition(b"=")[0] for item in opened.read().split(b"\0") if item)
+
+
+def rehearse():
+    """Runs what each child runs at its end until it is as fast as it gets: while an interpreter
+    learns that, it writes into the code, and a child would have to copy it."""
+    kept = dict(NAMES)
+    for _ in range(64):
+        finish()
+        NAMES.update(kept, _name=1)
+    del NAMES["_name"]
+
+
+def no_limit(*_):
+    """There is no `resource` module: runs cannot be told apart by limits then."""
+
+
+COMPILES = sys.argv[1] == "compile"
+GIVEN_VARIABLES = given_variables()
+FILE_CODING, FILE_ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
+CPU_SECONDS = int(sys.argv[2])
+SCRIPTS = {}
+EXECUTABLE = os.path.realpath(sys.executable)
+ORIGINAL_NAME = sys.orig_argv[0] if hasattr(sys, "orig_argv") else None
+HAS_OWN_FOLDER = not getattr(sys.flags, "safe_path", False)
+OWN_FOLDER = os.getcwd()
+setrlimit = getattr(resource, "setrlimit", no_limit)
+RLIMIT_CPU = getattr(resource, "RLIMIT_CPU", 0)
+if sys.path and sys.path[0] == "":
+    sys.path[0] = OWN_FOLDER
+forget_source()
+if not preload(sys.argv[3:]):
+    sys.stderr.flush()
+    os._exit(1)
+offer(globals().get("OFFERED", {}))
+OWN_DESCRIPTORS, KEPT_COUNT = own_descriptors()
+#: With standard input, output and error, and the one that a listing is read from.
+DESCRIPTOR_COUNT = KEPT_COUNT + 4
+HOST = Host()
+#: What the interpreter or a module has set by itself, and no request does.
+OWN_VARIABLES = {name: os.environ._data[name] for name in os.environ._data if name not in GIVEN_VARIABLES}
+ENVIRONMENT = environment()
+#: Where the script's folder belongs: in the place of ours, unless a module has moved it away.
+if HAS_OWN_FOLDER and OWN_FOLDER not in sys.path:
+    sys.path.insert(0, OWN_FOLDER)
+OWN_PLACE = sys.path.index(OWN_FOLDER) if HAS_OWN_FOLDER else 0
+setpgid, dup2, closerange = os.setpgid, os.dup2, os.closerange
+MAIN = types.ModuleType("__main__")
+NAMES = MAIN.__dict__
+NAMES.clear()
+NAMES.update(FRESH)
+NAMES["__file__"] = NAMES["__cached__"] = None
+if "__annotations__" in NAMES:
+    NAMES["__annotations__"] = {}
+sys.modules["__main__"] = MAIN
+MODULE_COUNT = len(sys.modules)
+sys.stdout.flush()
+sys.stderr.flush()
+rehearse()
+gc.collect()
+tell(
+    HOST.first,
+    HEAD.pack(VERSION, READY, 0, 0, 0) + b"python " + sys.version.split()[0].encode(),
+)
+
+while True:
+    RUN_HERE = HOST.next_run()
+    # What is there belongs to nobody's garbage.
+    gc.freeze()
+    try:
+        PROCESS = os.fork()
+    except OSError as error:
+        HOST.note_failed(RUN_HERE, FORK, error)
+        continue
+    if PROCESS == 0:
+        break
+    HOST.note_started(PROCESS, RUN_HERE)
+become(*RUN_HERE)
+if HOST.has_file:
+    open_stdin()
+if "numpy.random" in sys.modules:
+    sys.modules["numpy.random"].seed()
+try:
+    CODE = code_of(RUN_HERE[3])
+except BaseException as error:
+    error.__traceback__ = None
+    leave(report(error))
+try:
+    exec(CODE, NAMES)
+except BaseException as error:
+    leave(report(error))
+leave(0)
