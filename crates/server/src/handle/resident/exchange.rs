@@ -274,13 +274,14 @@ impl Exchange {
     }
 
     /// Only the head is wanted: the body is thrown away, and the worker may finish it.
-    pub(super) fn release(&self) {
+    pub(super) fn release(self: &Arc<Self>) {
         let mut state = self.lock();
         state.is_unwanted = true;
         let (data, old) = (std::mem::take(&mut state.data), state.answer.take());
         let bytes: usize = data.iter().map(Piece::len).sum();
         state.taken_bytes += bytes;
-        drop(state);
+        // The worker may be waiting for room.
+        self.tell(state);
         drop((data, old));
     }
 

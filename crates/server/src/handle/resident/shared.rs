@@ -191,14 +191,6 @@ impl Shared {
         &self.queue.end
     }
 
-    /// Whether the worker has started a request.
-    pub(super) fn is_started(&self, number: u32) -> bool {
-        match self.slot(number) {
-            Some(index) => self.queue.end.borrow().is_started(self.slots[index].1),
-            None => false,
-        }
-    }
-
     /// Takes a request back. True: the worker never starts it.
     pub(super) fn take_back(&mut self, number: u32) -> bool {
         let Some(index) = self.slot(number) else {

@@ -3,9 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 
-use super::harness::{
-    DEAF, Link, Outcome, Run, Spawner, is_alive, kill, rules, run, shell, until,
-};
+use super::harness::{DEAF, Link, Outcome, Run, Spawner, is_alive, kill, rules, run, shell, until};
 use crate::process::message::{End, Step, ToServer};
 
 #[test]
