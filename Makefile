@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help serve test build setup setup-build setup-test bench fuzz conformance clean
+.PHONY: help serve test siege build setup setup-build setup-serve setup-test bench fuzz conformance clean
 MAKEFLAGS += --no-print-directory
 
 # The oldest Rust that builds hob; Cargo.toml says the same to cargo.
@@ -15,6 +15,8 @@ RUST_MIN := 1.88
 BUILD_PACKAGES := gcc libc6-dev ca-certificates
 # Debian 12's own rustc is 1.63. These are its newer toolchain, kept for browsers.
 RUST_PACKAGES := rustc-web cargo-web
+# What runs the programs of examples/welcome, where it is not there already.
+SERVE_COMMANDS := perl python3
 # What the tests need besides: rivals to compare with, clients, tracers, other people's suites.
 TEST_PACKAGES := nginx-light apache2 curl brotli zstd wrk strace fuse3 slowhttptest python3 python3-venv \
 	lighttpd cgit git gitweb mercurial awstats fossil libplack-perl
@@ -41,7 +43,7 @@ help: ## list these targets
 		printf '  make %-12s %s\n' "$$name" "$$what"
 	done
 
-serve: setup-build ## install what is missing, build, and serve examples/welcome
+serve: setup-build setup-serve ## install what is missing, build, and serve examples/welcome
 	@$(cargo) xtask welcome
 	site="$(CURDIR)/examples/welcome"
 	# The server of a root user is not root, and may not enter a folder below a private home.
@@ -55,6 +57,9 @@ serve: setup-build ## install what is missing, build, and serve examples/welcome
 
 test: setup ## every check there is; ends with one count
 	@$(cargo) xtask ci
+
+siege: setup-build ## the hardest tests of programs for a minute each, as HOB_SIEGE_SECONDS says
+	@HOB_SIEGE_SECONDS="$${HOB_SIEGE_SECONDS:-60}" $(cargo) test --locked -p hob --test siege -- --nocapture
 
 build: setup-build ## the program as it is shipped: target/release/hob
 	@$(cargo) build --release --locked -p hob
@@ -75,13 +80,21 @@ conformance: setup ## other people's suites against examples/welcome
 	$(cargo) xtask conformance
 
 clean: ## remove everything that was built or generated
-	@rm -rf target fuzz/target docs/book examples/welcome/site/download/{noise-4MiB.bin,primes.txt}
+	@rm -rf target fuzz/target docs/book examples/welcome/cgi-bin/boil \
+		examples/welcome/site/download/{noise-4MiB.bin,primes.txt}
 
 setup-build:
 	@$(call install,$(BUILD_PACKAGES))
 	if [ -z "$(CARGO)" ]; then
 		$(rust_from_debian)
 	fi
+
+setup-serve:
+	@for command in $(SERVE_COMMANDS); do
+		if ! command -v "$$command" >/dev/null; then
+			$(call install,"$$command")
+		fi
+	done
 
 setup-test: setup-build
 	@$(call install,$(TEST_PACKAGES))

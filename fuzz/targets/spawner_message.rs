@@ -16,8 +16,11 @@ fuzz_target!(|packet: &[u8]| {
             assert!(head.in_memory || strings.len() == head.string_bytes as usize);
         }
     }
-    if let Ok(message) = ToServer::decode(packet) {
+    let mut rest = packet;
+    while let Ok((message, others)) = ToServer::decode(rest) {
+        again.clear();
         message.encode(&mut again);
-        assert_eq!(ToServer::decode(&again), Ok(message));
+        assert_eq!(ToServer::decode(&again), Ok((message, &[][..])));
+        rest = others;
     }
 });

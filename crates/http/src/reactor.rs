@@ -1,8 +1,9 @@
 //! What code on a server thread waits with: descriptors, timers and tasks on the thread's own loop.
 //!
 //! - `watched` a descriptor in the thread's epoll set
-//! - `timer` deadlines on the thread's clock, a tick each
+//! - `timer` deadlines on the thread's clock, a tick each or to the millisecond
 //! - `task` futures that belong to the thread and to no connection
+//! - `standby` queues in memory that other processes fill
 //! - `wake` how wakers reach the thread, from itself and from others
 //! - `slab` numbered places for all of them
 //!
@@ -13,6 +14,7 @@
 //! [`Answer::start`]: crate::Answer::start
 
 mod slab;
+mod standby;
 mod task;
 mod timer;
 pub(crate) mod wake;
@@ -31,10 +33,12 @@ use rustix::event::epoll::EventFlags;
 
 use crate::request::ReadyList;
 use crate::thread::Mailbox;
+use standby::Standbys;
 use task::{Care, Tasks};
 use timer::Timers;
 use watched::Sources;
 
+pub use standby::{Standby, StandbyGuard};
 pub use timer::Timer;
 pub use watched::Watched;
 
@@ -53,9 +57,12 @@ struct Inner {
     now_ms: Cell<u64>,
     /// When the next timer is due; asked for in every turn.
     next_timer_ms: Cell<u64>,
+    /// The same for precise ones.
+    next_precise_ms: Cell<u64>,
     sources: RefCell<Sources>,
     timers: RefCell<Timers>,
     tasks: RefCell<Tasks>,
+    standbys: RefCell<Standbys>,
     /// Tasks to be polled, in order.
     woken: RefCell<VecDeque<u64>>,
 }
@@ -86,9 +93,11 @@ impl Reactor {
             ready: Rc::default(),
             now_ms: Cell::new(0),
             next_timer_ms: Cell::new(u64::MAX),
+            next_precise_ms: Cell::new(u64::MAX),
             sources: RefCell::default(),
             timers: RefCell::default(),
             tasks: RefCell::default(),
+            standbys: RefCell::default(),
             woken: RefCell::default(),
         }))
     }
@@ -99,6 +108,15 @@ impl Reactor {
     /// What the kernel says: a regular file cannot be watched (EPERM).
     pub fn watch(&self, fd: OwnedFd) -> io::Result<Watched> {
         Watched::new(self, fd)
+    }
+
+    /// Like [`Reactor::watch`], but the descriptor stays out of the epoll set until
+    /// [`Watched::begin`]: for what is mostly over before anyone needs to be woken for it.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn watch_later(&self, fd: OwnedFd) -> io::Result<Watched> {
+        Watched::unseen(self, fd)
     }
 
     /// A timer that is not set yet.
@@ -143,6 +161,19 @@ impl Reactor {
         self.0.next_timer_ms.get()
     }
 
+    /// How long the thread may wait for events because of a precise timer; `None` if there is none.
+    pub(crate) fn wait_ms_max(&self) -> Option<u64> {
+        let next_ms = self.0.next_precise_ms.get();
+        (next_ms != u64::MAX).then(|| next_ms.saturating_sub(self.now_ms()))
+    }
+
+    /// Wakes those whose precise timers have run out.
+    pub(crate) fn run_precise_timers(&self) {
+        if self.0.next_precise_ms.get() <= self.now_ms() {
+            self.run_timers();
+        }
+    }
+
     /// Wakes those whose timers have run out.
     pub(crate) fn run_timers(&self) {
         let now_ms = self.now_ms();
@@ -155,6 +186,7 @@ impl Reactor {
         let mut timers = self.0.timers.borrow_mut();
         let result = change(&mut timers);
         self.0.next_timer_ms.set(timers.next_ms());
+        self.0.next_precise_ms.set(timers.next_precise_ms());
         result
     }
 

@@ -67,7 +67,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "welcome",
         arguments: "",
-        what: "make the large files of examples/welcome that are not committed",
+        what: "make what examples/welcome does not commit: large files, a C program",
         run: welcome::command,
     },
     Command {

@@ -1,17 +1,22 @@
-//! `cargo xtask welcome`: the large files of examples/welcome. They are the same on every machine
-//! and too large to commit.
+//! `cargo xtask welcome`: what examples/welcome needs and does not commit: large files, which are
+//! the same on every machine, and a C program, which has to be compiled on each.
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::process::Command;
 
 const FOLDER: &str = "site/download";
 const NOISE: &str = "noise-4MiB.bin";
 const NOISE_BYTES: usize = 4 * 1024 * 1024;
 const PRIMES: &str = "primes.txt";
 const PRIMES_BELOW: usize = 2_500_000;
+/// A CGI program in C, and what it is compiled into.
+const SOURCE: &str = "boil.c";
+const PROGRAM: &str = "cgi-bin/boil";
 
-/// Makes the files in the repository.
+/// Makes them in the repository.
 pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {
     if !arguments.is_empty() {
         return Err("usage: cargo xtask welcome".to_string());
@@ -20,8 +25,33 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     Ok(true)
 }
 
-/// Makes the files that are missing below `example`.
+/// Makes what is missing below `example`.
 pub(crate) fn make(example: &Path) -> Result<(), String> {
+    make_downloads(example)?;
+    compile(example)
+}
+
+/// Compiles the C program, unless it is newer than its source.
+fn compile(example: &Path) -> Result<(), String> {
+    let changed = |path: &str| fs::metadata(example.join(path))?.modified();
+    let (source, program) = (changed(SOURCE), changed(PROGRAM));
+    if matches!((source, program), (Ok(source), Ok(program)) if program > source) {
+        return Ok(());
+    }
+    let mut command = Command::new("cc");
+    command.args(["-O2", "-o", PROGRAM, SOURCE]);
+    match command.current_dir(example).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("cc does not compile {SOURCE} of the example")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            println!("welcome: there is no cc: /{PROGRAM} will not be found, all else is there");
+            Ok(())
+        }
+        Err(error) => Err(format!("starting cc for {SOURCE}: {error}")),
+    }
+}
+
+fn make_downloads(example: &Path) -> Result<(), String> {
     let folder = example.join(FOLDER);
     let named = |error: std::io::Error| format!("writing {}: {error}", folder.display());
     fs::create_dir_all(&folder).map_err(named)?;

@@ -92,7 +92,8 @@ fn status_line_of_its_own_is_read_and_the_answer_framed_anew() {
     let programs = Programs::new()
         .with_sh(
             "nph-plain.cgi",
-            "printf 'HTTP/1.0 404 Not Here\\r\\nContent-Type: text/plain\\r\\nX-A: 1\\r\\n\\r\\nno'\n",
+            "printf 'HTTP/1.0 404 Not Here\\r\\nContent-Type: text/plain\\r\\nX-A: 1\\r\\n'\n\
+             printf 'Script-Control: buffer=on\\r\\n\\r\\nno'\n",
         )
         .with_sh(
             "nph-chunks.cgi",

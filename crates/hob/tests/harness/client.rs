@@ -125,6 +125,19 @@ impl Connection {
         })
     }
 
+    /// Reads so many bytes of a body, or fewer if it ends before, and keeps none; tells how many.
+    pub fn skip(&mut self, bytes: u64) -> io::Result<u64> {
+        let mut skipped = self.take_ahead().len() as u64;
+        let mut buffer = vec![0; 1 << 20];
+        while skipped < bytes {
+            match self.stream.read(&mut buffer)? {
+                0 => break,
+                len => skipped += len as u64,
+            }
+        }
+        Ok(skipped)
+    }
+
     /// Reads until this text has come; it and all before it are taken.
     pub fn read_until(&mut self, text: &str) {
         loop {
@@ -270,8 +283,13 @@ pub fn call(port: u16, method: &str, target: &str, fields: &str, body: &[u8]) ->
 impl Connection {
     /// Reads one answer, interim ones passed over, up to the close of the connection.
     pub fn read_reply(&mut self) -> Reply {
+        self.try_read_reply().unwrap()
+    }
+
+    /// The same where the connection may end before a head has come.
+    pub fn try_read_reply(&mut self) -> io::Result<Reply> {
         let (status, headers) = loop {
-            let (status, headers) = self.read_head().unwrap();
+            let (status, headers) = self.read_head()?;
             if status >= 200 {
                 break (status, headers);
             }
@@ -293,11 +311,11 @@ impl Connection {
             }
             None => (raw, true),
         };
-        Reply {
+        Ok(Reply {
             answer: Answer { body, ..answer },
             is_whole,
             is_chunked,
-        }
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 //! Edge-triggered: the kernel tells once that something has become possible. What it told is kept
 //! until a call says EAGAIN, so a call is tried first and only a vain one waits.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Context, Poll, Waker};
@@ -20,6 +21,7 @@ use crate::reactor::{REACTOR, Reactor};
 pub struct Watched {
     place: Place,
     fd: OwnedFd,
+    is_in_set: Cell<bool>,
 }
 
 /// The place among the sources; given back when the descriptor goes.
@@ -42,6 +44,13 @@ struct Source {
 
 impl Watched {
     pub(super) fn new(reactor: &Reactor, fd: OwnedFd) -> io::Result<Watched> {
+        let watched = Watched::unseen(reactor, fd)?;
+        watched.begin()?;
+        Ok(watched)
+    }
+
+    /// Not in the epoll set yet.
+    pub(super) fn unseen(reactor: &Reactor, fd: OwnedFd) -> io::Result<Watched> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         // Whatever is possible already is found out by trying.
         let key = reactor.0.sources.borrow_mut().0.insert(Source {
@@ -55,11 +64,29 @@ impl Watched {
             reactor: reactor.clone(),
             key,
         };
-        if let Some(home) = &reactor.0.home {
+        let is_in_set = Cell::new(false);
+        Ok(Watched {
+            place,
+            fd,
+            is_in_set,
+        })
+    }
+
+    /// Takes the descriptor into the thread's epoll set if it is not in it. What has become
+    /// possible before wakes at once.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn begin(&self) -> io::Result<()> {
+        if let Some(home) = &self.place.reactor.0.home
+            && !self.is_in_set.get()
+        {
+            let data = EventData::new_u64(REACTOR | self.place.key);
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-            epoll::add(&home.epoll, &fd, EventData::new_u64(REACTOR | key), flags)?;
+            epoll::add(&home.epoll, &self.fd, data, flags)?;
+            self.is_in_set.set(true);
         }
-        Ok(Watched { place, fd })
+        Ok(())
     }
 
     /// The descriptor.
@@ -69,8 +96,13 @@ impl Watched {
 
     /// Takes the descriptor out of the thread's epoll set.
     pub fn into_fd(self) -> OwnedFd {
-        let Watched { place, fd } = self;
+        let Watched {
+            place,
+            fd,
+            is_in_set,
+        } = self;
         if let Some(home) = &place.reactor.0.home
+            && is_in_set.get()
             && let Err(error) = epoll::delete(&home.epoll, &fd)
         {
             tracing::warn!(%error, "a descriptor could not be taken out of the epoll set");
@@ -116,7 +148,7 @@ impl Watched {
     }
 
     /// It is known from elsewhere that there is something to read.
-    pub(crate) fn mark_readable(&self) {
+    pub fn mark_readable(&self) {
         self.place.with(|source| source.is_readable = true);
     }
 

@@ -215,6 +215,7 @@ impl<A: Answer + 'static> Thread<A> {
             for event in &events {
                 self.dispatch(event.data.u64(), event.flags);
             }
+            self.reactor.run_precise_timers();
             if self.mailbox.has_mail() {
                 self.mailbox.take(&mut letters);
                 for letter in letters.drain(..) {
@@ -222,6 +223,7 @@ impl<A: Answer + 'static> Thread<A> {
                 }
             }
             self.reactor.run_tasks();
+            self.reactor.look_at_standbys();
             self.ready.take(&mut keys);
             for key in keys.drain(..) {
                 self.drive_key(key, |_| {});
@@ -242,21 +244,26 @@ impl<A: Answer + 'static> Thread<A> {
         self.arm_timer(self.reactor.next_timer_ms());
         let has_work =
             !self.bulk.is_empty() || !self.ready.is_empty() || self.reactor.has_woken_tasks();
-        let no_wait = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
+        self.reactor.flush_standbys();
+        let is_awake =
+            has_work || self.mailbox.fall_asleep() || self.reactor.standbys_fall_asleep();
+        let wait_ms_max = match is_awake {
+            true => Some(0),
+            false => self.reactor.wait_ms_max(),
         };
-        let timeout = if has_work || self.mailbox.fall_asleep() {
-            Some(&no_wait)
-        } else {
-            None
-        };
+        let timeout = wait_ms_max.map(|ms| Timespec {
+            tv_sec: (ms / 1000) as i64,
+            tv_nsec: (ms % 1000 * 1_000_000) as i64,
+        });
         let spare = rustix::buffer::spare_capacity(events);
-        match epoll::wait(&self.epoll, spare, timeout) {
+        match epoll::wait(&self.epoll, spare, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         self.mailbox.wake_up();
+        if !is_awake {
+            self.reactor.wake_standbys();
+        }
         Ok(())
     }
 

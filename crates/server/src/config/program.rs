@@ -151,6 +151,8 @@ pub(crate) fn check_program(section: &Section, faults: &mut Faults<'_>) {
 pub(crate) struct Programs<'a> {
     root: &'a Section,
     list: Vec<Program>,
+    /// Places that were warned of: one of `[program]` concerns many programs.
+    warned: Vec<Spot>,
 }
 
 impl<'a> Programs<'a> {
@@ -158,6 +160,7 @@ impl<'a> Programs<'a> {
         Programs {
             root,
             list: Vec::new(),
+            warned: Vec::new(),
         }
     }
 
@@ -165,19 +168,56 @@ impl<'a> Programs<'a> {
     pub(crate) fn add(
         &mut self,
         own: &Section,
-        faults: &Faults<'_>,
+        faults: &mut Faults<'_>,
         complete: impl FnOnce(&mut Program),
     ) -> usize {
         let mut program = build_program(self.root, own, faults);
+        self.check_sandbox(own, faults);
         complete(&mut program);
         self.list.push(program);
         self.list.len() - 1
+    }
+
+    /// Landlock binds only who can gain no rights, so no_new_privs holds wherever files are named.
+    fn check_sandbox(&mut self, own: &Section, faults: &mut Faults<'_>) {
+        let none = Section::new(&PROGRAM, self.root.header);
+        let general = self.root.section("program").unwrap_or(&none);
+        let inner = Inner::of(general, own, "sandbox");
+        let wish = inner.from(NO_NEW_PRIVS);
+        let names = ["read", "write", "execute"].into_iter();
+        let mut lists = names.map(|name| (name, inner.from(name)));
+        let Some((name, list)) = lists.find(|(name, from)| !from.texts(name).is_empty()) else {
+            return;
+        };
+        if wish.flag(NO_NEW_PRIVS) {
+            return;
+        }
+        let (wish, listed) = (wish.spot(NO_NEW_PRIVS), list.spot(name));
+        // What `[program]` wishes may still hold for others.
+        let is_for_others = inner.is_own(name) && !inner.is_own(NO_NEW_PRIVS);
+        let (at, other, what) = match is_for_others {
+            false => (wish, listed, "the program is confined to files here"),
+            true => (listed, wish, "this does not hold here"),
+        };
+        if self.warned.contains(&at) {
+            return;
+        }
+        self.warned.push(at);
+        faults
+            .warn(
+                at,
+                format!("`no_new_privs = false` does nothing beside `{name}`"),
+            )
+            .see(other, what)
+            .hint("remove one of them: a program that is confined to files can gain no rights");
     }
 
     pub(crate) fn into_list(self) -> Vec<Program> {
         self.list
     }
 }
+
+const NO_NEW_PRIVS: &str = "no_new_privs";
 
 /// A program as a handler's section says, where it says nothing as `[program]` does. The handler
 /// adds `roots`, `folders` and `executables`.
@@ -234,8 +274,12 @@ impl<'a> Inner<'a> {
         }
     }
 
+    fn is_own(&self, key: &str) -> bool {
+        self.own.is_some_and(|own| own.has(key))
+    }
+
     fn from(&self, key: &str) -> &Section {
-        let own = self.own.filter(|own| own.has(key));
+        let own = self.own.filter(|_| self.is_own(key));
         own.or(self.general).unwrap_or(&self.none)
     }
 
@@ -271,7 +315,7 @@ fn sandbox(general: &Section, own: &Section, faults: &Faults<'_>) -> Sandbox {
     };
     let words = inner.from("namespaces").texts("namespaces").into_iter();
     Sandbox {
-        no_new_privileges: inner.from("no_new_privs").flag("no_new_privs"),
+        no_new_privileges: inner.from(NO_NEW_PRIVS).flag(NO_NEW_PRIVS),
         read: paths("read"),
         write: paths("write"),
         execute: paths("execute"),

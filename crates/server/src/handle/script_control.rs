@@ -414,4 +414,84 @@ mod tests {
         assert_eq!(Control::take(&mut given), Control::default());
         assert_eq!(given, fields(&rest));
     }
+
+    /// Numbers that are the same in every run: xorshift64*.
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn below(&mut self, bound: usize) -> usize {
+            self.0 ^= self.0 >> 12;
+            self.0 ^= self.0 << 25;
+            self.0 ^= self.0 >> 27;
+            (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound
+        }
+
+        /// One of the words in letters of either case, a few random bytes, or both.
+        fn text(&mut self, words: &[&str]) -> Vec<u8> {
+            let mut text = Vec::new();
+            for _ in 0..=self.below(3) {
+                if self.below(4) > 0 {
+                    let word = words[self.below(words.len())].bytes();
+                    text.extend(word.map(|byte| match self.below(8) {
+                        0 => byte.to_ascii_uppercase(),
+                        _ => byte,
+                    }));
+                } else {
+                    text.extend((0..self.below(6)).map(|_| self.below(256) as u8));
+                }
+                if self.below(2) == 0 {
+                    break;
+                }
+            }
+            text
+        }
+    }
+
+    fn is_consumed(name: &[u8]) -> bool {
+        let name = name.to_ascii_lowercase();
+        let known: [&[u8]; 3] = [b"script-control", b"x-sendfile", b"x-litespeed-location"];
+        known.contains(&&name[..]) || name.starts_with(b"x-accel-")
+    }
+
+    #[test]
+    fn random_fields_never_panic_and_none_of_the_servers_own_is_left() {
+        #[rustfmt::skip]
+        let names = [
+            "Script-Control", "X-Sendfile", "X-Accel-Redirect", "X-Accel-Buffering", "X-Accel-",
+            "X-LiteSpeed-Location", "Set-Cookie", "Script-Controls", "X-Accel", "S", "X",
+        ];
+        #[rustfmt::skip]
+        let values = [
+            "buffer=on", "buffer=off", "compress=off", "timeout=", "1s", "9999999999999999999h",
+            "redirect=", "sendfile=", "/", "/a b", "\"", "\\", ";", "=", " ", "\"/a;b\"", "no",
+        ];
+        let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+        let (mut taken_count, mut instead_count) = (0, 0);
+        for _ in 0..20_000 {
+            let mut given = Fields::new();
+            for _ in 0..=numbers.below(4) {
+                // What cannot stand in a field is refused here, as it is when a head is read.
+                given.add(&numbers.text(&names), &numbers.text(&values));
+            }
+            let own = |fields: &Fields| -> Vec<(Vec<u8>, Vec<u8>)> {
+                let others = fields.iter().filter(|(name, _)| !is_consumed(name));
+                others.map(|(n, v)| (n.to_vec(), v.to_vec())).collect()
+            };
+            let (others, read) = (own(&given), Control::read(&given));
+            taken_count += usize::from(others.len() < given.iter().count());
+            let mut rest = given.clone();
+            assert_eq!(Control::take(&mut rest), read, "{given:?}");
+            assert!(!rest.iter().any(|(name, _)| is_consumed(name)), "{given:?}");
+            assert_eq!(own(&rest), others, "{given:?}");
+            assert_eq!(Control::read(&rest), Control::default(), "{given:?}");
+            if let Some(Instead::Redirect(path) | Instead::SendFile(path)) = read.instead {
+                instead_count += 1;
+                assert!(path.starts_with(b"/"), "{given:?}");
+            }
+        }
+        assert!(
+            taken_count > 10_000 && instead_count > 500,
+            "{taken_count} {instead_count}"
+        );
+    }
 }

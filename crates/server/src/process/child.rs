@@ -72,15 +72,18 @@ pub(super) struct Ids {
 /// What is particular to one start.
 pub(super) struct Particulars<'a> {
     pub(super) recipe: Rc<Recipe>,
-    pub(super) descriptors: [OwnedFd; 3],
+    /// Standard input, output and error.
+    pub(super) descriptors: [BorrowedFd<'a>; 3],
     /// What becomes its descriptor 3.
-    pub(super) channel: Option<OwnedFd>,
+    pub(super) channel: Option<BorrowedFd<'a>>,
     /// `cgroup.procs` of the control groups it enters.
     pub(super) groups: &'a [OwnedFd],
     /// The folder of the control group it is born in.
     pub(super) born_in: Option<BorrowedFd<'a>>,
     /// What marks everything it starts: a limit that nothing else uses.
     pub(super) mark: u64,
+    /// Process id of the spawner.
+    pub(super) spawner: i32,
     pub(super) outlives: bool,
 }
 
@@ -181,7 +184,8 @@ impl Slot {
     }
 
     /// Starts a child on the strings at `layout`; `report` stays empty if it gets to run its
-    /// program. Returns its process id.
+    /// program. Returns its process id. The child has a table of descriptors of its own, so those
+    /// it was given can be closed.
     ///
     /// The strings must be NUL-ended and as many as the layout says; what is not so is an error.
     pub(super) fn start(
@@ -205,6 +209,7 @@ impl Slot {
             groups,
             born_in,
             mark,
+            spawner,
             outlives,
         } = particulars;
         // SAFETY: `point` left path, folder, arguments, null, variables, null.
@@ -226,11 +231,7 @@ impl Slot {
             groups: groups.as_ptr(),
             group_count: groups.len(),
             mark,
-            parent: if in_own_pids {
-                0
-            } else {
-                rustix::process::getpid().as_raw_pid()
-            },
+            parent: if in_own_pids { 0 } else { spawner },
             outlives,
             report: report.0,
         }));
@@ -247,8 +248,6 @@ impl Slot {
         if started.is_err() {
             self.word.store(0, Ordering::Release);
         }
-        // The child has a table of descriptors of its own, so ours can be closed.
-        drop((descriptors, channel));
         started
     }
 
@@ -511,7 +510,7 @@ unsafe fn connect(plan: &Plan) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Its channel, after the streams: what stood at 3 is one of them and was duplicated, or it is the
+/// Its channel, after the streams: what stood at 3 is one of them and was duplicated, or the
 /// channel itself. Returns the first descriptor that is nobody's.
 unsafe fn connect_channel(channel: i32) -> Result<usize, Failed> {
     if channel < 0 {

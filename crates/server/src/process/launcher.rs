@@ -25,8 +25,8 @@ use hob_http::{Reactor, Watched};
 use hob_trace::metric::ThreadCounters;
 
 use super::message::{
-    PACKET_BYTES_MAX, START_HEAD_BYTES, STRINGS_BYTES_MAX, STRINGS_COUNT_MAX, StartHead, Step,
-    ToServer, ToSpawner,
+    Malformed, PACKET_BYTES_MAX, START_HEAD_BYTES, STRINGS_BYTES_MAX, STRINGS_COUNT_MAX, StartHead,
+    Step, TO_SERVER_BYTES_MAX, ToServer, ToSpawner,
 };
 use super::packet::{self, Received, Sent};
 use super::strings::Strings;
@@ -61,8 +61,8 @@ pub struct Start {
     pub arguments: Strings,
     /// Its whole environment.
     pub environment: Strings,
-    /// Standard input: a pipe, or a file.
-    pub stdin: OwnedFd,
+    /// Standard input: a pipe, or a file; `None` for one that is empty.
+    pub stdin: Option<OwnedFd>,
     /// Standard output.
     pub stdout: OwnedFd,
     /// Standard error.
@@ -267,21 +267,20 @@ impl Launcher {
     /// The link's task: ready when the link is over.
     fn poll_link(&self, cx: &mut Context<'_>, link: &Rc<Watched>, number: u64) -> Poll<()> {
         let is_current = |core: &Core| core.link_number == number && core.link.is_some();
-        let mut buffer = [0; 128];
+        let mut buffer = [0; TO_SERVER_BYTES_MAX];
         while link.poll_readable(cx).is_ready() {
             if !is_current(&self.0.core.borrow()) {
                 return Poll::Ready(());
             }
             match packet::receive(link.fd(), &mut buffer) {
                 Received::Nothing => link.clear_readable(),
-                Received::Packet(len, _) => match ToServer::decode(&buffer[..len]) {
-                    Ok(message) => self.handle(message),
-                    Err(malformed) => {
+                Received::Packet(len, _) => {
+                    if let Err(malformed) = self.handle_packet(&buffer[..len]) {
                         tracing::error!(%malformed, "the spawner makes no sense");
                         self.lose_link();
                         return Poll::Ready(());
                     }
-                },
+                }
                 Received::Gone => {
                     self.lose_link();
                     return Poll::Ready(());
@@ -296,6 +295,15 @@ impl Launcher {
         }
         self.0.core.borrow_mut().sender = Some(cx.waker().clone());
         Poll::Pending
+    }
+
+    fn handle_packet(&self, mut packet: &[u8]) -> Result<(), Malformed> {
+        while !packet.is_empty() {
+            let (message, rest) = ToServer::decode(packet)?;
+            self.handle(message);
+            packet = rest;
+        }
+        Ok(())
     }
 
     fn handle(&self, message: ToServer) {
@@ -328,6 +336,13 @@ impl Launcher {
     }
 
     /// The link is over: what ran over it is gone, what waits waits for the next.
+    ///
+    /// What was sent is not sent again, though the dead spawner may never have read it: nothing
+    /// proves that, and a program that had begun would run twice for one request. The spawner says
+    /// nothing between a start and its end, and of a socket that dies with packets in it the kernel
+    /// tells only that there were some, and that only as long as no answer lies before it. A number
+    /// in shared memory, written before each clone, would be a proof. It would not be enough: the
+    /// descriptors went with the packet, and what was fed of a request's body is lost in its pipe.
     fn lose_link(&self) {
         let (link, sent) = {
             let mut core = self.0.core.borrow_mut();
@@ -551,6 +566,7 @@ fn pack(id: u64, start: Start) -> Result<(Vec<u8>, Vec<OwnedFd>), Exit> {
         generation: program.generation,
         program: program.index,
         outlives,
+        no_input: stdin.is_none(),
         in_memory,
         has_channel: channel.is_some(),
         takes_along,
@@ -558,7 +574,7 @@ fn pack(id: u64, start: Start) -> Result<(Vec<u8>, Vec<OwnedFd>), Exit> {
         variable_count: environment.count(),
         string_bytes: string_bytes as u32,
     };
-    let mut descriptors = vec![stdin, stdout, stderr];
+    let mut descriptors = Vec::from_iter(stdin.into_iter().chain([stdout, stderr]));
     descriptors.extend(channel);
     let mut packet =
         Vec::with_capacity(START_HEAD_BYTES + if in_memory { 0 } else { string_bytes });

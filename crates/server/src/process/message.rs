@@ -1,9 +1,12 @@
-//! What server and spawner say to each other: one packet, one message, no answer waited for.
+//! What server and spawner say to each other: one packet, one message, no answer waited for. Only
+//! what a spawner has to tell at one time comes in one packet, so that it wakes the server once.
 //!
 //! ```text
 //! server -> spawner                                                      descriptors
 //!   1 thread   over the server's own end: the end of one of its threads    1
-//!   2 start    run a program                           3, then a channel, then memory
+//!   2 start    run a program: standard input unless it is empty,        2 to 5
+//!              output, error, its channel, and memory if its strings
+//!              are there
 //!   3 kill     end a program and everything it started                     0
 //! spawner -> server, over the thread's end
 //!  32 exited   a program ended, and what it used
@@ -12,8 +15,9 @@
 //! offset 0   u8   version (1)          every number little-endian
 //!        1   u8   kind
 //!        2   u16  start: flags, 1 = it outlives the spawner, 2 = its strings are in memory,
-//!                 4 = a channel, which becomes its descriptor 3, 8 = it takes along what it
-//!                 started when it ends otherwise than with exit code 0
+//!                 4 = its standard input is empty, 8 = a channel, which becomes its
+//!                 descriptor 3, 16 = it takes along what it started when it ends otherwise
+//!                 than with exit code 0
 //!                 kill: 1 = SIGTERM, 2 = SIGKILL; failed: the step
 //!        4   u32  failed: the error number; else 0
 //!        8   u64  id: chosen by the server, unique on this end; thread: 0
@@ -45,12 +49,15 @@ pub const PACKET_BYTES_MAX: usize = 100 * 1024;
 pub const STRINGS_BYTES_MAX: usize = 6 * 1024 * 1024;
 /// Most arguments and variables of one start, together.
 pub const STRINGS_COUNT_MAX: usize = 64 * 1024;
+/// Longest packet to the server.
+pub const TO_SERVER_BYTES_MAX: usize = 16 * EXITED_BYTES;
 /// Bytes before the strings of a start.
 pub const START_HEAD_BYTES: usize = 40;
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 16;
-const EXITED_BYTES: usize = 80;
+/// Bytes of the longest message to the server.
+pub const EXITED_BYTES: usize = 80;
 const KIND_THREAD: u8 = 1;
 const KIND_START: u8 = 2;
 const KIND_KILL: u8 = 3;
@@ -58,8 +65,9 @@ const KIND_EXITED: u8 = 32;
 const KIND_FAILED: u8 = 33;
 const FLAG_OUTLIVES: u16 = 1;
 const FLAG_MEMORY: u16 = 2;
-const FLAG_CHANNEL: u16 = 4;
-const FLAG_TAKES_ALONG: u16 = 8;
+const FLAG_NO_INPUT: u16 = 4;
+const FLAG_CHANNEL: u16 = 8;
+const FLAG_TAKES_ALONG: u16 = 16;
 
 /// A packet that is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +119,8 @@ pub struct StartHead {
     pub program: u16,
     /// It goes on when the spawner dies.
     pub outlives: bool,
+    /// Standard input is empty; no descriptor comes for it.
+    pub no_input: bool,
     /// The strings are in the last descriptor.
     pub in_memory: bool,
     /// A descriptor that becomes its number 3 comes behind the standard ones.
@@ -244,6 +254,7 @@ impl<'a> ToSpawner<'a> {
                 let head = StartHead {
                     id: reader.id,
                     outlives: reader.small & FLAG_OUTLIVES != 0,
+                    no_input: reader.small & FLAG_NO_INPUT != 0,
                     in_memory: reader.small & FLAG_MEMORY != 0,
                     has_channel: reader.small & FLAG_CHANNEL != 0,
                     takes_along: reader.small & FLAG_TAKES_ALONG != 0,
@@ -258,7 +269,8 @@ impl<'a> ToSpawner<'a> {
                     variable_count: reader.u32()?,
                     string_bytes: reader.u32()?,
                 };
-                let known = FLAG_OUTLIVES | FLAG_MEMORY | FLAG_CHANNEL | FLAG_TAKES_ALONG;
+                let known =
+                    FLAG_OUTLIVES | FLAG_MEMORY | FLAG_NO_INPUT | FLAG_CHANNEL | FLAG_TAKES_ALONG;
                 if reader.small & !known != 0 || reader.number != 0 {
                     return Err(Malformed);
                 }
@@ -278,6 +290,7 @@ impl<'a> ToSpawner<'a> {
 
     /// Writes a packet.
     pub fn encode(&self, packet: &mut Vec<u8>) {
+        packet.clear();
         match self {
             ToSpawner::Thread => head(packet, KIND_THREAD, 0, 0, 0),
             ToSpawner::Kill { id, how, part } => {
@@ -299,9 +312,11 @@ impl<'a> ToSpawner<'a> {
 impl StartHead {
     /// Writes the packet up to its strings.
     pub fn encode(&self, packet: &mut Vec<u8>) {
+        packet.clear();
         let flags = [
             (self.outlives, FLAG_OUTLIVES),
             (self.in_memory, FLAG_MEMORY),
+            (self.no_input, FLAG_NO_INPUT),
             (self.has_channel, FLAG_CHANNEL),
             (self.takes_along, FLAG_TAKES_ALONG),
         ];
@@ -330,8 +345,8 @@ impl StartHead {
 }
 
 impl ToServer {
-    /// Reads a packet.
-    pub fn decode(packet: &[u8]) -> Result<ToServer, Malformed> {
+    /// Reads the first message of a packet; returns the others with it.
+    pub fn decode(packet: &[u8]) -> Result<(ToServer, &[u8]), Malformed> {
         let mut reader = Reader::of(packet)?;
         let id = reader.id;
         match reader.kind {
@@ -350,29 +365,28 @@ impl ToServer {
                     voluntary_switches: reader.u64()?,
                     forced_switches: reader.u64()?,
                 };
-                reader.end()?;
                 if core > 1 {
                     return Err(Malformed);
                 }
-                Ok(ToServer::Exited {
+                let exited = ToServer::Exited {
                     id,
                     code: (code >= 0).then_some(code),
                     signal: (signal > 0).then_some(signal),
                     core: core == 1,
                     usage,
-                })
+                };
+                Ok((exited, reader.rest))
             }
             KIND_FAILED => {
                 let step = Step::of(reader.small).ok_or(Malformed)?;
                 let errno = reader.number as i32;
-                reader.end()?;
-                Ok(ToServer::Failed { id, step, errno })
+                Ok((ToServer::Failed { id, step, errno }, reader.rest))
             }
             _ => Err(Malformed),
         }
     }
 
-    /// Writes a packet.
+    /// Adds it to a packet.
     pub fn encode(&self, packet: &mut Vec<u8>) {
         match *self {
             ToServer::Exited {
@@ -397,7 +411,6 @@ impl ToServer {
                 ] {
                     packet.extend_from_slice(&number.to_le_bytes());
                 }
-                debug_assert_eq!(packet.len(), EXITED_BYTES);
             }
             ToServer::Failed { id, step, errno } => {
                 head(packet, KIND_FAILED, step as u16, errno as u32, id);
@@ -407,7 +420,6 @@ impl ToServer {
 }
 
 fn head(packet: &mut Vec<u8>, kind: u8, small: u16, number: u32, id: u64) {
-    packet.clear();
     packet.extend_from_slice(&[VERSION, kind]);
     packet.extend_from_slice(&small.to_le_bytes());
     packet.extend_from_slice(&number.to_le_bytes());
@@ -492,6 +504,7 @@ mod tests {
             generation: 3,
             program: 2,
             outlives: false,
+            no_input: false,
             in_memory: false,
             has_channel: false,
             takes_along: false,
@@ -506,6 +519,7 @@ mod tests {
     fn to_spawner() -> Vec<Vec<u8>> {
         let memory = StartHead {
             in_memory: true,
+            no_input: true,
             has_channel: true,
             takes_along: true,
             outlives: true,
@@ -565,7 +579,7 @@ mod tests {
         let packets = messages.map(|message| {
             let mut packet = vec![];
             message.encode(&mut packet);
-            assert_eq!(ToServer::decode(&packet), Ok(message));
+            assert_eq!(ToServer::decode(&packet), Ok((message, &b""[..])));
             packet
         });
         packets.to_vec()
@@ -574,6 +588,19 @@ mod tests {
     #[test]
     fn messages_arrive_as_written() {
         assert_eq!((to_spawner().len(), to_server().len()), (5, 3));
+    }
+
+    #[test]
+    fn what_is_told_together_is_read_in_order() {
+        let [exited, .., failed] = &to_server()[..] else {
+            panic!("messages");
+        };
+        assert_eq!(exited.len(), EXITED_BYTES);
+        let packet = [&exited[..], failed].concat();
+        let (first, rest) = ToServer::decode(&packet).unwrap();
+        assert!(matches!(first, ToServer::Exited { id: 9, .. }));
+        let (second, rest) = ToServer::decode(rest).unwrap();
+        assert!(matches!(second, ToServer::Failed { id: 8, .. }) && rest.is_empty());
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod pipes;
 mod programs;
 mod reactor;
 mod sources;
+mod standby;
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;

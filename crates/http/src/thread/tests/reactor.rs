@@ -205,12 +205,54 @@ fn timers_elapse_in_time_and_in_order() {
 }
 
 #[test]
+fn precise_timers_end_a_wait_without_a_tick() {
+    let server = serve(Limits::default());
+    spawn(&server, |reactor, probe| async move {
+        let [long, short, gone, cleared] = std::array::from_fn(|_| reactor.timer());
+        let begin_ms = reactor.now_ms();
+        long.set_precise(Duration::from_millis(9));
+        short.set_precise(Duration::from_millis(4));
+        cleared.set_precise(Duration::from_millis(4));
+        cleared.clear();
+        gone.set_precise(Duration::from_millis(1));
+        drop(gone);
+        // Nothing but the wait itself can wake the thread: no tick is due.
+        assert_eq!(reactor.next_timer_ms(), u64::MAX);
+        assert_eq!(reactor.wait_ms_max(), Some(4));
+        for (timer, name, least_ms) in [(&short, "short", 4), (&long, "long", 9)] {
+            timer.elapsed().await;
+            let took_ms = reactor.now_ms() - begin_ms;
+            assert!(took_ms >= least_ms, "{name} came after {took_ms} ms");
+            timer.elapsed().await;
+            probe.note(name);
+        }
+        let is_silent = poll_fn(|cx| Poll::Ready(cleared.poll_elapsed(cx).is_pending())).await;
+        assert!(is_silent, "a cleared timer does not elapse");
+        assert_eq!(reactor.wait_ms_max(), None);
+        // From one kind to the other and back.
+        short.set_precise(LONG);
+        short.set(LONG);
+        assert_eq!(reactor.wait_ms_max(), None);
+        short.set_precise(Duration::from_millis(2));
+        assert_eq!(reactor.next_timer_ms(), u64::MAX);
+        short.elapsed().await;
+        probe.note("again");
+    });
+    for name in ["short", "long", "again"] {
+        assert_eq!(server.note(), name);
+    }
+}
+
+#[test]
 fn timers_that_go_leave_nothing_behind() {
     let server = serve(Limits::default());
     server.ask(|thread| {
         let timers: Vec<_> = (0..1000).map(|_| thread.reactor.timer()).collect();
         for (at, timer) in timers.iter().enumerate() {
-            timer.set(LONG + Duration::from_millis(at as u64));
+            match at % 3 {
+                0 => timer.set_precise(LONG + Duration::from_millis(at as u64 / 10)),
+                _ => timer.set(LONG + Duration::from_millis(at as u64)),
+            }
         }
         let next_ms = thread.reactor.next_timer_ms();
         assert!(next_ms >= thread.now_ms + 3_600_000 && next_ms < u64::MAX);
@@ -223,6 +265,7 @@ fn timers_that_go_leave_nothing_behind() {
         drop(even);
         drop(odd);
         assert_eq!(thread.reactor.next_timer_ms(), u64::MAX);
+        assert_eq!(thread.reactor.wait_ms_max(), None);
     });
 }
 

@@ -144,7 +144,8 @@ pub static SANDBOX: Table = Table {
         Key::new("no_new_privs", Flag, Preset::Flag(true))
             .says(
                 "The program and what it starts gain no rights by set-user-ID programs. `sudo`, \
-                 `ping` and some versions of `sendmail` need `false`.",
+                 `ping` and some versions of `sendmail` need `false`. It holds in any case as soon \
+                 as one of `read`, `write` and `execute` is set: Landlock needs it.",
             )
             .example("false")
             .aka(&["no_new_privileges"]),

@@ -97,18 +97,22 @@ impl Body {
         }
     }
 
-    /// What becomes the program's standard input, and who fills it if it is not full already.
-    pub(super) fn into_stdin(self) -> io::Result<(OwnedFd, Option<Feeding>)> {
-        if let Body::Spooled(file, _) = self {
-            rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
-            return Ok((file, None));
-        }
-        let (stdin, feeding) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        let mut pieces = match self {
-            Body::Coming(pieces, _) => return Ok((stdin, Some((feeding, pieces)))),
-            Body::Held(bytes) => VecDeque::from([bytes]),
-            Body::None | Body::Spooled(..) => return Ok((stdin, None)),
+    /// What becomes the program's standard input, nothing when it is empty, and who fills it if it
+    /// is not full already.
+    pub(super) fn into_stdin(self) -> io::Result<(Option<OwnedFd>, Option<Feeding>)> {
+        let (mut pieces, is_coming) = match self {
+            Body::None => return Ok((None, None)),
+            Body::Spooled(file, _) => {
+                rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
+                return Ok((Some(file), None));
+            }
+            Body::Coming(pieces, _) => (pieces, true),
+            Body::Held(bytes) => (VecDeque::from([bytes]), false),
         };
+        let (stdin, feeding) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        if is_coming {
+            return Ok((Some(stdin), Some((feeding, pieces))));
+        }
         rustix::io::ioctl_fionbio(&feeding, true)?;
         while let Some(piece) = pieces.front_mut() {
             match rustix::io::write(&feeding, piece) {
@@ -116,11 +120,11 @@ impl Body {
                 Ok(_) => drop(pieces.pop_front()),
                 Err(Errno::INTR) => {}
                 // A pipe is small where its user has many.
-                Err(Errno::AGAIN) => return Ok((stdin, Some((feeding, pieces)))),
+                Err(Errno::AGAIN) => return Ok((Some(stdin), Some((feeding, pieces)))),
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok((stdin, None))
+        Ok((Some(stdin), None))
     }
 }
 
@@ -223,21 +227,23 @@ mod tests {
 
     use super::*;
 
-    fn contents(stdin: OwnedFd) -> Vec<u8> {
+    fn contents(stdin: Option<OwnedFd>) -> Vec<u8> {
         let mut all = Vec::new();
-        std::fs::File::from(stdin).read_to_end(&mut all).unwrap();
+        std::fs::File::from(stdin.unwrap())
+            .read_to_end(&mut all)
+            .unwrap();
         all
     }
 
     #[test]
-    fn held_body_is_in_the_pipe_and_its_end_too() {
+    fn held_body_is_in_the_pipe_and_its_end_too_and_without_one_there_is_no_pipe() {
         let (stdin, feeding) = Body::Held(Bytes::from_static(b"body"))
             .into_stdin()
             .unwrap();
         assert!(feeding.is_none());
         assert_eq!(contents(stdin), b"body");
         let (stdin, feeding) = Body::None.into_stdin().unwrap();
-        assert!(feeding.is_none() && contents(stdin).is_empty());
+        assert!(feeding.is_none() && stdin.is_none());
     }
 
     #[test]

@@ -9,8 +9,9 @@ pub(super) const BODY_HELD_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of output read ahead: an answer that has ended within them leaves with its length.
 pub(super) const OUTPUT_HELD_BYTES_MAX: usize = 64 * 1024;
 /// How long the beginning of an answer waits for its end, so that a short one leaves at once and
-/// with its length. Events and what asks for it do not wait.
-pub(super) const OUTPUT_HELD_TIME: Duration = Duration::from_millis(50);
+/// with its length; so late is the first byte of a slow one. Events and what asks for it do not
+/// wait.
+pub(super) const OUTPUT_HELD_TIME: Duration = Duration::from_millis(10);
 /// Bytes of a command's output for which its exit code is waited for: a longer one leaves before
 /// the code is known.
 pub(super) const COMMAND_HELD_BYTES_MAX: usize = 256 * 1024;
@@ -31,6 +32,9 @@ pub(super) const STDERR_LINES_AT_ONCE: u64 = 200;
 pub(super) const STDERR_LINES_PER_SECOND: u64 = 20;
 /// Bytes of standard error kept to explain a failure.
 pub(super) const STDERR_KEPT_BYTES: usize = 4 * 1024;
+/// How long a program runs before its standard error wakes anyone: of most that is read once, when
+/// they have ended.
+pub(super) const STDERR_UNSEEN: Duration = Duration::from_millis(100);
 /// How long a failed program's standard error is waited for.
 pub(super) const STDERR_WAIT: Duration = Duration::from_millis(300);
 /// How long the end of a process that was killed is waited for before it is killed again.

@@ -235,7 +235,7 @@ async fn read_ahead(
             (None, true) => {
                 let timer = held.get_or_insert_with(|| {
                     let timer = reading.run.reactor.timer();
-                    timer.set(OUTPUT_HELD_TIME);
+                    timer.set_precise(OUTPUT_HELD_TIME);
                     timer
                 });
                 reading.more_until(timer).await

@@ -23,7 +23,7 @@ use hob_trace::metric::ThreadCounters;
 
 use crate::handle::cgi::Cgi;
 use crate::handle::cgi::gate::Permit;
-use crate::handle::cgi::limits::{ASIDE_BYTES_PER_TURN, KILLED_WAIT, READ_BYTES};
+use crate::handle::cgi::limits::{ASIDE_BYTES_PER_TURN, KILLED_WAIT, READ_BYTES, STDERR_UNSEEN};
 use crate::handle::cgi::running::Running;
 use crate::handle::cgi::stderr::Stderr;
 use crate::process::{End, Exit};
@@ -89,13 +89,15 @@ impl Run {
     pub(super) fn oversee(self: &Rc<Run>, child: Running, stderr: Watched, permit: Permit) {
         let total = self.reactor.timer();
         total.set(self.cgi.settings.limits.total);
+        let next = self.reactor.timer();
+        next.set(STDERR_UNSEEN);
         let mut overseer = Overseer {
             run: Rc::clone(self),
             child,
             stderr: Stderr::new(stderr),
             permit: Some(permit),
             total,
-            next: self.reactor.timer(),
+            next,
             stage: Stage::Runs,
         };
         self.reactor
@@ -160,10 +162,23 @@ impl Run {
         if dropped > 0 {
             tracing::warn!(%program, lines = dropped, "more standard error than is logged");
         }
-        let text = String::from_utf8_lossy(line);
-        let text = text.trim_end().escape_debug();
+        let text = one_line(&String::from_utf8_lossy(line));
         tracing::warn!(request = %self.id, %program, "stderr: {text}");
     }
+}
+
+/// A line as it was printed, but what cannot be seen is made visible: it cannot move a terminal's
+/// cursor, or look like a line of ours. Quotes and backslashes stay, messages are full of them.
+fn one_line(text: &str) -> String {
+    const STAY: [char; 3] = ['\'', '"', '\\'];
+    let text = text.trim_end();
+    let mut shown = String::with_capacity(text.len());
+    for piece in text.split_inclusive(STAY) {
+        let before = piece.strip_suffix(STAY).unwrap_or(piece);
+        shown.extend(before.escape_debug());
+        shown.push_str(&piece[before.len()..]);
+    }
+    shown
 }
 
 fn wake(waker: Option<Waker>) {
@@ -178,7 +193,7 @@ struct Overseer {
     stderr: Stderr,
     permit: Option<Permit>,
     total: Timer,
-    /// When the next stage begins.
+    /// When the next stage begins; at first, when standard error is looked at.
     next: Timer,
     stage: Stage,
 }
@@ -198,12 +213,12 @@ impl Overseer {
     /// Ready when nothing is left to do.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.hear_wishes(cx);
-        self.read_stderr(cx);
         if self.stage != Stage::Ended
             && let Poll::Ready(exit) = self.child.poll_exit(cx)
         {
             self.note_exit(exit);
         }
+        self.read_stderr(cx);
         if self.stage == Stage::Ended {
             let is_over = self.run.is_stderr_over() && !self.drop_unwanted(cx);
             return match is_over || self.next.poll_elapsed(cx).is_ready() {
@@ -227,6 +242,12 @@ impl Overseer {
     }
 
     fn read_stderr(&mut self, cx: &mut Context<'_>) {
+        let is_due = self.stage != Stage::Runs
+            || self.run.ended_for().is_some()
+            || self.next.poll_elapsed(cx).is_ready();
+        if is_due {
+            self.stderr.look();
+        }
         let mut printed = std::mem::take(&mut self.run.state.borrow_mut().printed);
         let run = &self.run;
         let polled = self.stderr.poll(cx, &mut printed, |line| run.log(line));
@@ -247,12 +268,7 @@ impl Overseer {
         let mut state = self.run.state.borrow_mut();
         state.exit = Some(exit);
         let answer = state.answer.take();
-        let was_ended = state.ended_for.is_some();
         drop(state);
-        if was_ended {
-            // What it started goes too: it may not have heard the signal, or not listened.
-            self.child.end(End::Kill);
-        }
         wake(answer);
     }
 
@@ -303,5 +319,22 @@ impl Overseer {
         self.run.state.borrow_mut().unwanted = Some(output);
         cx.waker().wake_by_ref();
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_of_standard_error_is_shown_as_it_was_printed() {
+        assert_eq!(
+            one_line("env: 'x': \"no\" C:\\a é\r\n"),
+            "env: 'x': \"no\" C:\\a é"
+        );
+        assert_eq!(
+            one_line("a\tb\x1b[2Jc\0\u{85}d"),
+            "a\\tb\\u{1b}[2Jc\\0\\u{85}d"
+        );
     }
 }

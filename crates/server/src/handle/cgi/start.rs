@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 use hob_http::Response;
+use rustix::fs::Mode;
 use rustix::pipe::PipeFlags;
 
 use crate::handle::cgi::answer::Ask;
@@ -64,16 +65,14 @@ async fn answer(
     let (stdout, program_stdout) = pipe()?;
     let (stderr, program_stderr) = pipe()?;
     let stdout = reactor.watch(stdout).map_err(Failure::NoPipes)?;
-    let stderr = reactor.watch(stderr).map_err(Failure::NoPipes)?;
+    let stderr = reactor.watch_later(stderr).map_err(Failure::NoPipes)?;
     // Nobody has written yet: the first look would be in vain.
     stdout.clear_readable();
-    stderr.clear_readable();
     if let Some((fd, pieces)) = feeding {
         let fd = reactor.watch(fd).map_err(Failure::NoPipes)?;
         reactor.spawn(body::feed(request.clone(), fd, pieces));
     }
     let started = Instant::now();
-    let standard = [stdin, program_stdout, program_stderr];
     let child = match host {
         Some((link, host)) => {
             let script = warm::Script {
@@ -83,9 +82,13 @@ async fn answer(
                 environment: &environment,
                 is_stdin_file: is_file,
             };
+            let standard = opened_again(stdin, is_file, [program_stdout, program_stderr])?;
             Running::Forked(link.run(&host, &script, standard))
         }
-        None => Running::Started(launch(ask, job, environment, standard)),
+        None => {
+            let standard = (stdin, program_stdout, program_stderr);
+            Running::Started(launch(ask, job, environment, standard))
+        }
     };
     let mut id = Vec::new();
     push_unique_id(request, &mut id);
@@ -112,8 +115,12 @@ async fn answer(
 }
 
 /// Has the spawner start the program.
-fn launch(ask: &Ask, job: &Job, environment: Strings, standard: [OwnedFd; 3]) -> Child {
-    let [stdin, stdout, stderr] = standard;
+fn launch(
+    ask: &Ask,
+    job: &Job,
+    environment: Strings,
+    (stdin, stdout, stderr): (Option<OwnedFd>, OwnedFd, OwnedFd),
+) -> Child {
     ask.launcher.start(Start {
         program: ask.cgi.program,
         path: job.path.clone(),
@@ -127,6 +134,30 @@ fn launch(ask: &Ask, job: &Job, environment: Strings, standard: [OwnedFd; 3]) ->
         outlives: false,
         takes_along: false,
     })
+}
+
+/// Standard streams of a script that is forked. The spawner, who gives pipes to the program's user,
+/// does not see them: their modes let a script open `/dev/stdout` all the same. Nobody else finds
+/// them, because `/proc` shows them to the process's own user only.
+fn opened_again(
+    stdin: Option<OwnedFd>,
+    is_file: bool,
+    [stdout, stderr]: [OwnedFd; 2],
+) -> Result<[OwnedFd; 3], Failure> {
+    let stdin = match stdin {
+        Some(stdin) => stdin,
+        None => pipe()?.0,
+    };
+    let may = |fd: &OwnedFd, mode: u32| {
+        let changed = rustix::fs::fchmod(fd, Mode::from_raw_mode(mode));
+        changed.map_err(|error| Failure::NoPipes(io::Error::from(error)))
+    };
+    if !is_file {
+        may(&stdin, 0o444)?;
+    }
+    may(&stdout, 0o666)?;
+    may(&stderr, 0o666)?;
+    Ok([stdin, stdout, stderr])
 }
 
 /// A way to the interpreter that is kept, which may have to start first.

@@ -1,5 +1,8 @@
 //! What programs print on standard error: line by line to the log, not faster than someone could
 //! read, and the beginning kept to explain a failure.
+//!
+//! Most programs print nothing there and are soon over. Until [`Stderr::look`] nobody is woken for
+//! it, which saves a wake-up of the thread for each program that ends.
 
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -15,14 +18,28 @@ use crate::handle::cgi::limits::{
 pub(in crate::handle) struct Stderr {
     /// `None` once it has ended.
     source: Option<Watched>,
+    is_looked_at: bool,
     lines: Lines,
 }
 
 impl Stderr {
+    /// `source` is not watched yet.
     pub(in crate::handle) fn new(source: Watched) -> Stderr {
+        source.clear_readable();
         Stderr {
             source: Some(source),
+            is_looked_at: false,
             lines: Lines::default(),
+        }
+    }
+
+    /// From now on it is read, and watched when that finds no end.
+    pub(in crate::handle) fn look(&mut self) {
+        if !self.is_looked_at
+            && let Some(source) = &self.source
+        {
+            self.is_looked_at = true;
+            source.mark_readable();
         }
     }
 
@@ -41,7 +58,13 @@ impl Stderr {
             }
             let mut buffer = [0; STDERR_READ_BYTES];
             match source.poll_read(cx, &mut buffer) {
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => match source.begin() {
+                    Ok(()) => return Poll::Pending,
+                    Err(error) => {
+                        tracing::warn!(%error, "standard error of a program cannot be watched");
+                        self.source = None;
+                    }
+                },
                 Poll::Ready(Ok(count)) if count > 0 => {
                     let text = &buffer[..count];
                     let room = STDERR_KEPT_BYTES.saturating_sub(kept.len());

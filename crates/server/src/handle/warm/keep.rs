@@ -46,13 +46,18 @@ fn begin(
         dir: birth.dir.clone(),
         arguments: birth.arguments.clone(),
         environment: birth.environment.clone(),
-        stdin: memory::sealed("hob-warm", source::of(birth.language).as_bytes())?,
+        stdin: Some(memory::sealed(
+            "hob-warm",
+            source::of(birth.language).as_bytes(),
+        )?),
         stdout: printed.try_clone()?,
         stderr: printed,
         channel: Some(theirs),
         outlives: false,
         takes_along: true,
     });
+    let mut output = Stderr::new(reactor.watch_later(output)?);
+    output.look();
     let for_others = first.try_clone()?;
     let timer = reactor.timer();
     timer.set(START_TIME);
@@ -63,7 +68,7 @@ fn begin(
         child,
         first: Some(reactor.watch(first)?),
         for_others: Some(for_others),
-        output: Stderr::new(reactor.watch(output)?),
+        output,
         is_output_over: false,
         timer,
         gone: None,

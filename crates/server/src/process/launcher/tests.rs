@@ -83,7 +83,7 @@ fn start() -> Start {
         dir: b"/d".to_vec(),
         arguments,
         environment,
-        stdin: null(),
+        stdin: Some(null()),
         stdout: null(),
         stderr: null(),
         channel: None,
@@ -114,7 +114,15 @@ fn start_arrives_with_its_strings_and_three_descriptors() {
     assert_eq!(strings, b"/p\0/d\0a\0N=v\0");
     assert_eq!((head.id, head.generation, head.program), (child.id(), 3, 1));
     assert_eq!((head.argument_count, head.variable_count), (1, 1));
-    assert_eq!(descriptor_count, 3);
+    assert_eq!((descriptor_count, head.no_input), (3, false));
+    let without = Start {
+        stdin: None,
+        ..start()
+    };
+    rig.launcher.start(without);
+    let (packet, descriptor_count) = rig.received().unwrap();
+    assert!(matches!(ToSpawner::decode(&packet), Ok(ToSpawner::Start(head, _)) if head.no_input));
+    assert_eq!(descriptor_count, 2);
 }
 
 #[test]
@@ -218,7 +226,7 @@ fn spawner_that_talks_nonsense_is_given_up() {
 fn more_starts_than_may_wait_are_refused_and_counted() {
     let rig = rig();
     let small = || Start {
-        stdin: null(),
+        stdin: Some(null()),
         ..start()
     };
     let children: Vec<Child> = (0..STARTS_WAITING_MAX / 64)

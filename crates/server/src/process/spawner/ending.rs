@@ -5,6 +5,7 @@
 //! `/proc`, for all programs that end in one look, and again until a look finds nobody: who forks
 //! while it is looked for is found the next time.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ const LOOKS_MAX: u32 = 500;
 /// Programs that end.
 #[derive(Default)]
 pub(super) struct Endings {
+    /// First processes that were asked to end.
+    asked: HashSet<i32>,
     killed: Vec<Ending>,
     look_at: Option<Instant>,
 }
@@ -38,9 +41,22 @@ impl Endings {
     /// Ends a program.
     pub(super) fn begin(&mut self, run: Run, how: End, now: Instant) {
         match how {
-            End::Term => ask(&run),
+            End::Term => {
+                self.asked.insert(run.pid);
+                ask(&run);
+            }
             End::Kill => self.kill(run, now),
         }
+    }
+
+    /// Kills what a program left running that takes it along, or was asked to end: it may not have
+    /// listened, or not have been there when all were asked. The first process is gone and its
+    /// number may be another's, so it is not used.
+    pub(super) fn kill_rest(&mut self, run: Run, now: Instant) {
+        if run.seat.as_ref().is_some_and(|seat| seat.kill()) {
+            return;
+        }
+        self.look_for(Whom::all_of(0, run.mark), run.seat, now);
     }
 
     fn kill(&mut self, run: Run, now: Instant) {
@@ -65,13 +81,6 @@ impl Endings {
         }
     }
 
-    /// Ends what a program that is gone left behind.
-    pub(super) fn begin_orphans(&mut self, run: &Run, now: Instant) {
-        if !run.seat.as_ref().is_some_and(|seat| seat.kill()) {
-            self.look_for(Whom::all_of(0, run.mark), run.seat.clone(), now);
-        }
-    }
-
     fn look_for(&mut self, whom: Whom, seat: Option<Rc<Seat>>, now: Instant) {
         if self.killed.iter().any(|ending| ending.whom.is_same(whom)) {
             return;
@@ -85,11 +94,13 @@ impl Endings {
     }
 
     /// The first process ended and its number may be another's soon; what it started may live on.
-    pub(super) fn forget_process(&mut self, pid: i32) {
+    /// True if it had been asked to end.
+    pub(super) fn forget_process(&mut self, pid: i32) -> bool {
         let killed = self.killed.iter_mut();
         for ending in killed.filter(|ending| ending.whom.first == pid) {
             ending.whom.first = 0;
         }
+        self.asked.remove(&pid)
     }
 
     /// When to look again.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::process::message::ToServer;
+use crate::process::message::{EXITED_BYTES, TO_SERVER_BYTES_MAX, ToServer};
 use crate::process::packet::{self, Sent};
 
 /// Whose end a link is.
@@ -21,6 +21,8 @@ pub(super) struct Link {
     pub(super) whose: Whose,
     /// What the socket did not take yet. It is bounded by what runs: a start has one answer.
     waiting: VecDeque<Vec<u8>>,
+    /// What leaves together at the next [`Link::post`].
+    gathered: Vec<u8>,
     /// We are told when the socket takes more.
     pub(super) is_watching_output: bool,
 }
@@ -31,17 +33,31 @@ impl Link {
             socket,
             whose,
             waiting: VecDeque::new(),
+            gathered: Vec::new(),
             is_watching_output: false,
         }
     }
 
-    /// Sends a message, or keeps it until the socket takes it. An end that is gone shows when it is
-    /// read.
-    pub(super) fn send(&mut self, message: &ToServer, scratch: &mut Vec<u8>) {
-        message.encode(scratch);
-        if !self.waiting.is_empty() || packet::send(self.fd(), scratch, &[]) == Sent::Full {
-            self.waiting.push_back(scratch.clone());
+    /// Takes a message that is to leave with the next [`Link::post`]; true when it is the first.
+    pub(super) fn gather(&mut self, message: &ToServer) -> bool {
+        if self.gathered.len() + EXITED_BYTES > TO_SERVER_BYTES_MAX {
+            self.post();
         }
+        let is_first = self.gathered.is_empty();
+        message.encode(&mut self.gathered);
+        is_first
+    }
+
+    /// Sends what was gathered, or keeps it until the socket takes it. An end that is gone shows
+    /// when it is read.
+    pub(super) fn post(&mut self) {
+        if self.gathered.is_empty() {
+            return;
+        }
+        if !self.waiting.is_empty() || packet::send(self.fd(), &self.gathered, &[]) == Sent::Full {
+            self.waiting.push_back(self.gathered.clone());
+        }
+        self.gathered.clear();
     }
 
     /// Sends what waits, as far as the socket takes it.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Resource, geteuid, getpriority_process, getrlimit};
+use rustix::process::{Resource, geteuid, getpriority_process, getrlimit, setpriority_process};
 
 use super::cgroup::{Group, Places};
+use super::starts;
 use crate::config::{IoClass, Namespace, Rlimits, Sandbox};
 use crate::process::child::{Ids, Recipe};
 use crate::process::kernel::{self, right};
@@ -26,6 +27,11 @@ pub(super) struct Prepared {
     pub(super) recipe: Rc<Recipe>,
     /// Who its pipes are given to.
     pub(super) owner: Option<u32>,
+    /// The standard input of programs that get nothing to read, one for all of them. It stays
+    /// root's and can be read only: opened again for writing, from `/proc/self/fd`, it would no
+    /// longer end for the others. `None` where they run as who we are, and each needs one of its
+    /// own.
+    pub(super) no_input: Option<OwnedFd>,
     /// The control group of its processes.
     pub(super) group: Option<Rc<Group>>,
     roots: Vec<PathBuf>,
@@ -75,6 +81,7 @@ impl Prepared {
         Prepared {
             recipe: Rc::new(recipe),
             owner: identity.map(|identity| identity.uid),
+            no_input: identity.and_then(|identity| shared_input(identity.uid)),
             group: match rules.cgroup.is_wanted {
                 true => Group::make(places, name, &rules.cgroup, trouble),
                 false => None,
@@ -139,6 +146,15 @@ fn flag(namespace: Namespace) -> u64 {
     flag as u64
 }
 
+/// An empty pipe that programs of this user can read but never open for writing. What they can
+/// still do to it changes nothing: its end is its end, whether reads would wait or not.
+fn shared_input(uid: u32) -> Option<OwnedFd> {
+    let input = starts::empty_pipe().ok()?;
+    let is_safe = rustix::fs::fstat(&input).is_ok_and(|stat| stat.st_uid != uid);
+    let for_all = Mode::RUSR | Mode::RGRP | Mode::ROTH;
+    (is_safe && rustix::fs::fchmod(&input, for_all).is_ok()).then_some(input)
+}
+
 /// In a user namespace of its own a program is who it was outside.
 fn maps() -> (Vec<u8>, Vec<u8>) {
     let (uid, gid) = (
@@ -175,6 +191,16 @@ fn limits(limits: &Rlimits, is_other_account: bool) -> Vec<(u32, [u64; 2])> {
     };
     list.push((libc::RLIMIT_NOFILE, open_files));
     list
+}
+
+/// Takes the nice level that most programs have, when that is one step behind ours and we could set
+/// others all the same: who inherits it need not be scheduled anew for it.
+pub(super) fn step_back(programs: &[Rules]) {
+    let own = getpriority_process(None).unwrap_or(0);
+    let lowest = programs.iter().map(|rules| rules.nice).min();
+    if geteuid().is_root() && lowest == Some(own + 1) {
+        let _ = setpriority_process(None, own + 1);
+    }
 }
 
 /// The nice level to set; none when it is ours already. Who is not root cannot go below its own,
@@ -289,6 +315,7 @@ mod tests {
         Prepared {
             recipe: Rc::default(),
             owner: None,
+            no_input: None,
             group: None,
             roots: vec!["/srv/cgi".into(), "/opt/x/".into()],
             folders: vec!["/var/work".into()],

@@ -38,6 +38,8 @@ pub(super) struct Running {
     /// Reports nobody has, the ones used last on top.
     free: Vec<u16>,
     marks: u64,
+    /// Process id of the spawner.
+    spawner: i32,
 }
 
 /// Marks of this spawner begin here: above what any limit would sensibly be, and below "no limit".
@@ -50,14 +52,21 @@ const _: () = assert!(RUNNING_MAX <= u16::MAX as usize);
 impl Running {
     pub(super) fn new() -> std::io::Result<Running> {
         // The process id tells spawners apart that live at the same time.
-        let spawner = u64::from(std::process::id()) & ((1 << 22) - 1);
+        let pid = rustix::process::getpid().as_raw_pid();
+        let spawner = u64::from(pid.unsigned_abs()) & ((1 << 22) - 1);
         Ok(Running {
             by_pid: HashMap::new(),
             by_name: HashMap::new(),
             reports: kernel::shared_words(RUNNING_MAX)?,
             free: Vec::new(),
             marks: FIRST_MARK | (spawner << COUNT_BITS),
+            spawner: pid,
         })
+    }
+
+    /// Whose programs they are.
+    pub(super) fn spawner(&self) -> i32 {
+        self.spawner
     }
 
     pub(super) fn is_full(&self) -> bool {

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use rustix::fs::{FileType, SealFlags, Uid, fchown, fcntl_get_seals, fstat, fstatfs};
 use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
 use rustix::process::geteuid;
 
 use super::prepare::Prepared;
@@ -26,7 +27,13 @@ pub(super) fn start(
     slot: &mut Slot,
     running: &mut Running,
 ) -> Result<(), Refused> {
-    let (standard, channel, memory) = sort(descriptors, head)?;
+    let Sorted {
+        input,
+        output,
+        errors,
+        channel,
+        memory,
+    } = sort(descriptors, head)?;
     let layout = Layout {
         offset: if head.in_memory { 0 } else { START_HEAD_BYTES },
         len: head.string_bytes as usize,
@@ -38,22 +45,21 @@ pub(super) fn start(
         let strings = read_memory(&memory, layout.len);
         slot.set_memory(strings.map_err(|errno| (Step::Message, errno.raw_os_error()))?);
     }
-    if prepared.owner.is_none() && geteuid().is_root() {
-        return Err((Step::User, libc::EPERM));
-    }
-    let (path, folder) = slot.path_and_folder(layout).ok_or(wrong(Step::Message))?;
-    if !prepared.may_run(path) {
-        return Err((Step::Path, libc::EACCES));
-    }
-    if !prepared.may_work_in(folder) {
-        return Err((Step::Folder, libc::EACCES));
-    }
-    for descriptor in &standard {
+    check(prepared, slot, layout)?;
+    for descriptor in input.iter().chain([&output, &errors]) {
         give(descriptor, prepared.owner)?;
     }
     if let Some(channel) = &channel {
         give_channel(channel, prepared.owner)?;
     }
+    let own_input;
+    let input = match (&input, &prepared.no_input) {
+        (Some(input), _) | (None, Some(input)) => input,
+        (None, None) => {
+            own_input = empty_pipe().map_err(|errno| (Step::Descriptors, errno.raw_os_error()))?;
+            &own_input
+        }
+    };
     let seat = match &prepared.group {
         None => None,
         Some(group) => {
@@ -67,11 +73,12 @@ pub(super) fn start(
         .ok_or((Step::Room, libc::EAGAIN))?;
     let particulars = Particulars {
         recipe: Rc::clone(&prepared.recipe),
-        descriptors: standard,
-        channel,
+        descriptors: [input.as_fd(), output.as_fd(), errors.as_fd()],
+        channel: channel.as_ref().map(AsFd::as_fd),
         groups: seat.as_ref().map_or(&[], |seat| seat.to_enter()),
         born_in: seat.as_ref().and_then(|seat| seat.born_in()),
         mark: reserved.mark,
+        spawner: running.spawner(),
         outlives: head.outlives,
     };
     match slot.start(layout, particulars, report) {
@@ -90,27 +97,56 @@ pub(super) fn start(
     }
 }
 
+/// Refuses what the policy does not allow.
+fn check(prepared: &Prepared, slot: &Slot, layout: Layout) -> Result<(), Refused> {
+    if prepared.owner.is_none() && geteuid().is_root() {
+        return Err((Step::User, libc::EPERM));
+    }
+    let (path, folder) = slot.path_and_folder(layout).ok_or(wrong(Step::Message))?;
+    if !prepared.may_run(path) {
+        return Err((Step::Path, libc::EACCES));
+    }
+    if !prepared.may_work_in(folder) {
+        return Err((Step::Folder, libc::EACCES));
+    }
+    Ok(())
+}
+
 fn wrong(step: Step) -> Refused {
     (step, libc::EINVAL)
 }
 
-/// What comes with a start.
-type Sorted = ([OwnedFd; 3], Option<OwnedFd>, Option<OwnedFd>);
+/// What the descriptors of a start are.
+struct Sorted {
+    /// `None` when standard input is empty.
+    input: Option<OwnedFd>,
+    output: OwnedFd,
+    errors: OwnedFd,
+    /// What it is talked to over.
+    channel: Option<OwnedFd>,
+    /// The strings, if they are not in the packet.
+    memory: Option<OwnedFd>,
+}
 
-/// The standard streams, the channel, and the memory with the strings.
 fn sort(descriptors: Descriptors, head: StartHead) -> Result<Sorted, Refused> {
-    let [Some(input), Some(output), Some(errors), fourth, fifth] = descriptors else {
-        return Err(wrong(Step::Descriptors));
+    let mut descriptors = descriptors.into_iter().flatten();
+    let mut next = |is_there: bool| match is_there {
+        true => descriptors.next().map(Some).ok_or(wrong(Step::Descriptors)),
+        false => Ok(None),
     };
-    let (channel, memory) = match head.has_channel {
-        true => (fourth, fifth),
-        false if fifth.is_none() => (None, fourth),
-        false => return Err(wrong(Step::Descriptors)),
-    };
-    if channel.is_some() != head.has_channel || memory.is_some() != head.in_memory {
-        return Err(wrong(Step::Descriptors));
+    let input = next(!head.no_input)?;
+    let (output, errors) = (next(true)?, next(true)?);
+    let (channel, memory) = (next(head.has_channel)?, next(head.in_memory)?);
+    match (output, errors, descriptors.next()) {
+        (Some(output), Some(errors), None) => Ok(Sorted {
+            input,
+            output,
+            errors,
+            channel,
+            memory,
+        }),
+        _ => Err(wrong(Step::Descriptors)),
     }
-    Ok(([input, output, errors], channel, memory))
 }
 
 /// A socket, or a pipe, which is given to the program's user as its streams are.
@@ -121,6 +157,11 @@ fn give_channel(channel: &OwnedFd, owner: Option<u32>) -> Result<(), Refused> {
         FileType::Fifo => give(channel, owner),
         _ => Err(wrong(Step::Descriptors)),
     }
+}
+
+/// The reading end of a pipe nobody writes to.
+pub(super) fn empty_pipe() -> rustix::io::Result<OwnedFd> {
+    rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map(|(input, _)| input)
 }
 
 /// A pipe is given to the program's user, so that it can open `/dev/stdout`. Files are taken as

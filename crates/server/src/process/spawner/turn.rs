@@ -17,7 +17,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use super::cgroup::{self, Places};
 use super::ending::Endings;
 use super::links::{Link, Links, Whose};
-use super::prepare::Prepared;
+use super::prepare::{self, Prepared};
 use super::running::{Name, Running};
 use super::{LINKS_MAX, POLICIES_MAX, SLOTS_MAX, starts};
 use crate::life::parcel::{Inbox, NotReceived, Outbox};
@@ -75,7 +75,8 @@ struct Spawner {
     slots: Vec<Slot>,
     /// For when all slots have a child on its way; it is only forked from.
     spare: Slot,
-    scratch: Vec<u8>,
+    /// Links with something gathered.
+    told: Vec<u64>,
 }
 
 impl Spawner {
@@ -111,7 +112,7 @@ impl Spawner {
             places: Places::find(),
             slots: Vec::new(),
             spare: Slot::spare(),
-            scratch: Vec::new(),
+            told: Vec::new(),
         };
         cgroup::remove_stale(&spawner.places);
         spawner.say(&Said::Ready);
@@ -195,6 +196,10 @@ impl Spawner {
 
     fn take_policy(&mut self, policy: &Policy) {
         self.policy_count += 1;
+        if self.policy_count == 1 {
+            // Once: what was prepared knows our level.
+            prepare::step_back(&policy.programs);
+        }
         let mut trouble = Vec::new();
         let programs = policy.programs.iter().enumerate();
         let prepared = programs
@@ -247,9 +252,13 @@ impl Spawner {
             match is_open {
                 Some(true) => {}
                 Some(false) => break,
-                None => return self.lose(number),
+                None => {
+                    self.lose(number);
+                    break;
+                }
             }
         }
+        self.post();
         self.watch_output(number);
     }
 
@@ -349,14 +358,15 @@ impl Spawner {
         let mut infos = [0; 1024];
         let _ = rustix::io::read(&self.signals, &mut infos[..]);
         while let Some(ended) = kernel::reap() {
-            self.endings.forget_process(ended.pid);
+            let was_asked = self.endings.forget_process(ended.pid);
             let Some((run, report)) = self.running.remove(ended.pid) else {
                 continue;
             };
-            if run.takes_along && report.is_none() && ended.code != Some(0) {
-                self.endings.begin_orphans(&run, Instant::now());
+            let Name { link, id } = run.name;
+            let goes_along = run.takes_along && report.is_none() && ended.code != Some(0);
+            if was_asked || goes_along {
+                self.endings.kill_rest(run, Instant::now());
             }
-            let id = run.name.id;
             let message = match report {
                 Some((step, errno)) => ToServer::Failed { id, step, errno },
                 None => ToServer::Exited {
@@ -367,14 +377,27 @@ impl Spawner {
                     usage: ended.usage,
                 },
             };
-            self.tell(run.name.link, &message);
+            self.tell(link, &message);
         }
+        self.post();
     }
 
     fn tell(&mut self, number: u64, message: &ToServer) {
-        if let Some(link) = self.links.get(number) {
-            link.send(message, &mut self.scratch);
-            self.watch_output(number);
+        if let Some(link) = self.links.get(number)
+            && link.gather(message)
+        {
+            self.told.push(number);
+        }
+    }
+
+    /// Sends what was told. Together, because every packet wakes a thread of the server, which then
+    /// often has the CPU before the next program is reaped.
+    fn post(&mut self) {
+        while let Some(number) = self.told.pop() {
+            if let Some(link) = self.links.get(number) {
+                link.post();
+                self.watch_output(number);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Control groups: limits over all processes of a program, and an end that nobody escapes.
 
-use super::harness::{Outcome, Spawner, is_alive, is_root, kill, rules, shell, until};
+use super::harness::{DEAF, Outcome, Spawner, is_alive, is_root, kill, rules, shell, until};
 use crate::config::Cgroup;
 use crate::process::message::End;
 use crate::process::orders::Said;
@@ -87,6 +87,19 @@ fn memory_hog_is_killed_in_its_group() {
     let text = "head -c 100m /dev/zero | tail -c 90m | wc -c";
     assert_ne!(link.run(&shell(text)).1, "94371840\n");
     assert_eq!(link.print("echo still"), "still\n");
+}
+
+#[test]
+fn who_does_not_listen_ends_with_the_program_that_does() {
+    let Some(spawner) = grouped(Cgroup::default()) else {
+        return;
+    };
+    let mut link = spawner.link();
+    let mut run = link.start(&shell(DEAF));
+    let deaf: i32 = run.line().parse().unwrap();
+    link.kill(&run, End::Term);
+    assert_eq!(link.outcome(&run).0, Outcome::Signal(libc::SIGTERM));
+    until("it is gone", || !is_alive(deaf));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A spawner process and a link to it, and programs made for a test.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,7 +19,8 @@ use crate::life::parcel::{self, NotReceived};
 use crate::life::privileges::Identity;
 use crate::process::Strings;
 use crate::process::message::{
-    End, PACKET_BYTES_MAX, START_HEAD_BYTES, StartHead, Step, ToServer, ToSpawner, Usage,
+    End, PACKET_BYTES_MAX, START_HEAD_BYTES, StartHead, Step, TO_SERVER_BYTES_MAX, ToServer,
+    ToSpawner, Usage,
 };
 use crate::process::orders::{Order, Said};
 use crate::process::packet::{self, Received, Sent};
@@ -25,6 +28,9 @@ use crate::process::policy::{Policy, Rules};
 
 /// Who programs run as when root runs the tests.
 pub(super) const UID: u32 = 4321;
+/// A program that ends when it is asked, with a child in another session that does not.
+pub(super) const DEAF: &str =
+    "setsid sh -c 'trap \"\" TERM; echo $$; exec sleep 1029' & exec sleep 1028";
 /// Reached only when something is wrong, however busy the machine.
 const DEADLINE: Timespec = Timespec {
     tv_sec: 60,
@@ -141,6 +147,7 @@ impl Spawner {
             socket: link,
             generation: self.generation,
             last_id: 0,
+            others: RefCell::default(),
         }
     }
 
@@ -258,6 +265,8 @@ pub(super) struct Link {
     pub(super) socket: OwnedFd,
     generation: u64,
     last_id: u64,
+    /// Messages that came with one that was taken.
+    others: RefCell<VecDeque<ToServer>>,
 }
 
 /// A program under way.
@@ -278,9 +287,8 @@ impl Link {
     /// Starts a program with an empty standard input and its output in one pipe.
     pub(super) fn start(&mut self, ask: &Ask) -> Run {
         let (output, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
-        let (input, _) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
         let errors = theirs.try_clone().unwrap();
-        let id = self.send(ask, vec![input, theirs, errors]);
+        let id = self.send(ask, vec![theirs, errors]);
         Run {
             id,
             output: output.into(),
@@ -292,7 +300,7 @@ impl Link {
         self.last_id -= 1;
     }
 
-    /// Sends a start with these descriptors.
+    /// Sends a start with these descriptors; without the first of three, standard input is empty.
     pub(super) fn send(&mut self, ask: &Ask, mut descriptors: Vec<OwnedFd>) -> u64 {
         self.last_id += 1;
         let mut strings = Strings::new();
@@ -308,6 +316,7 @@ impl Link {
             generation: self.generation,
             program: ask.program,
             outlives: ask.outlives,
+            no_input: descriptors.len() == 2,
             in_memory,
             has_channel: descriptors.len() > 3,
             takes_along: ask.takes_along,
@@ -350,10 +359,20 @@ impl Link {
 
     /// The next message; none when the spawner closed the link.
     pub(super) fn try_next(&self) -> Option<ToServer> {
-        let mut buffer = [0; 256];
+        let mut buffer = [0; TO_SERVER_BYTES_MAX];
         loop {
+            if let Some(message) = self.others.borrow_mut().pop_front() {
+                return Some(message);
+            }
             match packet::receive(self.socket.as_fd(), &mut buffer) {
-                Received::Packet(len, _) => return Some(ToServer::decode(&buffer[..len]).unwrap()),
+                Received::Packet(len, _) => {
+                    let mut packet = &buffer[..len];
+                    while !packet.is_empty() {
+                        let (message, rest) = ToServer::decode(packet).unwrap();
+                        self.others.borrow_mut().push_back(message);
+                        packet = rest;
+                    }
+                }
                 Received::Nothing => wait_readable(&self.socket),
                 Received::Gone => return None,
             }

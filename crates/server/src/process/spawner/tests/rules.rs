@@ -3,8 +3,10 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
+use rustix::process::{Pid, getpriority_process};
+
 use super::harness::{Outcome, Spawner, identity, is_root, rules, rules_without_user, run, shell};
-use crate::process::message::Step;
+use crate::process::message::{End, Step};
 use crate::process::policy::Rules;
 
 fn narrow() -> Rules {
@@ -68,7 +70,7 @@ fn standard_streams_are_pipes_or_files_and_three() {
     let ask = shell("exit 0");
     let id = link.send(&ask, vec![null(), socket, null()]);
     failed(&link, id);
-    let id = link.send(&ask, vec![null(), null()]);
+    let id = link.send(&ask, vec![null()]);
     failed(&link, id);
     let id = link.send(&ask, vec![null(), null(), null(), null()]);
     failed(&link, id);
@@ -110,6 +112,60 @@ fn program_becomes_its_user_for_good() {
         "hidden\n"
     );
     assert_eq!(link.print("echo alive"), "alive\n");
+}
+
+#[test]
+fn empty_input_is_a_pipe_that_has_ended_for_everyone_whatever_one_does_to_it() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let ended = "test -p /dev/stdin && test -z \"$(cat; cat < /dev/stdin)\" && echo ended";
+    assert_eq!(link.print(ended), "ended\n");
+    // Its read lasts as long as someone can write to what it reads from.
+    let revived = "exec 3<> /proc/self/fd/0 && echo revived && cat";
+    let mut reviving = link.start(&shell(&format!("({revived}) 2> /dev/null || cat")));
+    if is_root() {
+        assert_eq!(link.outcome(&reviving).0, Outcome::Code(0));
+        assert_eq!(reviving.rest(), "", "it may not be written to");
+    } else {
+        assert_eq!(reviving.line(), "revived", "a pipe of its own");
+        let other = link.start(&shell(ended));
+        assert_eq!(link.outcome(&other).0, Outcome::Code(0));
+        link.kill(&reviving, End::Kill);
+        assert_eq!(link.outcome(&reviving).0, Outcome::Signal(9));
+    }
+    let nonblocking = "python3 -c 'import os; os.set_blocking(0, False)' && chmod 777 /dev/stdin";
+    if super::harness::exists("/usr/bin/python3") {
+        let failed = link.run(&shell(&format!("{nonblocking} 2> /dev/null || echo kept")));
+        assert_eq!(
+            failed,
+            (
+                Outcome::Code(0),
+                if is_root() { "kept\n" } else { "" }.into()
+            )
+        );
+    }
+    assert_eq!(link.print(ended), "ended\n");
+}
+
+#[test]
+fn usual_nice_level_is_inherited_and_others_are_set() {
+    if !is_root() {
+        return;
+    }
+    let level = |pid: Option<Pid>| getpriority_process(pid).unwrap();
+    let own = level(None);
+    let with = |nice: i32| Rules { nice, ..rules() };
+    let spawner = Spawner::with(vec![with(own + 1), with(own + 2)]);
+    let mut link = spawner.link();
+    assert_eq!(link.print("nice"), format!("{}\n", own + 1));
+    let mut second = shell("nice");
+    second.program = 1;
+    assert_eq!(link.run(&second).1, format!("{}\n", own + 2));
+    // The spawner is one thread of this process.
+    let threads = std::fs::read_dir(format!("/proc/{}/task", spawner.pid())).unwrap();
+    let mut threads = threads.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let is_a_step_back = |thread: String| level(Pid::from_raw(thread.parse().unwrap())) == own + 1;
+    assert!(threads.any(is_a_step_back));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 
-use super::harness::{Link, Outcome, Run, Spawner, is_alive, kill, rules, run, shell, until};
+use super::harness::{DEAF, Link, Outcome, Run, Spawner, is_alive, kill, rules, run, shell, until};
 use crate::process::message::{End, Step, ToServer};
 
 #[test]
@@ -333,6 +333,18 @@ fn program_that_is_asked_to_end_hears_it_once() {
     link.kill(&run, End::Term);
     assert_eq!(link.outcome(&run).0, Outcome::Code(6));
     assert_eq!(run.rest(), "asked\n");
+    spawner.wait_until_childless();
+}
+
+#[test]
+fn who_does_not_listen_ends_with_the_program_that_does() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let mut run = link.start(&shell(DEAF));
+    let deaf: i32 = run.line().parse().unwrap();
+    link.kill(&run, End::Term);
+    assert_eq!(link.outcome(&run).0, Outcome::Signal(libc::SIGTERM));
+    until("it is gone", || !is_alive(deaf));
     spawner.wait_until_childless();
 }
 
