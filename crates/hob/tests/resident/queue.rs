@@ -39,6 +39,7 @@ fn full_queue_is_answered_with_503_at_once() {
 #[test]
 fn request_that_waits_for_too_long_is_answered_with_503() {
     let site = serve("workers = { max = 1 }, queue = { wait = \"100ms\" }");
+    site.wait_for_pool("ready", |pool| pool["workers"][0]["state"] == "idle");
     let mut first = site.begin("/app/hold/one", "one");
     let second = site.get("/app/pid").answer;
     assert_eq!(second.status, 503);
