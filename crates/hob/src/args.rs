@@ -146,6 +146,9 @@ pub(crate) struct StatusOptions {
     /// Only the cache
     #[arg(long)]
     pub(crate) cache: bool,
+    /// Only the resident programs: their workers, requests and memory
+    #[arg(long, conflicts_with = "cache")]
+    pub(crate) programs: bool,
 }
 
 impl Cli {

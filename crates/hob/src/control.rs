@@ -24,9 +24,14 @@ pub(crate) fn status(options: &StatusOptions, surroundings: &Surroundings) -> Re
     if answer.status != 200 {
         return Err(refused(&answer));
     }
-    let shown = match options.cache {
-        true => answer.body.get("cache").cloned().unwrap_or(Value::Null),
-        false => answer.body,
+    let part = match (options.cache, options.programs) {
+        (true, _) => Some("cache"),
+        (false, true) => Some("programs"),
+        (false, false) => None,
+    };
+    let shown = match part {
+        Some(part) => answer.body.get(part).cloned().unwrap_or(Value::Null),
+        None => answer.body,
     };
     if options.control.json {
         println!("{shown}");

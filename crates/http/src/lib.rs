@@ -30,6 +30,6 @@ pub mod thread;
 pub use body::{Body, BodyError, BodyStream, Chunk, FileBody, FileSource, PipeEnd, Region};
 pub use bytes::Bytes;
 pub use head::{Fields, Known, RequestHead};
-pub use reactor::{Reactor, Standby, StandbyGuard, Timer, Watched};
+pub use reactor::{Hold, Reactor, Standby, StandbyGuard, Timer, Watched};
 pub use request::{Facts, HalfClose, Preconditions, Request};
 pub use response::{Answer, Answered, Prepared, Response, ResponseHead};

@@ -39,6 +39,7 @@ use timer::Timers;
 use watched::Sources;
 
 pub use standby::{Standby, StandbyGuard};
+pub use task::Hold;
 pub use timer::Timer;
 pub use watched::Watched;
 
@@ -62,6 +63,8 @@ struct Inner {
     sources: RefCell<Sources>,
     timers: RefCell<Timers>,
     tasks: RefCell<Tasks>,
+    /// Counted: one here, and one for each [`Hold`].
+    holds: Rc<()>,
     standbys: RefCell<Standbys>,
     /// Tasks to be polled, in order.
     woken: RefCell<VecDeque<u64>>,
@@ -97,6 +100,7 @@ impl Reactor {
             sources: RefCell::default(),
             timers: RefCell::default(),
             tasks: RefCell::default(),
+            holds: Rc::default(),
             standbys: RefCell::default(),
             woken: RefCell::default(),
         }))
@@ -133,6 +137,12 @@ impl Reactor {
     /// Runs a task that serves the thread for as long as it lives: a drain does not wait for it.
     pub fn spawn_standing(&self, task: impl Future<Output = ()> + 'static) {
         self.add_task(Box::pin(task), Care::Standing);
+    }
+
+    /// Has a drain wait until this is dropped, or its deadline has come: for a standing task that
+    /// has something under way.
+    pub fn hold(&self) -> Hold {
+        self.add_hold()
     }
 
     /// When this turn of the loop began, in milliseconds on the monotonic clock.

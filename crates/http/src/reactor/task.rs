@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Context;
 
@@ -37,7 +38,19 @@ struct Task {
     care: Care,
 }
 
+/// While one is there, a drain of its thread waits as it does for a task; see [`Reactor::hold`].
+#[derive(Debug)]
+pub struct Hold {
+    _count: Rc<()>,
+}
+
 impl Reactor {
+    pub(super) fn add_hold(&self) -> Hold {
+        Hold {
+            _count: Rc::clone(&self.0.holds),
+        }
+    }
+
     pub(super) fn add_task(&self, work: Work, care: Care) {
         let mut tasks = self.0.tasks.borrow_mut();
         if tasks.is_shut {
@@ -69,9 +82,9 @@ impl Reactor {
         !self.0.woken.borrow().is_empty()
     }
 
-    /// True while there are tasks that a drain waits for.
+    /// True while there are tasks, or holds, that a drain waits for.
     pub(crate) fn has_awaited_tasks(&self) -> bool {
-        self.0.tasks.borrow().awaited_count > 0
+        self.0.tasks.borrow().awaited_count > 0 || Rc::strong_count(&self.0.holds) > 1
     }
 
     /// Polls those that were woken before this turn's tasks began, a limited number of them.

@@ -414,6 +414,37 @@ fn a_drain_does_not_wait_for_standing_tasks() {
 }
 
 #[test]
+fn a_drain_waits_for_holds_until_its_deadline() {
+    let mut server = serve(Limits::default());
+    let (dropped, probe) = (Duration::from_millis(20), Arc::clone(&server.probe));
+    server.ask(move |thread| {
+        let (hold, timer) = (thread.reactor.hold(), thread.reactor.timer());
+        timer.set(dropped);
+        thread.reactor.spawn_standing(async move {
+            let _tell = Tell(probe);
+            timer.elapsed().await;
+            drop(hold);
+            std::future::pending().await
+        });
+    });
+    let begin = Instant::now();
+    server.drain(LONG, Duration::ZERO);
+    server.join();
+    assert!(begin.elapsed() >= dropped && begin.elapsed() < PATIENCE);
+
+    let mut server = serve(Limits::default());
+    server.ask(|thread| {
+        let hold = thread.reactor.hold();
+        thread.reactor.spawn_standing(async move {
+            let _hold = hold;
+            std::future::pending().await
+        });
+    });
+    server.drain(dropped, Duration::ZERO);
+    server.join();
+}
+
+#[test]
 fn a_task_spawned_by_a_dropped_task_is_dropped_too() {
     let mut server = serve(Limits::default());
     struct Spawns(Reactor, Arc<Probe>);

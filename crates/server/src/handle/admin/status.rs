@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use super::{Admin, lock};
+use crate::handle::resident::status::programs;
 
 /// What is told of a generation of the config.
 #[derive(Clone, Debug)]
@@ -80,6 +81,7 @@ pub(super) fn status(admin: &Admin) -> Value {
             "idle": load.idle,
             "queued": load.queued,
         },
+        "programs": programs(&admin.shared.fleet),
         "counters": counters,
     })
 }

@@ -99,7 +99,7 @@ impl Core {
         // A tenth more or less, so that workers that were started together do not go together.
         let jitter = 0.9 + 0.2 * dice(post.number, now_ms);
         Core {
-            requests: Requests::default(),
+            requests: Requests::new(&home.reactor),
             stage: Stage::Starting {
                 until_ms: after(now_ms, settings.timeout.start),
             },

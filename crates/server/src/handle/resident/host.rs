@@ -58,6 +58,10 @@ const PERL: Modules = &[
         include_str!("../../../../../lang/perl/lib/Hob/Loop.pm"),
     ),
     (
+        "Hob/Native.pm",
+        include_str!("../../../../../lang/perl/lib/Hob/Native.pm"),
+    ),
+    (
         "Hob/PSGI.pm",
         include_str!("../../../../../lang/perl/lib/Hob/PSGI.pm"),
     ),

@@ -43,6 +43,8 @@ pub(super) const CLOSED_WAIT: Duration = Duration::from_secs(2);
 pub(super) const BACKOFF_FIRST: Duration = Duration::from_millis(200);
 /// The longest pause.
 pub(super) const BACKOFF_MAX: Duration = Duration::from_secs(30);
+/// The longest after one that ended with its request.
+pub(super) const BACKOFF_REQUEST_MAX: Duration = Duration::from_secs(1);
 /// How often a pool with waiting requests asks whether one more worker would help.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Requests between two looks at a worker's memory.

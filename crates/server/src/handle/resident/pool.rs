@@ -5,6 +5,7 @@
 //! else it waits. A worker that gets room takes the request that waits longest.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -13,7 +14,9 @@ use crate::config;
 use crate::handle::cgi::stderr::Pace;
 use crate::handle::resident::exchange::{Ending, Exchange};
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::limits::{BACKOFF_FIRST, BACKOFF_MAX, LOOK_EVERY};
+use crate::handle::resident::limits::{
+    BACKOFF_FIRST, BACKOFF_MAX, BACKOFF_REQUEST_MAX, LOOK_EVERY,
+};
 use crate::handle::resident::post::{Letter, Post};
 use crate::handle::resident::scale::Gauge;
 use crate::handle::resident::start::Recipe;
@@ -48,6 +51,8 @@ pub(super) struct State {
     is_retired: bool,
     /// Workers in a row that ended before they were of use.
     pub(super) failures: u32,
+    /// The last of them had no request: the program cannot be started.
+    is_unstartable: bool,
     retry_at_ms: u64,
     pub(super) last_failure: String,
     pub(super) gauge: Gauge,
@@ -166,6 +171,7 @@ impl Pool {
                 next_number: 1,
                 is_retired: false,
                 failures: 0,
+                is_unstartable: false,
                 retry_at_ms: 0,
                 last_failure: String::new(),
                 gauge: Gauge::default(),
@@ -198,9 +204,7 @@ impl Pool {
             let why = self.why_no_more(&state);
             return Entry::Refused(Failure::QueueFull(why));
         }
-        let is_hopeless = state.members.iter().all(|one| one.stage == Stage::Draining)
-            && now_ms < state.retry_at_ms;
-        if is_hopeless {
+        if state.is_hopeless(now_ms) {
             return Entry::Refused(Failure::Unstartable(state.last_failure.clone()));
         }
         let ticket = state.next_ticket;
@@ -363,16 +367,11 @@ impl Pool {
                 old.is_being_replaced = false;
             }
         }
-        let is_useless = post.served.load(std::sync::atomic::Ordering::Relaxed) == 0;
         if gone.is_crash {
             state.lost += 1;
             state.last_failure = gone.text;
-            if is_useless || state.failures > 0 {
-                state.failures += 1;
-                state.retry_at_ms = now_ms + backoff(state.failures).as_millis() as u64;
-            } else {
-                state.failures = 1;
-            }
+            let had_requests = post.served.load(Ordering::Relaxed) > 0 || !member.active.is_empty();
+            state.note_crash(had_requests, now_ms);
         }
         let unstarted = gone.unstarted.into_iter().rev();
         let wakers: Vec<_> = unstarted
@@ -458,8 +457,7 @@ impl Pool {
                 }
             }
         }
-        let is_alone = state.members.iter().all(|one| one.stage == Stage::Draining);
-        if is_alone && state.failures > 0 && now_ms < state.retry_at_ms {
+        if state.is_hopeless(now_ms) {
             refused = Some(Failure::Unstartable(state.last_failure.clone()));
         }
         let in_vain = match &refused {
@@ -560,6 +558,27 @@ impl State {
             .iter()
             .filter(|one| one.stage != Stage::Draining);
         alive.filter(|one| one.replaces.is_none()).count()
+    }
+
+    /// A worker ended that nobody had asked to. One that ended before it had a request shows that
+    /// the program cannot be started; requests that end their workers must not keep others waiting.
+    fn note_crash(&mut self, had_requests: bool, now_ms: u64) {
+        self.failures += 1;
+        self.is_unstartable = !had_requests;
+        let pause = match had_requests {
+            true if self.failures == 1 => Duration::ZERO,
+            true => backoff(self.failures - 1).min(BACKOFF_REQUEST_MAX),
+            false => backoff(self.failures),
+        };
+        self.retry_at_ms = now_ms + pause.as_millis() as u64;
+    }
+
+    /// There is no worker, and there will be none soon.
+    fn is_hopeless(&self, now_ms: u64) -> bool {
+        let mut stages = self.members.iter().map(|one| one.stage);
+        self.is_unstartable
+            && now_ms < self.retry_at_ms
+            && stages.all(|stage| stage == Stage::Draining)
     }
 
     fn member(&mut self, post: &Arc<Post>) -> Option<&mut Member> {

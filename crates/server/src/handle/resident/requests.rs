@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use hob_http::{Hold, Reactor};
+
 use crate::handle::resident::exchange::Exchange;
 
 /// One of them.
@@ -27,13 +29,24 @@ pub(super) struct Underway {
 }
 
 /// All of them.
-#[derive(Default)]
 pub(super) struct Requests {
     all: Vec<Underway>,
     last_number: u32,
+    reactor: Reactor,
+    /// There while there are any: the thread does not end before.
+    hold: Option<Hold>,
 }
 
 impl Requests {
+    pub(super) fn new(reactor: &Reactor) -> Requests {
+        Requests {
+            all: Vec::new(),
+            last_number: 0,
+            reactor: reactor.clone(),
+            hold: None,
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -53,6 +66,7 @@ impl Requests {
     }
 
     pub(super) fn push(&mut self, underway: Underway) {
+        self.hold.get_or_insert_with(|| self.reactor.hold());
         let numbers = self.all.iter().map(|one| one.number);
         let at = match self.all.last() {
             Some(last) if last.number > underway.number => numbers
@@ -79,7 +93,11 @@ impl Requests {
     }
 
     pub(super) fn remove(&mut self, index: usize) -> Underway {
-        self.all.remove(index)
+        let removed = self.all.remove(index);
+        if self.all.is_empty() {
+            self.hold = None;
+        }
+        removed
     }
 
     pub(super) fn iter(&self) -> std::slice::Iter<'_, Underway> {
@@ -87,6 +105,7 @@ impl Requests {
     }
 
     pub(super) fn take(&mut self) -> Vec<Underway> {
+        self.hold = None;
         std::mem::take(&mut self.all)
     }
 

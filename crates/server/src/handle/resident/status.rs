@@ -12,6 +12,8 @@ use crate::shared::fleet::{Fleet, now_ms};
 pub(crate) fn programs(fleet: &Fleet) -> Value {
     let (workers, workers_max) = fleet.load();
     let pools: Vec<Value> = fleet.pools().iter().map(|pool| pool.told()).collect();
+    // No limit is no number.
+    let workers_max = Some(workers_max).filter(|most| *most != usize::MAX);
     json!({ "workers": workers, "workers_max": workers_max, "pools": pools })
 }
 

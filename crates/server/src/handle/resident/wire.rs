@@ -17,7 +17,7 @@ pub(super) struct Wire {
     decoder: Decoder,
     out: Vec<u8>,
     out_from: usize,
-    /// Bytes were sent that nobody has read yet, if the socket breaks now.
+    /// The worker did not take what was sent last.
     is_broken: bool,
     /// Leaves with the first bytes.
     gifts: Option<Gifts>,
@@ -143,7 +143,9 @@ impl Wire {
         let space = self.decoder.space();
         let room = space.len();
         match self.socket.poll_read(cx, space) {
-            Poll::Ready(Ok(0)) => Filled::Closed { is_unread: false },
+            Poll::Ready(Ok(0)) => Filled::Closed {
+                is_unread: self.is_broken || self.waiting_bytes() > 0,
+            },
             Poll::Ready(Ok(count)) => {
                 self.decoder.filled(count);
                 // Fewer bytes than there was room for: what comes later gives a new event.
@@ -158,6 +160,11 @@ impl Wire {
             },
             Poll::Pending => Filled::Nothing,
         }
+    }
+
+    /// The worker's process has ended: what it wrote is there, whether or not that was told.
+    pub(super) fn look_again(&self) {
+        self.socket.mark_readable();
     }
 
     /// What was read.

@@ -331,7 +331,9 @@ impl Worker {
             Poll::Pending => None,
         };
         if exit.is_some() && is_open {
-            // What it wrote before its end is there; this was the last look.
+            // What it wrote before its end is there; this is the last look.
+            self.wire.look_again();
+            self.read(cx);
             self.core.close(&self.child, false);
         }
         let core = &mut self.core;
