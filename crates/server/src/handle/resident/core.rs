@@ -315,13 +315,16 @@ impl Core {
             self.blame = Some("it sent a second head for one request".to_owned());
             return;
         }
+        if head.has(message::TUNNEL) {
+            self.blame = Some("it opened a tunnel, which hob does not offer programs".to_owned());
+            return;
+        }
         one.has_head = true;
         one.step_due_ms = limit(now_ms, self.pool.settings.timeout.progress);
         if one.given_up_until_ms.is_none() {
             let said = HeadSaid {
                 status: head.small,
                 lines: payload.to_vec(),
-                is_tunnel: head.has(message::TUNNEL),
             };
             let waker = one.exchange.put_head(said);
             self.wakers.extend(waker);
