@@ -57,6 +57,8 @@ pub(super) struct Core {
     pub(super) unbegun: Vec<Arc<Exchange>>,
     /// How long it may be idle; zero is for ever.
     pub(super) idle: Duration,
+    /// Bodies wait for room on the way to it.
+    pub(super) is_crowded: bool,
     /// When it is due to be replaced.
     pub(super) age_due_ms: u64,
     pub(super) requests_left: u64,
@@ -110,6 +112,7 @@ impl Core {
             service_count: 0,
             rung: Rung::Serves,
             answers: Vec::new(),
+            is_crowded: false,
             wakers: Vec::new(),
             attentions: Vec::new(),
             begun: Vec::new(),
@@ -188,6 +191,7 @@ impl Core {
             let grace = self.pool.settings.grace;
             let one = self.requests.at(index);
             let has_room = wire.waiting_bytes() < OUT_BYTES_MAX;
+            self.is_crowded |= !has_room;
             let credit = if has_room { one.body_credit } else { 0 };
             let news = exchange.news(credit.min(hob_ipc::limits::PAYLOAD_BYTES_MAX));
             if let Some(total) = news.total {

@@ -479,11 +479,12 @@ impl Pool {
             return 0;
         }
         let alive = state.alive();
-        let least = self
-            .settings
-            .workers
-            .min
-            .max(usize::from(!state.waiting.is_empty()));
+        // A server that stops starts nothing but what somebody waits for.
+        let min = match self.fleet.is_stopping() {
+            true => 0,
+            false => self.settings.workers.min,
+        };
+        let least = min.max(usize::from(!state.waiting.is_empty()));
         let starting = state
             .members
             .iter()

@@ -151,8 +151,13 @@ impl Worker {
         self.send_answers();
         self.wire.flush(cx);
         self.look_at_clock(cx);
+        self.go_on_with_bodies();
         self.send_answers();
         self.wire.flush(cx);
+        if self.core.is_crowded && self.wire.waiting_bytes() == 0 {
+            // All of it left at once: others first, then the rest.
+            cx.waker().wake_by_ref();
+        }
         let is_quiet = self.listen(cx);
         let is_gone = self.look_at_exit(cx, is_quiet);
         if !is_gone {
@@ -179,6 +184,19 @@ impl Worker {
             }
         }
         self.letters = letters;
+    }
+
+    /// What had no room on the way to the worker has it now.
+    fn go_on_with_bodies(&mut self) {
+        if !self.core.is_crowded || self.wire.waiting_bytes() > 0 {
+            return;
+        }
+        self.core.is_crowded = false;
+        let unsent = self.core.requests.iter().filter(|one| !one.is_body_sent);
+        let exchanges: Vec<_> = unsent.map(|one| Arc::clone(&one.exchange)).collect();
+        for exchange in exchanges {
+            self.core.attend(&mut self.wire, &exchange);
+        }
     }
 
     fn send_answers(&mut self) {
