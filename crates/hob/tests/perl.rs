@@ -34,7 +34,9 @@ const DANCER2: &str = "package Application;\nuse Dancer2;\nset charset => 'UTF-8
     Application->to_app;\n";
 const MOJOLICIOUS: &str = "use Mojolicious::Lite;\napp->log->level('fatal');\n\
     get '/hello/:name' => sub { $_[0]->render(text => 'Hello ' . $_[0]->param('name')) };\n\
-    post '/form' => sub { my $c = shift; $c->render(text => join ' ', map { $c->param($_) } qw(a b)) };\n\
+    post '/form' => sub {\n\
+        my $c = shift; $c->render(text => join ' ', map { $c->param($_) } qw(a b));\n\
+    };\n\
     get '/old' => sub { $_[0]->redirect_to('/hello/new') };\n\
     get '/broken' => sub { die \"broken\\n\" };\n\
     get '/long' => sub {\n\

@@ -265,7 +265,6 @@ impl Core {
             let said = HeadSaid {
                 status: head.small,
                 lines: payload.to_vec(),
-                is_tunnel: head.has(message::TUNNEL),
             };
             let waker = one.exchange.put_head(said);
             self.wakers.extend(waker);

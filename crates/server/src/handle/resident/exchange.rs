@@ -72,8 +72,6 @@ struct State {
 pub(super) struct HeadSaid {
     pub(super) status: u16,
     pub(super) lines: Vec<u8>,
-    /// What follows is raw both ways.
-    pub(super) is_tunnel: bool,
 }
 
 /// A piece of an answer's body.
@@ -118,7 +116,6 @@ pub(super) enum Taken {
 
 /// What the driver finds when it looks.
 pub(super) struct News {
-    pub(super) number: u32,
     pub(super) body: Option<Bytes>,
     /// With this piece, or without one, the body has ended.
     pub(super) is_body_over: bool,
@@ -349,7 +346,6 @@ impl Exchange {
             None => None,
         };
         let news = News {
-            number: state.number,
             body,
             is_body_over: state.is_body_over && state.body.is_empty(),
             taken_bytes: std::mem::take(&mut state.taken_bytes),
