@@ -86,7 +86,7 @@ const RUNAWAYS: [Runaway; 4] = [
     Runaway {
         name: "bomb",
         status: 504,
-        reason: "limits: cgi.first_byte: no head of an answer in time",
+        reason: "limits: first_byte: no head of an answer in time",
         says: "boom",
     },
     Runaway {
@@ -98,7 +98,7 @@ const RUNAWAYS: [Runaway; 4] = [
     Runaway {
         name: "sleeper",
         status: 504,
-        reason: "limits: cgi.first_byte: no head of an answer in time",
+        reason: "limits: first_byte: no head of an answer in time",
         says: "about to sleep",
     },
     Runaway {

@@ -14,7 +14,7 @@ use crate::reactor::Reactor;
 
 /// A queue that is looked into while the thread is awake. Nothing here may wait.
 pub trait Standby {
-    /// Once in every turn, after its events and before its tasks: wakes who waits for what has come.
+    /// Once in every turn, after its events and before its tasks: wakes who waits for what came.
     fn look(&self);
     /// At the end of every turn: hands over what its connections left, in one go.
     fn flush(&self);

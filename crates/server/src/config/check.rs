@@ -543,7 +543,12 @@ fn resident_on_disk(
         }
     };
     program_on_disk(resident.runs.program(), path, interpreter, looked, faults);
-    folder_on_disk(&resident.dir, spots.dir, looked, faults);
+    // A folder of scripts that is not there was named just now.
+    let is_told = matches!(&resident.runs, ResidentRuns::Hosted { host: Host::Scripts, what, .. }
+        if Path::new(what) == resident.dir);
+    if !is_told {
+        folder_on_disk(&resident.dir, spots.dir, looked, faults);
+    }
 }
 
 fn file_on_disk(

@@ -219,6 +219,10 @@ pub(crate) fn build_resident(
         let message = format!("the host of `{key}` does not speak lines");
         let hint = "remove `carrier`, or name the program with `run`";
         faults.error(section.spot("carrier"), message).hint(hint);
+    } else if carrier == CarrierChoice::Lines {
+        let message = "this version of hob does not carry lines yet";
+        let hint = "remove `carrier`: the program is offered shared memory and a socket";
+        faults.error(section.spot("carrier"), message).hint(hint);
     }
     let program = programs.add(section, faults, |program| {
         allow(&runs, &dir, program);
@@ -229,7 +233,7 @@ pub(crate) fn build_resident(
         pass_authorization: section.flag("pass_authorization"),
         dev: section.flag("dev"),
         carrier,
-        workers: workers(section, carrier, faults),
+        workers: workers(section, &runs, carrier, faults),
         queue: inner(section, "queue", &QUEUE, |queue| queue.number("max")),
         wait: inner(section, "queue", &QUEUE, |queue| queue.time("wait")),
         timeout: inner(section, "timeout", &TIMEOUT, |timeout| Timeouts {
@@ -367,7 +371,12 @@ fn allow(runs: &ResidentRuns, dir: &Path, program: &mut Program) {
         .extend(candidates(runs.program(), &path));
 }
 
-fn workers(section: &Section, carrier: CarrierChoice, faults: &mut Faults<'_>) -> Workers {
+fn workers(
+    section: &Section,
+    runs: &ResidentRuns,
+    carrier: CarrierChoice,
+    faults: &mut Faults<'_>,
+) -> Workers {
     let workers = inner(section, "workers", &WORKERS, |workers| Workers {
         min: workers.number("min"),
         max: workers.given("max").map(|_| workers.number("max")),
@@ -386,13 +395,17 @@ fn workers(section: &Section, carrier: CarrierChoice, faults: &mut Faults<'_>) -
             .error(spot, "`min` is more than `max`")
             .hint("make `max` larger, or `min` smaller");
     }
-    if carrier == CarrierChoice::Lines && workers.concurrency > 1 {
+    let alone = match runs {
+        ResidentRuns::Hosted { host, .. } if !host.is_python() => Some("a program in Perl"),
+        _ if carrier == CarrierChoice::Lines => Some("a program that speaks lines"),
+        _ => None,
+    };
+    if let Some(who) = alone
+        && workers.concurrency > 1
+    {
         let spot = spot("concurrency").unwrap_or(section.header);
         faults
-            .error(
-                spot,
-                "a program that speaks lines has one request at a time",
-            )
+            .error(spot, format!("{who} has one request at a time"))
             .hint("remove `concurrency`; more `workers` do more at a time");
     }
     workers

@@ -613,7 +613,8 @@ mod tests {
 
     #[test]
     fn what_is_told_together_is_read_in_order() {
-        let [exited, .., failed] = &to_server()[..] else {
+        let messages = to_server();
+        let [exited, _, failed, _] = &messages[..] else {
             panic!("messages");
         };
         assert_eq!(exited.len(), EXITED_BYTES);

@@ -63,10 +63,10 @@ pub static RESIDENT: Table = Table {
         )
         .says(
             "How requests travel: `\"shm\"` in shared memory where the program can, `\"stream\"` \
-             over a socket, `\"lines\"` as lines on standard input and output. `\"auto\"` is \
-             `\"shm\"` if the program takes it, else `\"stream\"`.",
+             over a socket. `\"auto\"` is `\"shm\"` if the program takes it, else `\"stream\"`. \
+             `\"lines\"`, as lines on standard input and output, is not in this version yet.",
         )
-        .example("\"lines\""),
+        .example("\"stream\""),
         Key::new("pass_authorization", Flag, Preset::Flag(false))
             .says(
                 "The program sees the `Authorization` field, with passwords in it, as \

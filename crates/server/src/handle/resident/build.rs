@@ -74,7 +74,8 @@ pub fn build(
             ResidentRuns::Command(_) => resolved.as_os_str().as_bytes().to_vec(),
             ResidentRuns::Hosted { what, .. } => what.as_bytes().to_vec(),
         },
-        splits_path: !pattern.is_one_path(),
+        // A rewritten path is the program's own, all of it.
+        splits_path: !pattern.is_one_path() || route.rewrite.is_some(),
         half_close: match route.half_close {
             config::HalfClose::Cancel => HalfClose::Cancel,
             config::HalfClose::Serve => HalfClose::Serve,

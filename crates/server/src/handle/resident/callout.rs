@@ -6,7 +6,7 @@ use std::time::Duration;
 use hob_ipc::message::{self, Head, Kind};
 
 use crate::config::parse_duration;
-use crate::handle::resident::core::Core;
+use crate::handle::resident::driver::Core;
 use crate::handle::resident::ladder::limit;
 
 /// Longest text of a program's own log line, in bytes.

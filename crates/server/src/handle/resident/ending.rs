@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::atomic::Ordering;
 
-use crate::handle::resident::core::{Core, Stage};
+use crate::handle::resident::driver::{Core, Stage};
 use crate::handle::resident::exchange::Ending;
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::ladder::{Rung, Step, after, limit};

@@ -8,7 +8,7 @@
 //! - `answer` from a request to its answer, `body` that answer's body
 //! - `exchange` where a request and its worker meet, `post` the letters to a driver
 //! - `pool` who has room and who waits, `scale` when one more worker helps
-//! - `worker` the driver of one process, `core` what it knows, `requests` what it has under way,
+//! - `worker` the driver of one process, `driver` what it knows, `requests` what it has under way,
 //!   `wire` how messages travel, `callout` what the program asks, `said` what it prints, `ladder`
 //!   and `ending` how it is ended
 //! - `start` starting a process, `host` the hosts that hob brings along
@@ -20,7 +20,7 @@ mod body;
 pub mod build;
 mod callout;
 mod chunk;
-mod core;
+mod driver;
 mod ending;
 mod exchange;
 mod fail;

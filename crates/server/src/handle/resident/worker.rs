@@ -20,7 +20,7 @@ use hob_ipc::shm::Payload;
 use hob_trace::metric::ThreadCounters;
 
 use crate::config::CarrierChoice;
-use crate::handle::resident::core::{Core, Stage};
+use crate::handle::resident::driver::{Core, Stage};
 use crate::handle::resident::ladder::{Rung, after};
 use crate::handle::resident::limits::{
     AHEAD_WAIT, BODY_WINDOW_BYTES, LAST_WORDS_WAIT, READ_BYTES_PER_TURN, STREAM_WINDOW_BYTES,

@@ -50,10 +50,8 @@ pub(super) fn start(
     for descriptor in input.iter().chain([&output, &errors]) {
         give(descriptor, prepared.owner)?;
     }
-    if let Some(channel) = &channel
-        && !is_unix_socket(channel)
-    {
-        give(channel, prepared.owner)?;
+    if let Some(channel) = &channel {
+        give_channel(channel, prepared.owner)?;
     }
     let own_input;
     let input = match (&input, &prepared.no_input) {
@@ -152,9 +150,17 @@ fn sort(descriptors: Descriptors, head: StartHead) -> Result<Sorted, Refused> {
     }
 }
 
-/// What a program and the server talk over. It belongs to nobody, so it need not be given away.
-fn is_unix_socket(descriptor: &OwnedFd) -> bool {
-    sockopt::socket_domain(descriptor) == Ok(AddressFamily::UNIX)
+/// What a program and the server talk over: a Unix socket, which belongs to nobody, or a pipe,
+/// which is given to the program's user.
+fn give_channel(channel: &OwnedFd, owner: Option<u32>) -> Result<(), Refused> {
+    if sockopt::socket_domain(channel) == Ok(AddressFamily::UNIX) {
+        return Ok(());
+    }
+    let found = fstat(channel).map_err(|errno| (Step::Descriptors, errno.raw_os_error()))?;
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::Fifo => give(channel, owner),
+        _ => Err(wrong(Step::Descriptors)),
+    }
 }
 
 /// The reading end of a pipe nobody writes to.
