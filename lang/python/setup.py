@@ -10,8 +10,9 @@ setup(
     ext_modules=[
         Extension(
             "hob._native",
-            ["src/hob/_native.c"],
-            include_dirs=[str(HEADER)],
+            ["src/hob/_native.c", "src/hob/_wsgi.c"],
+            include_dirs=["src/hob", str(HEADER)],
+            depends=["src/hob/_native.h"],
             define_macros=[("Py_LIMITED_API", "0x03090000")],
             libraries=["dl"],
             py_limited_api=True,

@@ -8,6 +8,8 @@ mod harness;
 mod compare;
 #[path = "warm/hosts.rs"]
 mod hosts;
+#[path = "warm/offered.rs"]
+mod offered;
 #[path = "warm/perl.rs"]
 mod perl;
 #[path = "warm/python.rs"]

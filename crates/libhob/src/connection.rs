@@ -16,8 +16,8 @@ use crate::failure::Failure;
 use crate::link::Link;
 use crate::wait::Locked;
 
-/// Buffers kept for the next request.
-const SPARE_MAX: usize = 16;
+/// Buffers kept for the next requests, three each.
+const SPARE_MAX: usize = 24;
 
 /// A connection.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl Inner {
     }
 
     fn arrive(&mut self, head: Head) {
-        let empty = self.spare.pop().unwrap_or_default();
+        let empty = self.buffer();
         let block = std::mem::replace(&mut self.link.payload, empty);
         self.pending.push_back(Pending {
             head,
@@ -215,15 +215,21 @@ impl Inner {
     }
 
     /// The request is over for this side.
-    pub(crate) fn end(&mut self, id: u32, block: Vec<u8>) {
+    pub(crate) fn end(&mut self, id: u32) {
         if let Some(place) = self.active.iter().position(|active| active.id == id) {
             self.active.swap_remove(place);
         }
-        self.keep(block);
     }
 
-    fn keep(&mut self, buffer: Vec<u8>) {
-        if self.spare.len() < SPARE_MAX {
+    /// An empty buffer, one that was used before if there is one.
+    pub(crate) fn buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes a buffer back.
+    pub(crate) fn keep(&mut self, mut buffer: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX && buffer.capacity() > 0 {
+            buffer.clear();
             self.spare.push(buffer);
         }
     }

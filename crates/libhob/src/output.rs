@@ -20,11 +20,14 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    pub(crate) fn new() -> Output {
-        Output {
-            small: Vec::new(),
-            chunk: None,
-        }
+    /// Collects in that buffer, which is empty.
+    pub(crate) fn new(small: Vec<u8>) -> Output {
+        Output { small, chunk: None }
+    }
+
+    /// Gives the buffer back.
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        self.small
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -44,9 +44,9 @@ pub(crate) struct Request {
 impl Request {
     /// The next request; `None` when none will come any more.
     pub(crate) fn accept(source: &Source, until: Until) -> Result<Option<Request>, Failure> {
-        let (id, block) = match source {
+        let (id, block, buffers) = match source {
             Source::Plain(plain) => match plain.begin()? {
-                Some(block) => (0, block),
+                Some(block) => (0, block, Default::default()),
                 None => return Ok(None),
             },
             Source::Hob(connection) => {
@@ -55,21 +55,25 @@ impl Request {
                 let begun =
                     locked.wait(until, None, Waits::Arrival, |inner| inner.begin(credit))?;
                 match begun? {
-                    Accepted::Request(id, block) => (id, block),
+                    Accepted::Request(id, block) => {
+                        let inner = locked.inner();
+                        (id, block, [inner.buffer(), inner.buffer()])
+                    }
                     Accepted::NoMore => return Ok(None),
                 }
             }
         };
+        let [fields, collected] = buffers;
         Ok(Some(Request {
             source: source.clone(),
             id,
             block,
             status: 0,
-            fields: Vec::new(),
+            fields,
             trailers: Vec::new(),
             is_head_sent: false,
             is_tunnel: false,
-            output: Output::new(),
+            output: Output::new(collected),
             piece: Vec::new(),
             piece_at: 0,
             uncredited: 0,
@@ -309,8 +313,11 @@ impl Request {
                 .and_then(|()| locked.flush());
             result = told.and(result);
         }
-        let Request { id, block, .. } = self;
-        locked.inner().end(id, block.into_bytes());
+        let inner = locked.inner();
+        inner.end(self.id);
+        inner.keep(self.block.into_bytes());
+        inner.keep(self.fields);
+        inner.keep(self.output.into_buffer());
         result
     }
 

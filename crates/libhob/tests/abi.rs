@@ -13,7 +13,7 @@ fn folder() -> PathBuf {
 }
 
 fn header() -> String {
-    std::fs::read_to_string(folder().join("include/hob.h")).unwrap()
+    std::fs::read_to_string(folder().join("include/hob.h")).expect("it is committed")
 }
 
 #[test]

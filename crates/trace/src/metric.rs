@@ -137,6 +137,10 @@ counters! {
     worker_starts: "Workers of resident programs that were started.";
     worker_crashes: "Workers of resident programs that ended without being told to.";
     worker_reuses: "Requests answered by a worker that had answered one before.";
+    worker_takebacks: "Requests handed to a worker ahead and taken back, because it took long.";
+    worker_wakes: "Sleeping workers that were woken, in shared memory.";
+    worker_bells: "Wakes of a server thread by a worker, in shared memory.";
+    worker_full: "Messages that a worker's shared memory had no room for at once.";
     worker_waits: "Requests that waited for a worker.";
     worker_terms: "Workers ended with SIGTERM.";
     worker_kills: "Workers ended with SIGKILL.";

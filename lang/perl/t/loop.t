@@ -195,4 +195,18 @@ subtest 'requests may wait while another is answered' => sub {
     is($peer->answer($_)->{body}, "request $_\n") for 1 .. 2;
 };
 
+subtest 'a child that runs on into the loop ends there' => sub {
+    my $peer = start(q{
+        while (my $request = Hob->accept) {
+            my $child = fork // die;
+            $request->respond(200, [], "$child");
+            waitpid $child, 0 if $child;
+        }
+    });
+    for (1 .. 2) {
+        my $answer = $peer->get;
+        like($answer->{body}, qr/\A[1-9][0-9]*\z/, 'the answer is the parent\'s');
+    }
+};
+
 done_testing;

@@ -146,6 +146,14 @@ subtest 'data waits for the window' => sub {
     is($data->{flags},          1, 'the last');
 };
 
+subtest 'a long body is not sent for HEAD' => sub {
+    my $peer   = host(q{sub { [200, ['Content-Length' => 900_000], ['x' x 900_000]] }});
+    my $answer = $peer->get(env => { REQUEST_METHOD => 'HEAD' });
+    is($answer->{fields}, "Content-Length: 900000\n");
+    is($answer->{body},   '');
+    is(length $peer->get->{body}, 900_000);
+};
+
 subtest 'a client that left frees the worker' => sub {
     my $peer = host(q{sub { [200, [], ['x' x 100_000]] }}, data_window => 40_000);
     my $id   = $peer->request;

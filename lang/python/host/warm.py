@@ -15,6 +15,7 @@ import sys
 _main = sys.modules["__main__"]
 #: What `__main__` holds before a script begins.
 FRESH = {name: _main.__dict__[name] for name in list(_main.__dict__) if name.startswith("__")}
+FRESH["__doc__"] = None
 
 import _socket
 import _thread
@@ -23,6 +24,7 @@ import errno
 import gc
 import importlib
 import importlib.machinery
+import importlib.util
 import io
 import itertools
 import os
@@ -159,6 +161,8 @@ class Host:
         self.poll.register(3, select.POLLIN)
         #: By the descriptor that tells of its end: process, link, number.
         self.runs = {}
+        #: Orphans come to the first process of a namespace, and only it can reap them.
+        self.is_first = os.getpid() == 1
         #: Where it is, and whether what it makes next reads a file.
         self.folder = None
         self.has_file = False
@@ -173,6 +177,9 @@ class Host:
             for fd, _ in self.poll.poll():
                 if fd in self.runs:
                     self.reap(fd)
+                    continue
+                if fd not in self.links:
+                    # It was reaped with another.
                     continue
                 run = self.receive(self.links[fd])
                 if run is not None:
@@ -193,10 +200,21 @@ class Host:
             os.close(fd)
 
     def reap(self, fd):
-        process, link, number = self.runs.pop(fd)
+        self.note_ended(fd, *os.wait4(self.runs[fd][0], 0))
+        while self.is_first:
+            try:
+                process, status, used = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if process == 0:
+                return
+            for fd in [fd for fd, run in self.runs.items() if run[0] == process]:
+                self.note_ended(fd, process, status, used)
+
+    def note_ended(self, fd, process, status, used):
+        _, link, number = self.runs.pop(fd)
         self.poll.unregister(fd)
         os.close(fd)
-        _, status, used = os.wait4(process, 0)
         told = HEAD.pack(VERSION, ENDED, 0, 0, number) + ENDED_TAIL.pack(
             status,
             process,
@@ -546,6 +564,40 @@ def preload(names):
     return True
 
 
+class Offered:
+    """Finds the modules that scripts may want and this interpreter no longer has."""
+
+    def __init__(self, texts):
+        self.codes = {
+            name: compile(text, "<%s, offered by hob>" % name, "exec", dont_inherit=True)
+            for name, text in texts.items()
+        }
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.codes:
+            return None
+        return importlib.machinery.ModuleSpec(name, self)
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        exec(self.codes[module.__name__], module.__dict__)
+
+
+def offer(texts):
+    missing = {name: text for name, text in texts.items() if find_module(name) is None}
+    if missing:
+        sys.meta_path.append(Offered(missing))
+
+
+def find_module(name):
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+
+
 def own_descriptors():
     """Ranges that are this host's: all but those that modules have opened while they were loaded."""
     kept = sorted(fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 3 and is_open(fd))
@@ -602,6 +654,7 @@ forget_source()
 if not preload(sys.argv[3:]):
     sys.stderr.flush()
     os._exit(1)
+offer(globals().get("OFFERED", {}))
 OWN_DESCRIPTORS, KEPT_COUNT = own_descriptors()
 #: With standard input, output and error, and the one that a listing is read from.
 DESCRIPTOR_COUNT = KEPT_COUNT + 4

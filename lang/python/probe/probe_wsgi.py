@@ -75,9 +75,7 @@ def status(environ, start_response, words):
 
 
 def redirect(environ, start_response, words):
-    return text(
-        start_response, "", "302 Found", [("Location", "https://example.invalid/there")]
-    )
+    return text(start_response, "", "302 Found", [("Location", "https://example.invalid/there")])
 
 
 def fields(environ, start_response, words):

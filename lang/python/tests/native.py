@@ -44,13 +44,16 @@ def _build() -> Union[Dict[str, str], str]:
     done = subprocess.run(
         [compiler, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
         + ["-DPy_LIMITED_API=0x03090000", f"-I{include}", f"-I{HEADER}"]
-        + [str(peer.SOURCES / "hob" / "_native.c"), "-o", str(made), "-ldl"],
+        + [str(peer.SOURCES / "hob" / name) for name in ("_native.c", "_wsgi.c")]
+        + ["-o", str(made), "-ldl"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
     if done.returncode:
         raise AssertionError(f"_native.c does not compile:\n{done.stdout}")
+    if os.path.isfile(library):  # beside it, where every account can reach it
+        library = str(shutil.copy(library, folder / "libhob.so.1"))
     return {"HOB_NATIVE": str(made), "HOB_LIBRARY": library}
 
 

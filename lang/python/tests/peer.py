@@ -110,7 +110,9 @@ class Peer:
         self._rest = b""
         self._ident = 0
 
-    def hello(self, concurrency: int = 1, *, version: int = 1, descriptors: Sequence[int] = ()) -> None:
+    def hello(
+        self, concurrency: int = 1, *, version: int = 1, descriptors: Sequence[int] = ()
+    ) -> None:
         payload = struct.pack(
             "<HHIIB3x", concurrency, 0, self.data_window, self.body_window, 2 if descriptors else 1
         )
@@ -267,7 +269,11 @@ class Worker:
     """A real process with the stream on a descriptor of its own."""
 
     def __init__(
-        self, command: Sequence[str], *, folder: Any = None, environ: Optional[Dict[str, str]] = None
+        self,
+        command: Sequence[str],
+        *,
+        folder: Any = None,
+        environ: Optional[Dict[str, str]] = None,
     ) -> None:
         ours, theirs = socket.socketpair()
         with theirs:

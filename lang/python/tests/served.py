@@ -5,12 +5,14 @@ The program is the one that HOB names, else the newest under target/, else `hob`
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
@@ -25,19 +27,41 @@ def program() -> Optional[str]:
     """The hob to test with, if it is there and knows `resident`."""
     named = os.environ.get("HOB")
     built = [ROOT / "target" / kind / "hob" for kind in ("debug", "release")]
-    there = sorted((path for path in built if path.is_file()), key=lambda path: -path.stat().st_mtime)
+    there = sorted(
+        (path for path in built if path.is_file()), key=lambda path: -path.stat().st_mtime
+    )
     for found in [named] if named else [*map(str, there), shutil.which("hob")]:
-        if found and subprocess.run(
-            [found, "check", "--explain", "resident"], capture_output=True
-        ).returncode == 0:
+        if (
+            found
+            and subprocess.run(
+                [found, "check", "--explain", "resident"], capture_output=True
+            ).returncode
+            == 0
+        ):
             return found
     return None
+
+
+def visible(folder: Path) -> Path:
+    """This folder, or a copy of it: as root the server runs programs as an account without rights,
+    which cannot enter root's home."""
+    if os.getuid() != 0 or all(part.stat().st_mode & 1 for part in [folder, *folder.parents]):
+        return folder
+    if folder not in _copies:
+        copies = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, copies, ignore_errors=True)
+        os.chmod(copies, 0o755)
+        _copies[folder] = Path(shutil.copytree(folder, Path(copies) / folder.name))
+    return _copies[folder]
+
+
+_copies: Dict[Path, Path] = {}
 
 
 def started(verb: str, target: str, python: str = "python3", **variables: str) -> str:
     """Lines of a route that run this folder's package, not the one that the server brings."""
     variables = {
-        "PYTHONPATH": str(peer.SOURCES),
+        "PYTHONPATH": str(visible(peer.SOURCES)),
         "PYTHONDONTWRITEBYTECODE": "1",
         **{name: os.environ[name] for name in NATIVE if name in os.environ},
         **variables,

@@ -13,7 +13,7 @@ from typing import Any
 import peer
 from peer import variables
 
-APP = '''
+APP = """
 import asyncio, contextlib, json, sys, threading, time
 
 met = []
@@ -129,11 +129,12 @@ async def no_lifespan(scope, receive, send):
 async def failing(scope, receive, send):
     await receive()
     await send({"type": "lifespan.startup.failed", "message": "no database"})
-'''
+"""
 
 
 class Application(unittest.TestCase):
     maxDiff = None
+
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -270,7 +271,9 @@ class Requests(Application):
     def test_number_is_used_again_after_the_answer(self) -> None:
         server = self.start()
         for _ in range(3):
-            self.assertEqual(server.answer(server.request(variables("/hello"), ident=9)).body, b"hello")
+            self.assertEqual(
+                server.answer(server.request(variables("/hello"), ident=9)).body, b"hello"
+            )
 
     def test_mistakes_of_the_application_fail_its_request_alone(self) -> None:
         server = self.start()

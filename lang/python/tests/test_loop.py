@@ -13,7 +13,7 @@ from typing import Any, Tuple
 import peer
 from peer import variables
 
-PROGRAM = '''
+PROGRAM = """
 import hob
 
 count = 0
@@ -68,7 +68,7 @@ for request in hob.requests():
         except ValueError as error:
             request.respond(body=str(error))
 print("after the loop")
-'''
+"""
 
 
 class Loop(unittest.TestCase):
@@ -98,7 +98,9 @@ class Loop(unittest.TestCase):
                 server = self.start(by_host=by_host)
                 for n in range(1, 4):
                     got = server.ask("/count")
-                    self.assertEqual((got.body, got.fields), (b"%d" % n, [("Content-Type", "text/plain")]))
+                    self.assertEqual(
+                        (got.body, got.fields), (b"%d" % n, [("Content-Type", "text/plain")])
+                    )
                 self.assertEqual(self.ended(), (0, "after the loop\n", ""))
 
     def test_answers_of_every_shape(self) -> None:
@@ -127,8 +129,17 @@ class Loop(unittest.TestCase):
         got = server.ask("/headers", query="a=b", HTTP_X_A="one", CONTENT_TYPE="text/css")
         self.assertEqual(
             got.body.decode().split("\n"),
-            ["GET", "a=b", "one", "none", "text/css",
-             "['Accept', 'Content-Type', 'Host', 'User-Agent', 'X-A']", "5", "True", "0"],
+            [
+                "GET",
+                "a=b",
+                "one",
+                "none",
+                "text/css",
+                "['Accept', 'Content-Type', 'Host', 'User-Agent', 'X-A']",
+                "5",
+                "True",
+                "0",
+            ],
         )
 
     def test_questions_to_the_server(self) -> None:
@@ -155,7 +166,9 @@ class Loop(unittest.TestCase):
         server = self.start()
         self.assertEqual(server.ask("/fail").failure, "cannot")
         ident = server.request(variables("/unknown"))
-        self.assertEqual(server.answer(ident).failure, "the program left the request without an answer")
+        self.assertEqual(
+            server.answer(ident).failure, "the program left the request without an answer"
+        )
 
     def test_exception_out_of_the_loop_ends_the_program(self) -> None:
         server = self.start()

@@ -14,7 +14,7 @@ import native
 import peer
 from peer import variables
 
-PROGRAM = '''
+PROGRAM = """
 import gc, sys
 import hob
 from hob import loop
@@ -76,7 +76,7 @@ for request in hob.requests():
             request.respond(body=file.read().split()[1])
     else:
         request.respond(200, {"X-Names": str(len(request.environ))}, request.body.read())
-'''
+"""
 
 
 class Native(unittest.TestCase):
@@ -90,9 +90,11 @@ class Native(unittest.TestCase):
         self.folder = Path(folder.name)
         (self.folder / "program.py").write_text(PROGRAM)
 
-    def start(self, **environ: str) -> peer.Peer:
+    def start(self, *words: str, **environ: str) -> peer.Peer:
         around = peer.host(
-            "loop", "program.py", folder=self.folder, environ={**self.environ, **environ}
+            *(words or ("loop", "program.py")),
+            folder=self.folder,
+            environ={**self.environ, **environ},
         )
         self.worker = around.__enter__()
         self.addCleanup(around.__exit__, None, None, None)
@@ -162,6 +164,31 @@ class Native(unittest.TestCase):
         before = some(1500)  # more names than are remembered
         self.assertLess(some(3000) - before, 100)  # pages
         self.assertEqual(self.ended(), "")
+
+    def test_memory_stays_flat_under_wsgi(self) -> None:
+        (self.folder / "app.py").write_text(
+            "def application(environ, start):\n"
+            "    start('200 OK', [('Content-Type', 'text/plain')])\n"
+            "    if environ['PATH_INFO'] == '/memory':\n"
+            "        with open('/proc/self/statm') as file:\n"
+            "            return [file.read().split()[1].encode()]\n"
+            "    if environ['PATH_INFO'] == '/raise':\n"
+            "        start('200 OK', [])\n"
+            "    return iter([environ['wsgi.input'].read()] * 3)\n"
+        )
+        server = self.start("wsgi", "app:application")
+
+        def some(count: int) -> int:
+            for n in range(count):
+                ident = server.request(variables("/echo", HTTP_X="y" * (n % 100)), b"x" * 3000)
+                self.assertEqual(len(server.answer(ident).body), 9000)
+                self.assertEqual(server.ask("/memory").status, 200)
+                if n < 20:  # each leaves a traceback in a pipe that nobody reads yet
+                    self.assertIn("without exc_info", server.ask("/raise").failure or "")
+            return int(server.ask("/memory").body)
+
+        before = some(200)
+        self.assertLess(some(600) - before, 100)  # pages
 
 
 if __name__ == "__main__":

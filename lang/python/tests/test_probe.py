@@ -107,12 +107,17 @@ class Cases(unittest.TestCase):
         if case["name"] == "hello" or "content-length" not in names:
             self.assertEqual(sorted(found), sorted(wanted))
             self.assertEqual(
-                [v for n, v in found if n == "set-cookie"], [v for n, v in wanted if n == "set-cookie"]
+                [v for n, v in found if n == "set-cookie"],
+                [v for n, v in wanted if n == "set-cookie"],
             )
         if "body" in expected:
-            self.assertTrue(got.body == body_of(expected["body"]), f"{len(got.body)} bytes: {got.body[:99]!r}")
+            self.assertTrue(
+                got.body == body_of(expected["body"]), f"{len(got.body)} bytes: {got.body[:99]!r}"
+            )
         self.assertEqual(got.trailers, [tuple(pair) for pair in expected.get("trailers", ())])
-        infos = [(status, [tuple(pair) for pair in pairs]) for status, pairs in expected.get("infos", ())]
+        infos = [
+            (status, [tuple(pair) for pair in pairs]) for status, pairs in expected.get("infos", ())
+        ]
         self.assertEqual(got.infos, infos)
         if case["name"] == "callout-log":
             self.assertEqual(questions, [b"LOG: info probe", b"TRACE: probe"])

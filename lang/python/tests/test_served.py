@@ -12,7 +12,9 @@ from typing import Any, Dict, List, Set
 import peer
 import served
 
-from test_probe import CASES, EVERYTHING, PROBE, body_of
+from test_probe import CASES, EVERYTHING, body_of
+
+PROBE = served.visible(peer.FOLDER / "probe")
 
 
 @unittest.skipIf(served.program() is None, "no hob with `resident` in HOB, target/ or PATH")
@@ -103,7 +105,7 @@ class Cases(Served):
             has,
             '[[site.route]]\npath = "/probe/*"\nbody = "10MiB"\n'
             f'cgi = {{ script = "{PROBE}/probe_loop.py", interpreters = {{ ".py" = "python3" }}, '
-            f'env = {{ PYTHONPATH = "{peer.SOURCES}", PYTHONDONTWRITEBYTECODE = "1" }} }}\n',
+            f'env = {{ PYTHONPATH = "{served.visible(peer.SOURCES)}", PYTHONDONTWRITEBYTECODE = "1" }} }}\n',
         )
 
 
@@ -141,8 +143,6 @@ class Examples(Served):
         for thread in threads:
             thread.join()
         self.assertEqual(found, [b"together"] * 8)
-
-
 
 
 if __name__ == "__main__":

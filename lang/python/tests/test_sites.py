@@ -9,6 +9,7 @@ import http.cookiejar
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from typing import Any, Dict, List, Optional
 import peer
 import served
 
-SITES = Path(__file__).resolve().parent / "sites"
+SITES = served.visible(Path(__file__).resolve().parent / "sites")
 PACKAGES = ["django>=4.2,<6", "starlette>=0.37,<2", "python-multipart<1", "anyio<5"]
 
 
@@ -90,7 +91,9 @@ class Browser:
         if fields is not None:
             found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', self.get(path))
             assert found is not None, "a form without a token"
-            data = urllib.parse.urlencode({"csrfmiddlewaretoken": found.group(1), **fields}).encode()
+            data = urllib.parse.urlencode(
+                {"csrfmiddlewaretoken": found.group(1), **fields}
+            ).encode()
         request = urllib.request.Request(self.base + path, data, {"Referer": self.base + path})
         with self._opener.open(request, timeout=peer.PATIENCE_SECONDS) as answer:
             return str(answer.read().decode("utf-8"))
@@ -105,28 +108,38 @@ class Browser:
 
 
 class Django(Frameworks):
-    def manage(self, *words: str, **environ: str) -> None:
+    fresh: "tempfile.TemporaryDirectory[str]"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.fresh = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.fresh.cleanup)
+        cls.manage("migrate", "--run-syncdb", "-v0")
+        cls.manage("collectstatic", "--noinput", "-v0")
+        password = {"DJANGO_SUPERUSER_PASSWORD": "kettle"}
+        cls.manage("createsuperuser", "--noinput", "--username=ann", "--email=", **password)
+
+    @classmethod
+    def manage(cls, *words: str, **environ: str) -> None:
+        django = {
+            "DJANGO_SETTINGS_MODULE": "guestbook.settings",
+            "GUESTBOOK_FOLDER": cls.fresh.name,
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         done = subprocess.run(
-            [self.python, "-m", "django", *words],
+            [cls.python, "-m", "django", *words],
             cwd=SITES,
-            env={**os.environ, **self.environ, **environ},
+            env={**os.environ, **django, **environ},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        self.assertEqual(done.returncode, 0, done.stdout)
+        assert done.returncode == 0, done.stdout
 
     def setUp(self) -> None:
         super().setUp()
-        self.environ = {
-            "DJANGO_SETTINGS_MODULE": "guestbook.settings",
-            "GUESTBOOK_FOLDER": str(self.folder),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        self.manage("migrate", "--run-syncdb", "-v0")
-        self.manage("collectstatic", "--noinput", "-v0")
-        password = {"DJANGO_SUPERUSER_PASSWORD": "kettle"}
-        self.manage("createsuperuser", "--noinput", "--username=ann", "--email=", **password)
+        shutil.copytree(self.fresh.name, self.folder, dirs_exist_ok=True)
         self.large = os.urandom(3_000_000)
         (self.folder / "large.bin").write_bytes(self.large)
         for path in [self.folder, *self.folder.rglob("*")]:
@@ -152,7 +165,9 @@ resident.workers = {{ max = 2, concurrency = 4 }}
     def test_guest_book_with_admin_forms_sessions_and_static_files(self) -> None:
         browser = Browser(self.site)
         self.assertIn("visit 1", browser.get("/"))
-        self.assertIn("<b>Bert</b>: &lt;tea&gt; ä", browser.get("/", {"name": "Bert", "text": "<tea> ä"}))
+        self.assertIn(
+            "<b>Bert</b>: &lt;tea&gt; ä", browser.get("/", {"name": "Bert", "text": "<tea> ä"})
+        )
         self.assertIn("visit 4", browser.get("/"))
         self.assertIn("visit 1", Browser(self.site).get("/"))
         self.assertEqual(browser.status("/", b"name=x&text=y"), 403)  # without its token

@@ -43,9 +43,7 @@ class Side(threading.Thread):
         return self.result
 
 
-def pair(
-    program: Callable[[stream.Stream], Any], **more: Any
-) -> Tuple[peer.Peer, Side]:
+def pair(program: Callable[[stream.Stream], Any], **more: Any) -> Tuple[peer.Peer, Side]:
     ours, theirs = socket.socketpair()
     return peer.Peer(ours, **more), Side(theirs, program)
 
@@ -121,7 +119,9 @@ class Requests(unittest.TestCase):
         server = self.serve(echo)
         ident = server.request(variables(), b"abc")
         first = server.socket.recv(65536)
-        self.assertEqual(first, message(34, b"A: b\n", 0, 200, ident) + message(35, b"abc", 1, 0, ident))
+        self.assertEqual(
+            first, message(34, b"A: b\n", 0, 200, ident) + message(35, b"abc", 1, 0, ident)
+        )
 
     def test_empty_answer_is_a_head_alone(self) -> None:
         server = self.serve(echo)
@@ -296,9 +296,13 @@ class Requests(unittest.TestCase):
         server = self.serve(program)
         ident = server.request(variables())
         log = server.take()
-        self.assertEqual((log.kind, log.flags, log.ident, log.payload), ("callout", 4, ident, b"LOG: info hello"))
+        self.assertEqual(
+            (log.kind, log.flags, log.ident, log.payload), ("callout", 4, ident, b"LOG: info hello")
+        )
         question = server.take()
-        self.assertEqual((question.flags, question.ident, question.payload), (0, ident, b"MAP-PATH: /a"))
+        self.assertEqual(
+            (question.flags, question.ident, question.payload), (0, ident, b"MAP-PATH: /a")
+        )
         server.reply(question, "200 /srv/a")
         question = server.take()
         self.assertEqual((question.ident, question.payload), (0, b"LIFETIME: -1"))
@@ -422,7 +426,10 @@ class Lies(unittest.TestCase):
 
     def test_body_after_its_end(self) -> None:
         head = message(2, block(variables()), 0, 0, 4)
-        self.assertIn("after the end", self.refused(head, message(3, b"a", 1, 0, 4), message(3, b"a", 1, 0, 4)))
+        self.assertIn(
+            "after the end",
+            self.refused(head, message(3, b"a", 1, 0, 4), message(3, b"a", 1, 0, 4)),
+        )
 
     def test_reply_without_a_code(self) -> None:
         self.assertIn("reply", self.refused(message(6, b"what", 0, 1, 0)))

@@ -18,7 +18,9 @@ VECTORS = peer.FOLDER.parent / "probe" / "vectors"
 
 
 def vectors(name: str) -> List[Dict[str, Any]]:
-    found: List[Dict[str, Any]] = json.loads((VECTORS / f"{name}.json").read_text("utf-8"))["vectors"]
+    found: List[Dict[str, Any]] = json.loads((VECTORS / f"{name}.json").read_text("utf-8"))[
+        "vectors"
+    ]
     return found
 
 
@@ -104,7 +106,9 @@ class Vectors(unittest.TestCase):
                 pairs = [[bytes.fromhex(one) for one in pair] for pair in vector["variables"]]
                 words = request.variables
                 self.assertEqual([words[at : at + 2] for at in range(0, len(words), 2)], pairs)
-                expected = {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
+                expected = {
+                    name.decode("latin-1"): value.decode("latin-1") for name, value in pairs
+                }
                 self.assertEqual(request.environ, expected)
                 self.assertEqual(request.length, vector["content_length"])
 

@@ -212,7 +212,9 @@ class Answers(Application):
         ident = self.peer.request(variables("/stream"))
         head, *pieces, end = (self.peer.read() for _ in range(4))
         self.assertEqual((head.kind, head.ident), ("head", ident))
-        self.assertEqual([(got.kind, got.payload) for got in pieces], [("data", b"one"), ("data", b"two")])
+        self.assertEqual(
+            [(got.kind, got.payload) for got in pieces], [("data", b"one"), ("data", b"two")]
+        )
         self.assertIn((end.kind, end.payload), (("end", b""), ("data", b"")))
 
     def test_last_byte_of_a_known_length_ends_the_answer(self) -> None:
@@ -275,7 +277,8 @@ class Bodies(Application):
         self.start()
         body = b"first\nsecond\n\nlast"
         self.assertEqual(
-            self.post("/lines", body).body, repr([b"first\n", [b"second\n", b"\n", b"last"]]).encode()
+            self.post("/lines", body).body,
+            repr([b"first\n", [b"second\n", b"\n", b"last"]]).encode(),
         )
         self.assertEqual(self.post("/iterate", body).body, repr(body.splitlines(True)).encode())
 
@@ -348,7 +351,9 @@ class Threads(Application):
         bodies = {}
         for n in range(200):
             body = b"%d" % n * 10
-            bodies[self.peer.request(variables("/echo", CONTENT_LENGTH=str(len(body))), body)] = body
+            bodies[self.peer.request(variables("/echo", CONTENT_LENGTH=str(len(body))), body)] = (
+                body
+            )
         for ident, body in bodies.items():
             self.assertEqual(self.peer.answer(ident).body, body)
         self.ended()

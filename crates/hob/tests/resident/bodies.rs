@@ -1,7 +1,9 @@
 //! Bodies of any size, both ways, and clients that are slow.
 
+use rustix::process::Signal;
+
 use crate::harness::client::{begin_download, call};
-use crate::harness::status_line;
+use crate::harness::{send_signal, status_line};
 use crate::place::serve;
 
 #[test]
@@ -43,6 +45,33 @@ fn body_that_nobody_reads_does_not_stop_the_answer() {
     let reply = call(site.port(), "POST", "/app/pid", "", &body);
     assert_eq!(reply.answer.status, 200);
     assert_eq!(site.worker().to_string(), reply.answer.text());
+    site.stop();
+}
+
+/// More than a socket and the server's own room hold comes while the worker reads nothing.
+#[test]
+fn bodies_that_found_no_room_go_on_when_the_worker_reads_again() {
+    let site = serve(
+        "carrier = \"stream\", workers = { max = 1, concurrency = 24 }, \
+         timeout = { first_byte = \"0s\" }",
+    );
+    let worker = site.worker();
+    send_signal(worker, Signal::STOP);
+    let (port, body) = (site.port(), vec![b'x'; 256 * 1024]);
+    std::thread::scope(|scope| {
+        let call = || call(port, "POST", "/app/echo", "", &body).answer;
+        let calls: Vec<_> = (0..24).map(|_| scope.spawn(call)).collect();
+        site.wait_for_pool("24 requests", |pool| {
+            let requests = pool["workers"][0]["requests"].as_array();
+            requests.is_some_and(|requests| requests.len() == 24)
+        });
+        send_signal(worker, Signal::CONT);
+        for call in calls {
+            let answer = call.join().unwrap();
+            assert_eq!((answer.status, answer.body.len()), (200, body.len()));
+        }
+    });
+    assert_eq!(site.worker(), worker);
     site.stop();
 }
 

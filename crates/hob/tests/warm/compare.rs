@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::harness::client::call;
+use crate::harness::client::{Reply, call};
 use crate::site::Programs;
 
 /// A script and what it is asked.
@@ -26,6 +26,13 @@ impl Case {
             rest: "",
             body: b"",
         }
+    }
+
+    /// Started the first time, then forked: before it is compiled, when it is or may be, and again.
+    fn target(&self, time: usize) -> String {
+        let handler = if time == 0 { "cold" } else { "warm" };
+        let mark = if self.rest.contains('?') { "&" } else { "?" };
+        format!("/{handler}/{}{}{mark}time={time}", self.name, self.rest)
     }
 
     pub(crate) const fn at(self, rest: &'static str) -> Case {
@@ -55,6 +62,36 @@ struct Seen {
 }
 
 impl Seen {
+    fn of(programs: &Programs, case: &Case, time: usize, target: &str, reply: Reply) -> Seen {
+        let record = programs.record(target);
+        let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
+        let id = format!("time={time}");
+        // Perl itself names what it was started with in this one message.
+        let stopped = "Execution of /proc/self/fd/0 aborted";
+        let own = format!(
+            "Execution of {} aborted",
+            programs.path(case.name).display()
+        );
+        let same = |text: String| {
+            let text = text.replace(&id, "time=T").replace("/warm/", "/cold/");
+            text.replace(stopped, &own)
+        };
+        let mut fields = reply.answer.headers.clone();
+        // How it was framed, and so whether it could have been coded, is a matter of time.
+        const OF_TIME: [&str; 4] = ["date", "content-length", "transfer-encoding", "vary"];
+        fields.retain(|(name, _)| !OF_TIME.contains(&name.as_str()));
+        Seen {
+            status: reply.answer.status,
+            fields,
+            body: same(reply.answer.text()),
+            is_whole: reply.is_whole,
+            outcome: text("outcome"),
+            fault: text("fault"),
+            reason: text("reason"),
+            detail: same(text("detail")),
+        }
+    }
+
     /// What differs, in words.
     fn differences(&self, other: &Seen, of: &str) -> Vec<String> {
         let parts = |seen: &Seen| {
@@ -105,15 +142,28 @@ pub(crate) fn await_settled(file: &Path) {
     }
 }
 
-/// Asks each script once as `cgi` and three times as `warm`: before it is compiled, when it is or
-/// may be, and then again.
+/// Asks each script once as `cgi` and three times as `warm`, and compares.
 pub(crate) fn compare(cases: &[Case], warm: &str) {
     let programs = serve(cases, warm);
+    // All are asked before the log is read, which is written after a while.
+    let replies: Vec<_> = cases
+        .iter()
+        .map(|case| {
+            let replies = (0..4).map(|time| {
+                let target = case.target(time);
+                let reply = call(programs.port(), case.method, &target, "", case.body);
+                (target, reply)
+            });
+            replies.collect::<Vec<_>>()
+        })
+        .collect();
     let mut different = Vec::new();
-    for case in cases {
-        let started = ask(&programs, "cold", case, 0);
-        for time in 1..4 {
-            let forked = ask(&programs, "warm", case, time);
+    for (case, replies) in cases.iter().zip(replies) {
+        let replies = replies.into_iter().enumerate();
+        let mut seen =
+            replies.map(|(time, (target, reply))| Seen::of(&programs, case, time, &target, reply));
+        let started = seen.next().unwrap();
+        for (time, forked) in seen.enumerate() {
             different.extend(started.differences(&forked, &format!("{} {time}", case.name)));
         }
     }
@@ -135,40 +185,6 @@ pub(crate) fn compare(cases: &[Case], warm: &str) {
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
-}
-
-fn ask(programs: &Programs, handler: &str, case: &Case, time: usize) -> Seen {
-    let mark = if case.rest.contains('?') { "&" } else { "?" };
-    let target = format!("/{handler}/{}{}{mark}time={time}", case.name, case.rest);
-    let reply = call(programs.port(), case.method, &target, "", case.body);
-    let record = programs.record(&target);
-    let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
-    let id = format!("time={time}");
-    // Perl itself names what it was started with in this one message.
-    let stopped = "Execution of /proc/self/fd/0 aborted";
-    let own = format!(
-        "Execution of {} aborted",
-        programs.path(case.name).display()
-    );
-    let same = |text: String| {
-        let text = text.replace(&id, "time=T").replace("/warm/", "/cold/");
-        text.replace(stopped, &own)
-    };
-    let mut fields = reply.answer.headers.clone();
-    // How it was framed, and so whether it could have been coded, is a matter of time.
-    const OF_TIME: [&str; 4] = ["date", "content-length", "transfer-encoding", "vary"];
-    fields.retain(|(name, _)| !OF_TIME.contains(&name.as_str()));
-    let body = String::from_utf8_lossy(&reply.answer.body).into_owned();
-    Seen {
-        status: reply.answer.status,
-        fields,
-        body: same(body),
-        is_whole: reply.is_whole,
-        outcome: text("outcome"),
-        fault: text("fault"),
-        reason: text("reason"),
-        detail: same(text("detail")),
-    }
 }
 
 /// What a script printed on standard error, from the server's log, by request.

@@ -4,7 +4,7 @@
 //! to wake it. Before it waits they are told, so that they can ask to be woken:
 //!
 //! ```text
-//! events -> tasks -> look -> connections -> flush -> fall_asleep -> wait -> wake_up -> events ...
+//! events -> look -> tasks -> connections -> flush -> fall_asleep -> wait -> wake_up -> events ...
 //!                                                    `-- only when there is nothing to do
 //! ```
 
@@ -14,8 +14,7 @@ use crate::reactor::Reactor;
 
 /// A queue that is looked into while the thread is awake. Nothing here may wait.
 pub trait Standby {
-    /// Once in every turn, after its events and tasks: takes what has come, and wakes who waits
-    /// for it.
+    /// Once in every turn, after its events and before its tasks: wakes who waits for what has come.
     fn look(&self);
     /// At the end of every turn: hands over what its connections left, in one go.
     fn flush(&self);

@@ -222,8 +222,8 @@ impl<A: Answer + 'static> Thread<A> {
                     self.open_letter(letter);
                 }
             }
-            self.reactor.run_tasks();
             self.reactor.look_at_standbys();
+            self.reactor.run_tasks();
             self.ready.take(&mut keys);
             for key in keys.drain(..) {
                 self.drive_key(key, |_| {});

@@ -57,6 +57,10 @@ impl Shared {
         }
     }
 
+    pub(super) fn held_count(&self) -> u32 {
+        self.held.load(Ordering::Relaxed).count_ones()
+    }
+
     /// The worker says that a chunk holds so many bytes.
     pub(super) fn take(self: &Arc<Shared>, index: u32, bytes: u32) -> Result<ChunkHold, Lie> {
         if index as usize >= self.region.sizes().chunk_count

@@ -29,7 +29,7 @@
 //! Invariants that reasons of `unsafe` blocks name:
 //! - **mapped**: `start..start + bytes` is mapped readable and writable until the `Region` is
 //!   dropped, and cannot shrink.
-//! - **inside**: an offset and length were checked to lie in the region (words: at a multiple of 4).
+//! - **inside**: an offset and length were checked to lie in the region (words: multiples of 4).
 //! - **foreign**: the other process may write at any time. Words are touched as atomics only;
 //!   bytes are only copied by raw pointers, and no reference to them is ever made.
 

@@ -39,8 +39,16 @@ pub struct ServerEnd {
     payload: Vec<u8>,
     lie: Option<Lie>,
     owes_room: bool,
+    is_asleep: bool,
     counters: Counters,
 }
+
+// A worker's end may move to another thread, and chunks leave from any.
+const _: fn() = || {
+    fn is_send<T: Send>() {}
+    is_send::<ServerEnd>();
+    is_send::<ChunkHold>();
+};
 
 /// What happened at this end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,6 +117,7 @@ impl ServerEnd {
             payload: Vec::new(),
             lie: None,
             owes_room: false,
+            is_asleep: false,
             counters: Counters::default(),
         };
         Ok((end, gifts))
@@ -266,11 +275,15 @@ impl ServerEnd {
         let word = self.shared.region.word(Place::ServerSleep);
         let tail = self.shared.region.word(Place::ToServerTail);
         let (lie, reader) = (&self.lie, &self.to_server);
-        !wake::fall_asleep(word, ASLEEP, || lie.is_none() && reader.has_more(tail))
+        self.is_asleep = wake::fall_asleep(word, ASLEEP, || lie.is_none() && reader.has_more(tail));
+        !self.is_asleep
     }
 
     /// After the thread slept: the bell is quiet from now on.
     pub fn wake_up(&mut self) {
+        if !std::mem::take(&mut self.is_asleep) {
+            return;
+        }
         let word = self.shared.region.word(Place::ServerSleep);
         if word.load(Ordering::Relaxed) == AWAKE {
             self.counters.wakes_received += 1;
@@ -282,6 +295,11 @@ impl ServerEnd {
     /// Wakes the worker whether it sleeps or not: to have it notice a socket that has ended.
     pub fn wake_worker(&self) {
         self.shared.wake_worker(u32::MAX);
+    }
+
+    /// How many chunks are held.
+    pub fn chunks_held(&self) -> u32 {
+        self.shared.held_count()
     }
 
     /// What happened so far.

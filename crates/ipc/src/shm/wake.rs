@@ -4,12 +4,13 @@
 //! sleeper                                 waker
 //!   word := how it sleeps                   publish (tail, head or chunk)
 //!   fence                                   fence
-//!   nothing published? then sleep           word != 0? then word := 0 by swap, and wake
+//!   nothing published? then sleep           word != 0? then word := 0 if still so, and wake
 //!   word := 0
 //! ```
 //!
 //! Of the two loads behind the fences at least one sees the other side's store, so either the
-//! sleeper stays awake or the waker wakes it. The swap lets one of several wakers do it.
+//! sleeper stays awake or the waker wakes it. The compare-and-swap lets one of several wakers do
+//! it.
 //!
 //! Words: 0 awake. A worker's: 1 sleeps on the word itself (futex), 2 on its bell (poll), and 4
 //! beside one of them when it waits for room, too, in its ring or for a chunk. The server's: 1
@@ -27,6 +28,9 @@ pub const ASLEEP: u32 = 1;
 pub const ON_BELL: u32 = 2;
 /// A worker wants to be woken when there is room, too.
 pub const WANTS_ROOM: u32 = 4;
+
+/// How often a waker tries again when the word changes under its hands.
+const ATTEMPTS_MAX: u32 = 8;
 
 /// Says that this side is about to sleep. If `has_news` then says that there is something, the
 /// word is taken back and the answer is false: do not sleep.
@@ -48,8 +52,16 @@ pub fn fall_asleep<W: Word>(word: &W, how: u32, mut has_news: impl FnMut() -> bo
 #[must_use]
 pub fn must_wake<W: Word>(word: &W, only: u32) -> u32 {
     W::fence();
-    if word.load(Ordering::Relaxed) & only == 0 {
-        return AWAKE;
+    let mut how = word.load(Ordering::Relaxed);
+    for _ in 0..ATTEMPTS_MAX {
+        if how & only == 0 {
+            return AWAKE;
+        }
+        if word.replace(how, AWAKE) {
+            return how;
+        }
+        how = word.load(Ordering::Relaxed);
     }
-    word.swap(AWAKE, Ordering::Relaxed)
+    // Somebody plays with the word. Waking once too often does no harm.
+    how
 }

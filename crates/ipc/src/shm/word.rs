@@ -11,8 +11,6 @@ pub trait Word {
     fn load(&self, order: Ordering) -> u32;
     /// Writes it.
     fn store(&self, value: u32, order: Ordering);
-    /// Writes it and says what was there.
-    fn swap(&self, value: u32, order: Ordering) -> u32;
     /// Writes `new` if `current` is there; says if it was.
     fn replace(&self, current: u32, new: u32) -> bool;
     /// A barrier between stores before it and loads after it.
@@ -28,11 +26,6 @@ impl Word for AtomicU32 {
     #[inline]
     fn store(&self, value: u32, order: Ordering) {
         AtomicU32::store(self, value, order);
-    }
-
-    #[inline]
-    fn swap(&self, value: u32, order: Ordering) -> u32 {
-        AtomicU32::swap(self, value, order)
     }
 
     #[inline]

@@ -42,7 +42,12 @@ impl Pair {
         gifts.send(ours.as_fd(), b"h").unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["--exact", "worker_process", "--nocapture"])
+            .args([
+                "--exact",
+                "worker_process",
+                "--nocapture",
+                "--test-threads=1",
+            ])
             .env(ROLE, role)
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null());
@@ -137,6 +142,7 @@ pub fn run_if_worker() {
     match role.as_str() {
         "echo" => worker.echo(),
         "chunks" => worker.chunks(),
+        "step" => worker.step(),
         other => panic!("no role {other}"),
     }
     std::io::stdout().flush().unwrap();
@@ -200,6 +206,32 @@ impl Worker {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Says that it is ready, then answers each request with its block and a chunk.
+    fn step(&mut self) {
+        self.push(Head::new(Kind::Callout, 0).flags(4), b"NOOP:");
+        self.end.flush();
+        loop {
+            let head = self.next();
+            if head.kind == Kind::Drain {
+                return;
+            }
+            if !self.end.start(&head) {
+                continue;
+            }
+            self.push(
+                Head::new(Kind::Head, head.request).small(200),
+                b"Content-Type: text/plain\n",
+            );
+            let mut chunk = self.end.take_chunk().expect("there are enough");
+            chunk.fill(0, &[b'c'; 600]);
+            let pushed = self.end.push_chunk(head.request, 0, chunk, 600);
+            assert!(pushed.is_ok());
+            let block = std::mem::take(&mut self.payload);
+            self.push(Head::new(Kind::Data, head.request).flags(LAST), &block);
+            self.end.flush();
         }
     }
 

@@ -419,6 +419,16 @@ impl Server {
         }
     }
 
+    /// How often the worker was woken, and how often it woke this end.
+    pub fn wakes(&self) -> (u64, u64) {
+        let counters = self
+            .end
+            .as_ref()
+            .map(ServerEnd::counters)
+            .unwrap_or_default();
+        (counters.wakes_sent, counters.wakes_received)
+    }
+
     /// Sends drain; the program ends well.
     pub fn finish(mut self) {
         self.push(Head::new(Kind::Drain, 0), &[]);

@@ -148,6 +148,11 @@ impl Fleet {
         }
     }
 
+    /// A thread has ended, so the others will too.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.lost_threads.load(Ordering::Relaxed) != 0
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }

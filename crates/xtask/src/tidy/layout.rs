@@ -122,6 +122,7 @@ pub(super) fn shell_scripts(tree: &Tree, report: &mut Report) {
             || file.path.starts_with("packaging/")
             || file.path.starts_with("examples/")
             || file.path.starts_with("bench/rivals/")
+            || file.path.starts_with("lang/shell/")
             || name == "check";
         if !may {
             report.add(

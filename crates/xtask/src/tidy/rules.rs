@@ -86,7 +86,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "shell-place",
-        asks: "shell scripts live only in .ci/, packaging/ and files called `check`",
+        asks: "shell scripts live only in .ci/, packaging/, lang/shell/ and files called `check`",
         why: "The developers' tools are Rust in xtask, where they are typed and tested.",
         check: layout::shell_scripts,
     },

@@ -167,6 +167,7 @@ const SAMPLES: &[Sample] = &[
         keeps: &[
             (".ci/run", "#!/usr/bin/env bash\n"),
             ("lang/python/check", "#!/bin/sh\n"),
+            ("lang/shell/hob.sh", "# for scripts\n"),
             ("conformance/suite/run", "#!/usr/bin/env python3\n"),
         ],
     },

@@ -86,7 +86,7 @@ sub _loop {
 # The application that a file returns as its last value.
 sub load_psgi {
     my ($file) = @_;
-    local $0 = $file;
+    $0 = $file;
     my $app = _run_app($file);
     $app = $app->to_app if eval { $app->can('to_app') };
     return $app if ref $app eq 'CODE' || (ref $app && overload::Method($app, '&{}'));

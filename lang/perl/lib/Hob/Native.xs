@@ -53,6 +53,16 @@ static int finish(pTHX_ request *self) {
 /* Has a body: its length is known and not 0, or not known. */
 static int has_body(request *self) { return lib.hob_content_length(self->handle) != 0; }
 
+/* Sets one value in a hash with magic, if it is another. */
+static void set_one(pTHX_ HV *hash, const char *name, STRLEN name_bytes, const char *value,
+                    STRLEN value_bytes) {
+    SV **place = hv_fetch(hash, name, (I32)name_bytes, 1);
+    if (!place) return;
+    if (SvPOK(*place) && SvCUR(*place) == value_bytes && memEQ(SvPVX(*place), value, value_bytes))
+        return;
+    sv_setpvn_mg(*place, value, value_bytes);
+}
+
 static SV *callout(pTHX_ request *self, const char *text) {
     char into[4096];
     size_t length = 0;
@@ -118,7 +128,7 @@ next(...)
     int code;
     while ((code = lib.hob_accept_within(server, &handle, ACCEPT_MS)) == HOB_AGAIN)
         PERL_ASYNC_CHECK();
-    if (code == HOB_NO_MORE || code == HOB_GONE) XSRETURN_UNDEF;
+    if (code == HOB_NO_MORE || code == HOB_GONE || code == HOB_FORKED) XSRETURN_UNDEF;
     checked(aTHX_ NULL, code);
     {
         request *new;
@@ -148,25 +158,28 @@ fill(SV *self, SV *into)
     while (it->handle && lib.hob_next_variable(it->handle, &cursor, &name, &value) == 1)
         (void)hv_store(hash, name, (I32)strlen(name), newSVpv(value, 0), 0);
 
- # Sets variables in a hash with magic, as %ENV is: only those that differ. How many there are.
+ # Sets variables in a hash with magic, as %ENV is, and those of an array of names and values: only
+ # what differs. How many there are.
 int
-set(SV *self, SV *into)
+set(SV *self, SV *into, SV *more)
   CODE:
     request *it = REQUEST(self);
     HV *hash = (HV *)SvRV(into);
+    AV *array = (AV *)SvRV(more);
     size_t cursor = 0;
     const char *name, *value;
+    SSize_t at;
     RETVAL = 0;
     while (it->handle && lib.hob_next_variable(it->handle, &cursor, &name, &value) == 1) {
-        STRLEN length = strlen(value), old;
-        SV **place = hv_fetch(hash, name, (I32)strlen(name), 1);
+        set_one(aTHX_ hash, name, strlen(name), value, strlen(value));
         RETVAL++;
-        if (!place) continue;
-        if (SvPOK(*place)) {
-            const char *text = SvPV(*place, old);
-            if (old == length && memEQ(text, value, length)) continue;
-        }
-        sv_setpvn_mg(*place, value, length);
+    }
+    for (at = 0; at < av_len(array); at += 2) {
+        STRLEN name_bytes, value_bytes;
+        name = SvPV(*av_fetch(array, at, 0), name_bytes);
+        value = SvPV(*av_fetch(array, at + 1, 0), value_bytes);
+        set_one(aTHX_ hash, name, name_bytes, value, value_bytes);
+        RETVAL++;
     }
   OUTPUT: RETVAL
 

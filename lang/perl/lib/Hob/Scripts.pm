@@ -110,11 +110,11 @@ sub _serve_one {
     }
     my $error = $self->_run($file);
     CORE::exit($error ? 255 : 0) if $$ != $server_pid;    # a child that ran off the script's end
-    $is_ending = 1;
+    $is_ending = 1;                                       # 2 once the layer has been called
     select STDOUT;
     $| = 1;                                               # empties the buffer, into $output
     $| = 0;
-    _take_file() if -s $output_file;
+    _take_file() if $is_ending == 1 && -s $output_file;
     _finish($file, $error);
     $self->_clean_up;
     return;
@@ -446,13 +446,7 @@ sub _set_environment {
 # The same with libhob, which compares by itself.
 sub _set_native {
     my ($self) = @_;
-    my $base = $self->{base};
-    my $count = $request->set(\%ENV);
-    for (my $at = 0; $at < @$base; $at += 2) {
-        my $value = $ENV{ $base->[$at] };
-        $ENV{ $base->[$at] } = $base->[$at + 1] if !defined $value || $value ne $base->[$at + 1];
-        $count++;
-    }
+    my $count = $request->set(\%ENV, $self->{base});
     $self->_set_all($request->pairs) if keys %ENV != $count;
     return;
 }
@@ -742,16 +736,19 @@ sub BINMODE { return 0 }
 # Full buffers are collected; one that is not full was flushed by the script, which means it.
 sub WRITE {
     my ($self, $bytes) = @_;
-    if ($$ != $server_pid) {
+    if (!$is_ending && $$ != $server_pid) {
         syswrite $output_file, $bytes;
         return length $bytes;
     }
     Hob::Scripts::_take_file() if -s $output_file;
     $output .= $bytes;
+    if ($is_ending) {
+        $is_ending = 2;    # the file has been looked into
+        return length $bytes;
+    }
     my $is_flushed = length($bytes) & 4095;
     Hob::Scripts::_send_output()
-        if !$is_ending && $request
-        && ($is_flushed || length $output >= Hob::Scripts::PIECE_BYTES);
+        if $request && ($is_flushed || length $output >= Hob::Scripts::PIECE_BYTES);
     return length $bytes;
 }
 

@@ -219,9 +219,11 @@ sub _handle {
     return;
 }
 
-# Writes all of it, whatever the socket takes at once.
+# Writes all of it, whatever the socket takes at once. A child that was forked has no say: it ends
+# instead of mixing its words into its parent's.
 sub _send {
     my ($self, $bytes) = @_;
+    _leave() if $$ != $self->{pid};
     my $sent = send $self->{socket}, $bytes, NO_SIGNAL;
     return if defined $sent && $sent == length $bytes;
     my $at = $sent // 0;
@@ -362,6 +364,7 @@ sub begin {
     return if $self->{is_over} || $self->{is_begun};
     $self->_check_fields(length $fields);
     $self->{is_begun} = 1;
+    $self->{is_head}  = 1 if $self->indexed(0) eq 'HEAD';    # nobody would see the body
     return if $self->{is_canceled};
     my $flags = $tunnel ? Hob::Stream::TUNNEL : 0;
     my $head  = pack _HEAD, length $fields, Hob::Stream::ANSWER, $flags, $status, $self->{id}, 0;
@@ -377,6 +380,7 @@ sub write {
     my ($stream, $id) = @$self{qw(stream id)};
     my $at    = 0;
     my $bytes = length $data;
+    $bytes = 0 if $self->{is_head};
     while ($at < $bytes && !$self->{is_canceled}) {
         my $size = $bytes - $at;
         $size = Hob::Stream::PAYLOAD_BYTES_MAX if $size > Hob::Stream::PAYLOAD_BYTES_MAX;

@@ -5,30 +5,9 @@
  * serves every version from 3.9 on. Memory rules are libhob's: an Exchange owns its hob_request
  * until it is finished or failed.
  */
-#define PY_SSIZE_T_CLEAN
-#ifndef Py_LIMITED_API
-#define Py_LIMITED_API 0x03090000
-#endif
-#include <Python.h>
+#include "_native.h"
 
-#include <dlfcn.h>
-#include <stdbool.h>
-#include <string.h>
-#include <time.h>
-
-#include "hob.h"
-
-/* ---- libhob, opened at run time ---- */
-
-#define CALLS(X)                                                                             \
-    X(connect) X(accept) X(concurrency) X(carrier) X(set_lifetime) X(next_variable)          \
-    X(content_length) X(read) X(head) X(trailer) X(interim) X(write) X(flush) X(finish)      \
-    X(fail) X(is_cancelled) X(log) X(trace) X(callout) X(explain) X(version)
-
-#define FIELD(name) __typeof__(&hob_##name) name;
-static struct {
-    CALLS(FIELD)
-} lib;
+struct calls lib;
 
 static PyObject *disconnected, *cancelled, *malformed;
 
@@ -36,23 +15,10 @@ static const long LOOK_EVERY_NS = 50 * 1000 * 1000;
 static const Py_ssize_t TAKEN_BYTES_MAX = 65536;
 static const size_t REPLY_BYTES_MAX = 65536;
 
-typedef struct {
-    PyObject_HEAD
-    hob *server;
-} Server;
-
-typedef struct {
-    PyObject_HEAD
-    hob_request *request; /* NULL once finished */
-    Server *owner;
-    bool has_begun, is_over, is_cancelled;
-    struct timespec looked;
-} Exchange;
-
 static PyTypeObject *server_type, *exchange_type;
 
 /* The exception for a code of libhob. */
-static PyObject *raise(int code) {
+PyObject *raise_code(int code) {
     const char *text = lib.explain(code);
     switch (code) {
     case HOB_GONE:
@@ -143,7 +109,7 @@ static int fill(Exchange *self, PyObject *environ) {
 }
 
 /* environ_on(base): the variables in a copy of a dict. */
-static PyObject *exchange_environ_on(Exchange *self, PyObject *base) {
+PyObject *exchange_environ_on(Exchange *self, PyObject *base) {
     if (!is_there(self))
         return NULL;
     if (!PyDict_Check(base)) {
@@ -168,7 +134,7 @@ static PyObject *exchange_length(Exchange *self, void *unused) {
     (void)unused;
     int64_t length = self->request == NULL ? 0 : lib.content_length(self->request);
     if (length < 0)
-        Py_RETURN_NONE;
+        return none();
     return PyLong_FromLongLong(length);
 }
 
@@ -218,21 +184,21 @@ static PyObject *exchange_take(Exchange *self, PyObject *size) {
     Py_END_ALLOW_THREADS
     if (count == HOB_CANCELLED)
         self->is_cancelled = true;
-    PyObject *taken = count < 0 ? raise((int)count) : PyBytes_FromStringAndSize(room, (Py_ssize_t)count);
+    PyObject *taken = count < 0 ? raise_code((int)count) : PyBytes_FromStringAndSize(room, (Py_ssize_t)count);
     PyMem_Free(room);
     return taken;
 }
 
 /* ---- Exchange: the answer ---- */
 
-static bool has_failed(Exchange *self, int code) {
+bool has_failed(Exchange *self, int code) {
     if (code == HOB_CANCELLED) {
         self->is_cancelled = true; /* what is written is thrown away from now on */
         return false;
     }
     if (code >= 0)
         return false;
-    raise(code);
+    raise_code(code);
     return true;
 }
 
@@ -261,7 +227,7 @@ static PyObject *finish(Exchange *self) {
     Py_END_ALLOW_THREADS
     if (has_failed(self, code))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* answer(status, fields, body): a whole answer. */
@@ -283,7 +249,7 @@ static PyObject *exchange_answer(Exchange *self, PyObject *words) {
     Py_END_ALLOW_THREADS
     if (has_failed(self, code))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* head(status, fields): they leave with what is written next. */
@@ -292,7 +258,7 @@ static PyObject *exchange_head(Exchange *self, PyObject *words) {
     PyObject *fields;
     if (!PyArg_ParseTuple(words, "iS", &status, &fields) || set_head(self, status, fields) < 0)
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* flush(): sends a head that still waits. */
@@ -300,13 +266,13 @@ static PyObject *exchange_flush(Exchange *self, PyObject *unused) {
     (void)unused;
     int code;
     if (self->request == NULL || !self->has_begun)
-        Py_RETURN_NONE;
+        return none();
     Py_BEGIN_ALLOW_THREADS
     code = lib.flush(self->request);
     Py_END_ALLOW_THREADS
     if (has_failed(self, code))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* Now and then, so that a program that writes for ever notices that its client has left. */
@@ -352,7 +318,7 @@ static PyObject *exchange_write(Exchange *self, PyObject *words, PyObject *named
         return NULL;
     if (last)
         return finish(self);
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* Each line `Name: value` as a trailer; the lines are ours to cut. */
@@ -376,12 +342,14 @@ static int set_trailers(Exchange *self, char *line, char *stop) {
 
 /* end(trailers=b""): the answer is whole. */
 static PyObject *exchange_end(Exchange *self, PyObject *words) {
+    PyObject *trailers = NULL; /* formats with # differ between Python's versions */
     char *lines = "";
     Py_ssize_t length = 0;
-    if (!PyArg_ParseTuple(words, "|y#", &lines, &length))
+    if (!PyArg_ParseTuple(words, "|S", &trailers) ||
+        (trailers != NULL && PyBytes_AsStringAndSize(trailers, &lines, &length) < 0))
         return NULL;
     if (self->request == NULL)
-        Py_RETURN_NONE;
+        return none();
     if (!self->has_begun) {
         PyErr_SetString(PyExc_RuntimeError, "the end of an answer that has no head");
         return NULL;
@@ -402,7 +370,7 @@ static PyObject *exchange_end(Exchange *self, PyObject *words) {
 /* fail(reason): 500, or a broken answer if it had begun. */
 static PyObject *exchange_fail(Exchange *self, PyObject *reason) {
     if (self->request == NULL)
-        Py_RETURN_NONE;
+        return none();
     PyObject *text = PyUnicode_AsEncodedString(reason, "utf-8", "replace");
     char *words;
     if (text == NULL || PyBytes_AsStringAndSize(text, &words, NULL) < 0) {
@@ -419,20 +387,22 @@ static PyObject *exchange_fail(Exchange *self, PyObject *reason) {
     Py_XDECREF(text);
     if (has_failed(self, code))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* info(status, fields=b""): an informational answer. */
 static PyObject *exchange_info(Exchange *self, PyObject *words) {
     int status;
+    PyObject *fields = NULL;
     char *lines = "";
     Py_ssize_t length = 0;
-    if (!PyArg_ParseTuple(words, "i|y#", &status, &lines, &length) || !is_there(self))
+    if (!PyArg_ParseTuple(words, "i|S", &status, &fields) ||
+        (fields != NULL && PyBytes_AsStringAndSize(fields, &lines, &length) < 0) || !is_there(self))
         return NULL;
     if (!self->has_begun &&
         has_failed(self, lib.interim(self->request, status, lines, (size_t)length)))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 /* ---- Exchange: questions to the server ---- */
@@ -453,7 +423,7 @@ static PyObject *exchange_callout(Exchange *self, PyObject *words) {
     if (code == HOB_REFUSED)
         found = Py_BuildValue("(is)", 400, lib.explain(code));
     else if (code < 0)
-        found = raise(code);
+        found = raise_code(code);
     else
         found = Py_BuildValue("(is)", 200, reply);
     PyMem_Free(reply);
@@ -480,7 +450,7 @@ static PyObject *exchange_tell(Exchange *self, PyObject *words) {
     }
     if (code != HOB_REFUSED && has_failed(self, code))
         return NULL;
-    Py_RETURN_NONE;
+    return none();
 }
 
 static void exchange_free(Exchange *self) {
@@ -548,7 +518,7 @@ static PyType_Spec exchange_spec = {
 /* ---- Server ---- */
 
 /* accept(): the next request; None when the server wants no more. */
-static PyObject *server_accept(Server *self, PyObject *unused) {
+PyObject *server_accept(Server *self, PyObject *unused) {
     (void)unused;
     hob_request *request = NULL;
     int code;
@@ -556,9 +526,9 @@ static PyObject *server_accept(Server *self, PyObject *unused) {
     code = lib.accept(self->server, &request);
     Py_END_ALLOW_THREADS
     if (code == HOB_NO_MORE)
-        Py_RETURN_NONE;
+        return none();
     if (code < 0)
-        return raise(code);
+        return raise_code(code);
     allocfunc make = (allocfunc)PyType_GetSlot(exchange_type, Py_tp_alloc);
     Exchange *exchange = (Exchange *)make(exchange_type, 0);
     if (exchange == NULL) {
@@ -580,7 +550,7 @@ static PyObject *server_callout(Server *self, PyObject *words) {
     if (sscanf(text, "LIFETIME: %lld", &seconds) != 1)
         return Py_BuildValue("(is)", 400, "unknown callout");
     int code = lib.set_lifetime(self->server, seconds);
-    return code < 0 ? raise(code) : Py_BuildValue("(is)", 200, "");
+    return code < 0 ? raise_code(code) : Py_BuildValue("(is)", 200, "");
 }
 
 static PyObject *server_concurrency(Server *self, void *unused) {
@@ -604,6 +574,7 @@ static void server_free(Server *self) {
 static PyMethodDef server_methods[] = {
     {"accept", (PyCFunction)server_accept, METH_NOARGS, NULL},
     {"callout", (PyCFunction)server_callout, METH_VARARGS, NULL},
+    {"run_wsgi", (PyCFunction)server_run_wsgi, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -672,7 +643,7 @@ static PyObject *module_connect(PyObject *module, PyObject *unused) {
     code = lib.connect(&server);
     Py_END_ALLOW_THREADS
     if (code < 0)
-        return raise(code);
+        return raise_code(code);
     allocfunc make = (allocfunc)PyType_GetSlot(server_type, Py_tp_alloc);
     Server *made = (Server *)make(server_type, 0);
     if (made != NULL)
@@ -698,7 +669,7 @@ PyMODINIT_FUNC PyInit__native(void) {
     server_type = (PyTypeObject *)PyType_FromSpec(&server_spec);
     exchange_type = (PyTypeObject *)PyType_FromSpec(&exchange_spec);
     PyObject *module = PyModule_Create(&module_definition);
-    if (server_type == NULL || exchange_type == NULL || module == NULL)
+    if (server_type == NULL || exchange_type == NULL || module == NULL || prepare_wsgi() < 0)
         return NULL;
     if (PyModule_AddIntConstant(module, "ABI", HOB_ABI) < 0)
         return NULL;

@@ -406,17 +406,18 @@ class Call(Incoming):
         self._is_head = method == "HEAD"
         root = get(b"SCRIPT_NAME", b"").decode("utf-8", "replace")
         client = get(b"REMOTE_ADDR")
+        protocol = get(b"SERVER_PROTOCOL", b"HTTP/1.1")
         scope = {
             "type": "http",
             "asgi": VERSIONS,
-            "http_version": _http_version(get(b"SERVER_PROTOCOL", b"")),
+            "http_version": _versions.get(protocol) or protocol[5:].decode("latin-1"),
             "method": method,
             "scheme": get(b"REQUEST_SCHEME", b"http").decode("latin-1"),
             "path": root + get(b"PATH_INFO", b"").decode("utf-8", "replace"),
             "raw_path": get(b"REQUEST_URI", b"").partition(b"?")[0],
             "query_string": get(b"QUERY_STRING", b""),
             "root_path": root,
-            "headers": [(names[name], found[name]) for name in found if names[name]],
+            "headers": [(name, value) for key, value in found.items() if (name := names[key])],
             "client": client and (client.decode("latin-1"), _number(get(b"REMOTE_PORT"))),
             "server": (get(b"SERVER_NAME", b"").decode("latin-1"), _number(get(b"SERVER_PORT"))),
             "extensions": {
@@ -510,9 +511,13 @@ def field_lines(fields: Pairs) -> bytes:
     return checked_fields(text)
 
 
-def _http_version(protocol: bytes) -> str:
-    version = protocol[5:].decode("latin-1")
-    return version[:-2] if version in ("2.0", "3.0") else version or "1.1"
+_versions = {
+    b"HTTP/1.1": "1.1",
+    b"HTTP/2": "2",
+    b"HTTP/2.0": "2",
+    b"HTTP/3": "3",
+    b"HTTP/3.0": "3",
+}
 
 
 def _number(text: Optional[bytes]) -> int:

@@ -6,6 +6,7 @@ request, from the environment and standard input, and its answer goes to standar
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -386,9 +387,11 @@ def connection() -> Source:
 def _connected() -> Source:
     if "HOB_FD" not in os.environ:
         return Cgi()
-    from . import native
+    found: Optional[Source] = None
+    with contextlib.suppress(ImportError):  # a copy that came without it has the stream alone
+        from . import native
 
-    found: Optional[Source] = native.connect()
+        found = native.connect()
     return attach(os.environ.pop("HOB_FD")) if found is None else found
 
 

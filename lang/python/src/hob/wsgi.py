@@ -58,6 +58,10 @@ class Server:
 
     def run(self, source: Source) -> None:
         """One thread's share of the requests."""
+        run_wsgi = getattr(source, "run_wsgi", None)
+        if run_wsgi is not None:
+            run_wsgi(self._application, self._always, self)
+            return
         accept, answer = source.accept, self.answer
         while True:
             exchange = accept()
@@ -72,23 +76,49 @@ class Server:
         if environ.get("REQUEST_SCHEME") == "https":
             environ["wsgi.url_scheme"] = "https"
         if exchange.length != 0:
-            environ["wsgi.input"] = io.BufferedReader(Body(exchange))
+            environ["wsgi.input"] = self.input_of(exchange)
         environ["hob.exchange"] = exchange
-        answer = Answer(exchange, environ["REQUEST_METHOD"] == "HEAD")
+        answer = self.answer_for(exchange, environ["REQUEST_METHOD"] == "HEAD")
         try:
             result = self._application(environ, answer.start)
+            if type(result) is list and len(result) == 1 and answer.is_plain:
+                exchange.answer(answer.status, field_lines(answer.fields), result[0])
+                return
+        except Disconnected:
+            raise
+        except (Exception, SystemExit) as error:
+            answer.fail(error)
+            return
+        self.conclude(answer, result)
+
+    # These are called by the accelerator, too, for what it does not do itself.
+
+    def input_of(self, exchange: Accepted) -> io.BufferedReader:
+        """The request's body as a file."""
+        return io.BufferedReader(Body(exchange))
+
+    def answer_for(self, exchange: Accepted, is_head: object) -> Answer:
+        """The state of an answer that has not begun."""
+        return Answer(exchange, bool(is_head))
+
+    def conclude(self, answer: Answer, result: Iterable[bytes]) -> None:
+        """Sends what the application returned, and closes it."""
+        try:
             try:
-                if type(result) is list and len(result) == 1 and answer.is_plain:
-                    exchange.answer(answer.status, field_lines(answer.fields), result[0])
-                    return
                 answer.send(result)
             finally:
-                if type(result) is not list and hasattr(result, "close"):
+                if hasattr(result, "close"):
                     result.close()
         except Disconnected:
             raise
         except (Exception, SystemExit) as error:
             answer.fail(error)
+
+    def raised(self, exchange: Accepted, error: BaseException, is_head: object) -> None:
+        """The application has raised instead of returning."""
+        if isinstance(error, Disconnected) or not isinstance(error, (Exception, SystemExit)):
+            raise error
+        self.answer_for(exchange, is_head).fail(error)
 
 
 class Answer:
@@ -170,7 +200,7 @@ class Answer:
         if exchange.is_cancelled and isinstance(error, Cancelled):
             exchange.fail("the client left")
             return
-        traceback.print_exc()
+        traceback.print_exception(type(error), error, error.__traceback__)
         exchange.fail(f"{type(error).__name__}: {error}")
 
     def _send_head(self) -> None:

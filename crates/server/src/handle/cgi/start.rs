@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 use hob_http::Response;
+use rustix::fs::Mode;
 use rustix::pipe::PipeFlags;
 
 use crate::handle::cgi::answer::Ask;
@@ -81,20 +82,13 @@ async fn answer(
                 environment: &environment,
                 is_stdin_file: is_file,
             };
-            let stdin = match stdin {
-                Some(stdin) => stdin,
-                None => pipe()?.0,
-            };
-            let standard = [stdin, program_stdout, program_stderr];
+            let standard = opened_again(stdin, is_file, [program_stdout, program_stderr])?;
             Running::Forked(link.run(&host, &script, standard))
         }
-        None => Running::Started(launch(
-            ask,
-            job,
-            environment,
-            stdin,
-            [program_stdout, program_stderr],
-        )),
+        None => {
+            let standard = (stdin, program_stdout, program_stderr);
+            Running::Started(launch(ask, job, environment, standard))
+        }
     };
     let mut id = Vec::new();
     push_unique_id(request, &mut id);
@@ -125,8 +119,7 @@ fn launch(
     ask: &Ask,
     job: &Job,
     environment: Strings,
-    stdin: Option<OwnedFd>,
-    [stdout, stderr]: [OwnedFd; 2],
+    (stdin, stdout, stderr): (Option<OwnedFd>, OwnedFd, OwnedFd),
 ) -> Child {
     ask.launcher.start(Start {
         program: ask.cgi.program,
@@ -141,6 +134,30 @@ fn launch(
         outlives: false,
         takes_along: false,
     })
+}
+
+/// Standard streams of a script that is forked. The spawner, who gives pipes to the program's user,
+/// does not see them: their modes let a script open `/dev/stdout` all the same. Nobody else finds
+/// them, because `/proc` shows them to the process's own user only.
+fn opened_again(
+    stdin: Option<OwnedFd>,
+    is_file: bool,
+    [stdout, stderr]: [OwnedFd; 2],
+) -> Result<[OwnedFd; 3], Failure> {
+    let stdin = match stdin {
+        Some(stdin) => stdin,
+        None => pipe()?.0,
+    };
+    let may = |fd: &OwnedFd, mode: u32| {
+        let changed = rustix::fs::fchmod(fd, Mode::from_raw_mode(mode));
+        changed.map_err(|error| Failure::NoPipes(io::Error::from(error)))
+    };
+    if !is_file {
+        may(&stdin, 0o444)?;
+    }
+    may(&stdout, 0o666)?;
+    may(&stderr, 0o666)?;
+    Ok([stdin, stdout, stderr])
 }
 
 /// A way to the interpreter that is kept, which may have to start first.

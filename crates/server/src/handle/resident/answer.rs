@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hob_http::reactor::Timer;
 use hob_http::status::is_bodiless;
-use hob_http::{Answered, Body, Bytes, Fields, Request, Response};
+use hob_http::{Answered, Body, Fields, Reactor, Request, Response};
 use hob_ipc::request::{BlockBuilder, Unfit};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
@@ -17,6 +17,7 @@ use crate::handle::cgi::head::{CgiHead, read_fields};
 use crate::handle::cgi::reply::{Unsent, inside, say_type};
 use crate::handle::plain;
 use crate::handle::resident::body::{AnswerBody, bytes_of};
+use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::exchange::{Exchange, HeadSaid, Piece, Seen};
 use crate::handle::resident::fail::{self, Failure};
 use crate::handle::resident::limits::LOOK_EVERY;
@@ -71,7 +72,7 @@ pub(crate) fn answer(ask: Ask, path: &[u8], below: usize) -> Answered {
         Entry::Given => None,
         Entry::Queued(ticket) => {
             counters.worker_waits.add(1);
-            Some(Queued::new(ticket, resident, &ask.home, now_ms))
+            Some(Queued::new(ticket, resident, &ask.home.reactor, now_ms))
         }
         Entry::Refused(failure) => {
             if let Failure::QueueFull(_) = &failure {
@@ -142,12 +143,12 @@ impl Resident {
 }
 
 impl Queued {
-    fn new(ticket: u64, resident: &Resident, home: &Home, now_ms: u64) -> Queued {
-        let timer = home.reactor.timer();
+    fn new(ticket: u64, resident: &Resident, reactor: &Reactor, since_ms: u64) -> Queued {
+        let timer = reactor.timer();
         timer.set(resident.settings.wait.min(LOOK_EVERY));
         Queued {
             ticket,
-            since_ms: now_ms,
+            since_ms,
             timer,
         }
     }
@@ -210,6 +211,14 @@ impl Place {
 
     /// While it waits in the queue: whether its time is up, and whether one more worker helps.
     fn look_at_queue(&mut self, cx: &mut Context<'_>) -> Option<Failure> {
+        if let Some(ticket) = self.exchange.requeued() {
+            let reactor = self.request.reactor();
+            let since_ms = self
+                .queued
+                .as_ref()
+                .map_or(reactor.now_ms(), |q| q.since_ms);
+            self.queued = Some(Queued::new(ticket, &self.resident, reactor, since_ms));
+        }
         let queued = self.queued.as_ref()?;
         let resident = &self.resident;
         while queued.timer.poll_elapsed(cx).is_ready() {
@@ -344,22 +353,41 @@ fn whole(
     announced: Option<u64>,
     is_typed: bool,
 ) -> Result<Response, Failure> {
-    let mut bytes = bytes_of(pieces);
-    if let Some(announced) = announced {
-        let came = bytes.len() as u64;
-        if came < announced {
-            return Err(Failure::Short { announced, came });
-        }
-        bytes.truncate(usize::try_from(announced).unwrap_or(usize::MAX));
+    let came: usize = pieces.iter().map(Piece::len).sum();
+    if let Some(announced) = announced
+        && (came as u64) < announced
+    {
+        let came = came as u64;
+        return Err(Failure::Short { announced, came });
     }
-    if is_typed && !bytes.is_empty() {
+    if is_typed && came > 0 && announced != Some(0) {
         say_type(&mut fields);
     }
-    let body = match bytes.is_empty() {
-        true => Body::Empty,
-        false => Body::Bytes(Bytes::clone(&bytes)),
+    let is_exact = announced.is_none_or(|announced| announced == came as u64);
+    let body = match as_region(pieces, is_exact) {
+        Ok(region) => Body::Region(region),
+        Err(pieces) => {
+            let mut bytes = bytes_of(pieces);
+            let most = announced.map_or(usize::MAX, |most| most as usize);
+            bytes.truncate(most);
+            match bytes.is_empty() {
+                true => Body::Empty,
+                false => Body::Bytes(bytes),
+            }
+        }
     };
     Ok(Response::new(status, fields, body))
+}
+
+/// A body that is one chunk leaves from where it is.
+fn as_region(mut pieces: Vec<Piece>, is_exact: bool) -> Result<Box<ChunkBytes>, Vec<Piece>> {
+    if !is_exact || pieces.len() != 1 {
+        return Err(pieces);
+    }
+    match pieces.pop() {
+        Some(Piece::Chunk(chunk)) => Ok(Box::new(chunk)),
+        piece => Err(piece.into_iter().collect()),
+    }
 }
 
 impl Drop for Place {

@@ -51,6 +51,9 @@ impl BodyStream for AnswerBody {
         }
         let window_bytes = self.place.window_bytes();
         match self.place.exchange.take(cx, window_bytes) {
+            Taken::Piece(Piece::Chunk(chunk)) if chunk.len() <= max => {
+                Poll::Ready(Some(Ok(Chunk::Region(Box::new(chunk)))))
+            }
             Taken::Piece(piece) => {
                 self.rest = bytes_of(vec![piece]);
                 Poll::Ready(Some(Ok(self.cut(max))))

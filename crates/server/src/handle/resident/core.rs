@@ -9,19 +9,22 @@ use std::time::Duration;
 
 use hob_http::Bytes;
 use hob_ipc::message::{self, Carrier, Head, Kind};
+use hob_ipc::shm::Payload;
 
+use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::exchange::{Ending, Exchange, HeadSaid, Piece};
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::ladder::{Rung, after, limit};
 use crate::handle::resident::limits::{
-    BODY_WINDOW_BYTES, MEMORY_EVERY, OUT_BYTES_MAX, STREAM_WINDOW_BYTES,
+    AHEAD_MAX, AHEAD_US_MAX, BODY_WINDOW_BYTES, CHUNKS_HELD_MAX, MEMORY_EVERY, OUT_BYTES_MAX,
+    SERVICE_MS, SERVICE_US_FIRST, STREAM_WINDOW_BYTES,
 };
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::post::Post;
 use crate::handle::resident::requests::{Requests, Underway};
 use crate::handle::resident::said::Said;
 use crate::handle::resident::scale::resident_bytes;
-use crate::handle::resident::wire::Wire;
+use crate::handle::resident::wire::{Offer, Wire};
 use crate::handle::resident::worker::Home;
 
 /// What is known of a worker, apart from how it is reached.
@@ -32,6 +35,14 @@ pub(super) struct Core {
     pub(super) requests: Requests,
     pub(super) said: Said,
     pub(super) stage: Stage,
+    /// What it was offered, then what it has chosen.
+    pub(super) offer: Offer,
+    /// Chunks that are held for clients; when they are many, what comes is copied.
+    pub(super) chunks_held: u32,
+    /// How long requests take it, in microseconds, smoothed.
+    pub(super) service_us: u64,
+    service_since_ms: u64,
+    service_count: u64,
     pub(super) rung: Rung,
     /// Messages for it.
     pub(super) answers: Vec<(Head, Vec<u8>)>,
@@ -40,10 +51,14 @@ pub(super) struct Core {
     /// Exchanges to attend to, and requests to begin, when messages are no longer looked at.
     pub(super) attentions: Vec<Arc<Exchange>>,
     pub(super) begun: Vec<Arc<Exchange>>,
+    /// Numbers of requests that are over.
+    pub(super) over: Vec<u32>,
     /// Requests that came too late for it.
     pub(super) unbegun: Vec<Arc<Exchange>>,
     /// How long it may be idle; zero is for ever.
     pub(super) idle: Duration,
+    /// Bodies wait for room on the way to it.
+    pub(super) is_crowded: bool,
     /// When it is due to be replaced.
     pub(super) age_due_ms: u64,
     pub(super) requests_left: u64,
@@ -74,7 +89,13 @@ pub(super) enum Stage {
 }
 
 impl Core {
-    pub(super) fn new(home: Rc<Home>, pool: Arc<Pool>, post: Arc<Post>, said: Said) -> Core {
+    pub(super) fn new(
+        home: Rc<Home>,
+        pool: Arc<Pool>,
+        post: Arc<Post>,
+        said: Said,
+        offer: Offer,
+    ) -> Core {
         let now_ms = home.reactor.now_ms();
         let settings = &pool.settings;
         // A tenth more or less, so that workers that were started together do not go together.
@@ -84,11 +105,18 @@ impl Core {
             stage: Stage::Starting {
                 until_ms: after(now_ms, settings.timeout.start),
             },
+            offer,
+            chunks_held: 0,
+            service_us: SERVICE_US_FIRST,
+            service_since_ms: now_ms,
+            service_count: 0,
             rung: Rung::Serves,
             answers: Vec::new(),
+            is_crowded: false,
             wakers: Vec::new(),
             attentions: Vec::new(),
             begun: Vec::new(),
+            over: Vec::new(),
             unbegun: Vec::new(),
             age_due_ms: limit(now_ms, settings.workers.max_age.mul_f64(jitter)),
             requests_left: match settings.workers.max_requests {
@@ -122,7 +150,11 @@ impl Core {
             }
             let number = self.requests.next_number();
             if !exchange.begin(number) {
-                next = self.pool.finished(&self.post, &exchange, now_ms);
+                let ahead = self.ahead();
+                let more = &mut self.begun;
+                self.pool
+                    .finished(&self.post, &exchange, ahead, now_ms, more);
+                next = self.begun.pop();
                 continue;
             }
             let flags = match exchange.has_body {
@@ -134,6 +166,10 @@ impl Core {
                 &exchange.block,
             );
             self.sent_last = number;
+            if self.requests.is_empty() {
+                self.service_since_ms = now_ms;
+                self.service_count = 0;
+            }
             let has_body = exchange.has_body;
             let for_body = has_body.then(|| Arc::clone(&exchange));
             self.requests
@@ -155,6 +191,7 @@ impl Core {
             let grace = self.pool.settings.grace;
             let one = self.requests.at(index);
             let has_room = wire.waiting_bytes() < OUT_BYTES_MAX;
+            self.is_crowded |= !has_room;
             let credit = if has_room { one.body_credit } else { 0 };
             let news = exchange.news(credit.min(hob_ipc::limits::PAYLOAD_BYTES_MAX));
             if let Some(total) = news.total {
@@ -191,7 +228,16 @@ impl Core {
     }
 
     /// A message of the worker.
-    pub(super) fn handle(&mut self, head: Head, payload: &[u8]) {
+    pub(super) fn handle(&mut self, head: Head, payload: Payload<'_>) {
+        let payload = match (payload, head.kind) {
+            (payload @ Payload::Chunk(_), Kind::Data) => return self.handle_data(head, payload),
+            (Payload::Bytes(bytes), Kind::Data) => {
+                return self.handle_data(head, Payload::Bytes(bytes));
+            }
+            (Payload::Bytes(bytes), _) => bytes,
+            // A checked head: only data comes in chunks.
+            (Payload::Chunk(_), _) => return,
+        };
         if head.kind == Kind::WorkerHello {
             return self.greet(head);
         }
@@ -209,7 +255,6 @@ impl Core {
         self.requests.at(index).is_started = true;
         match head.kind {
             Kind::Head => self.take_head(index, head, payload),
-            Kind::Data => self.take_data(index, head, payload),
             Kind::End => {
                 let ending = match head.has(message::FAILED) {
                     true => {
@@ -234,18 +279,33 @@ impl Core {
         }
     }
 
+    fn handle_data(&mut self, head: Head, payload: Payload<'_>) {
+        if !matches!(self.stage, Stage::Ready) {
+            self.blame = Some("it spoke before it greeted".to_owned());
+        } else if let Some(index) = self.requests.find(head.request) {
+            self.requests.at(index).is_started = true;
+            self.take_data(index, head, payload);
+        }
+    }
+
     fn greet(&mut self, head: Head) {
         let Stage::Starting { .. } = self.stage else {
             self.blame = Some("it greeted twice".to_owned());
             return;
         };
-        if head.small != message::VERSION || head.large != Carrier::Stream as u32 {
+        let chosen = match Carrier::from_number(head.large) {
+            Some(Carrier::Stream) => Some(Offer::Stream),
+            Some(Carrier::Shm) if self.offer == Offer::SharedMemory => Some(Offer::SharedMemory),
+            _ => None,
+        };
+        let Some(chosen) = chosen.filter(|_| head.small == message::VERSION) else {
             self.blame = Some(format!(
                 "it speaks version {} over carrier {}, which was not offered",
                 head.small, head.large
             ));
             return;
-        }
+        };
+        self.offer = chosen;
         self.stage = Stage::Ready;
         let now_ms = self.home.reactor.now_ms();
         self.idle_since_ms = now_ms;
@@ -257,6 +317,10 @@ impl Core {
         let one = self.requests.at(index);
         if one.has_head {
             self.blame = Some("it sent a second head for one request".to_owned());
+            return;
+        }
+        if head.has(message::TUNNEL) {
+            self.blame = Some("it opened a tunnel, which hob does not offer programs".to_owned());
             return;
         }
         one.has_head = true;
@@ -274,25 +338,38 @@ impl Core {
         }
     }
 
-    fn take_data(&mut self, index: usize, head: Head, payload: &[u8]) {
+    fn take_data(&mut self, index: usize, head: Head, payload: Payload<'_>) {
         let now_ms = self.home.reactor.now_ms();
         let one = self.requests.at(index);
-        if payload.len() > one.data_credit {
+        let len = match &payload {
+            Payload::Bytes(bytes) => bytes.len(),
+            Payload::Chunk(chunk) => chunk.len(),
+        };
+        if len > one.data_credit {
             self.blame = Some("it sent more data than its window allows".to_owned());
             return;
         }
-        one.data_credit -= payload.len();
+        one.data_credit -= len;
         one.step_due_ms = limit(now_ms, self.pool.settings.timeout.progress);
-        if !payload.is_empty() {
+        if len > 0 {
             let mut is_wanted = false;
             if one.given_up_until_ms.is_none() {
-                let piece = || Piece::Bytes(Bytes::copy_from_slice(payload));
+                let may_hold = self.chunks_held <= CHUNKS_HELD_MAX;
+                let piece = || match payload {
+                    Payload::Bytes(bytes) => Piece::Bytes(Bytes::copy_from_slice(bytes)),
+                    Payload::Chunk(chunk) if may_hold => Piece::Chunk(ChunkBytes::new(chunk)),
+                    Payload::Chunk(chunk) => {
+                        let mut bytes = Vec::with_capacity(len);
+                        chunk.copy_to(&mut bytes);
+                        Piece::Bytes(bytes.into())
+                    }
+                };
                 let (wanted, waker) = one.exchange.put_data(piece);
                 is_wanted = wanted;
                 self.wakers.extend(waker);
             }
             if !is_wanted {
-                self.drop_data(index, payload.len());
+                self.drop_data(index, len);
             }
         }
         if head.is_last() {
@@ -318,6 +395,7 @@ impl Core {
     /// A request is over, as far as the worker is concerned.
     fn finish(&mut self, index: usize, ending: Ending) {
         let one = self.requests.remove(index);
+        self.over.push(one.number);
         let now_ms = self.home.reactor.now_ms();
         self.wakers.extend(one.exchange.end(ending));
         let served = self.post.served.fetch_add(1, Ordering::Relaxed) + 1;
@@ -329,17 +407,73 @@ impl Core {
         if self.requests_left == 0 || now_ms >= self.age_due_ms || self.is_too_large(served) {
             self.pool.replace(&self.post, now_ms);
         }
-        self.begun
-            .extend(self.pool.finished(&self.post, &one.exchange, now_ms));
+        self.note_service(now_ms);
+        let ahead = self.ahead();
+        self.pool
+            .finished(&self.post, &one.exchange, ahead, now_ms, &mut self.begun);
     }
 
     /// What follows from messages, once they are no longer looked at.
     pub(super) fn follow_up(&mut self, wire: &mut Wire) {
+        for number in self.over.drain(..) {
+            if let Some(shared) = wire.shared() {
+                shared.release(number);
+            }
+        }
         while let Some(exchange) = self.attentions.pop() {
             self.attend(wire, &exchange);
         }
-        while let Some(exchange) = self.begun.pop() {
+        // In the order they came.
+        let mut begun = mem::take(&mut self.begun);
+        for exchange in begun.drain(..) {
             self.begin(wire, exchange);
+        }
+        // What came meanwhile is for the next round.
+        begun.append(&mut self.begun);
+        self.begun = begun;
+    }
+
+    /// One more request was answered: how long one takes, over some milliseconds at a time.
+    fn note_service(&mut self, now_ms: u64) {
+        self.service_count += 1;
+        let elapsed_ms = now_ms.saturating_sub(self.service_since_ms);
+        if elapsed_ms >= SERVICE_MS {
+            self.service_us = elapsed_ms * 1000 / self.service_count;
+            self.service_since_ms = now_ms;
+            self.service_count = 0;
+        }
+    }
+
+    /// How many requests it is handed ahead of those it works on.
+    fn ahead(&self) -> usize {
+        match self.offer {
+            Offer::SharedMemory if self.rung == Rung::Serves => {
+                let ahead = AHEAD_US_MAX / self.service_us.max(1);
+                usize::try_from(ahead).map_or(AHEAD_MAX, |ahead| ahead.min(AHEAD_MAX))
+            }
+            _ => 0,
+        }
+    }
+
+    /// It has said nothing for a while: requests that it was handed ahead go back.
+    pub(super) fn take_back(&mut self, wire: &mut Wire) {
+        let now_ms = self.home.reactor.now_ms();
+        let Some(shared) = wire.shared() else {
+            return;
+        };
+        let mut back = Vec::new();
+        for index in (0..self.requests.len()).rev() {
+            let one = self.requests.at(index);
+            let may_go = !one.is_started && !one.exchange.has_body;
+            if may_go && one.given_up_until_ms.is_none() && shared.take_back(one.number) {
+                back.push(self.requests.remove(index).exchange);
+            }
+        }
+        self.service_us = SERVICE_US_FIRST;
+        if !back.is_empty() {
+            self.home.counters.worker_takebacks.add(back.len() as u64);
+            back.reverse();
+            self.pool.give_back(&self.post, back, now_ms);
         }
     }
 

@@ -17,8 +17,8 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use hob_http::{Bytes, Request};
-use hob_ipc::shm::ChunkHold;
 
+use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::limits::BODY_HELD_BYTES_MAX;
 use crate::handle::resident::post::{Letter, Post};
@@ -50,6 +50,8 @@ struct State {
     number: u32,
     /// When a worker got it, in loop time.
     given_ms: u64,
+    /// It waits in the queue again, under this number.
+    requeued: Option<u64>,
     body: VecDeque<Bytes>,
     body_bytes: usize,
     is_body_over: bool,
@@ -77,7 +79,7 @@ pub(super) struct HeadSaid {
 /// A piece of an answer's body.
 pub(super) enum Piece {
     Bytes(Bytes),
-    Chunk(ChunkHold),
+    Chunk(ChunkBytes),
 }
 
 impl Piece {
@@ -218,6 +220,11 @@ impl Exchange {
         }
     }
 
+    /// Its number in the queue, if it has come back there; told once.
+    pub(super) fn requeued(&self) -> Option<u64> {
+        self.lock().requeued.take()
+    }
+
     /// The whole body, if all of it is here.
     pub(super) fn take_whole(&self) -> Option<Result<Vec<Piece>, Failure>> {
         let mut state = self.lock();
@@ -264,13 +271,14 @@ impl Exchange {
     }
 
     /// Only the head is wanted: the body is thrown away, and the worker may finish it.
-    pub(super) fn release(&self) {
+    pub(super) fn release(self: &Arc<Self>) {
         let mut state = self.lock();
         state.is_unwanted = true;
         let (data, old) = (std::mem::take(&mut state.data), state.answer.take());
         let bytes: usize = data.iter().map(Piece::len).sum();
         state.taken_bytes += bytes;
-        drop(state);
+        // The worker may be waiting for room.
+        self.tell(state);
         drop((data, old));
     }
 
@@ -307,6 +315,16 @@ impl Exchange {
         state.post = Some(Arc::clone(post));
         state.number = 0;
         state.given_ms = now_ms;
+    }
+
+    /// No worker has it any more, and it waits under this number. Its side is to be woken.
+    pub(super) fn requeue(&self, ticket: u64) -> Option<Waker> {
+        let mut state = self.lock();
+        state.post = None;
+        state.number = 0;
+        state.given_ms = 0;
+        state.requeued = Some(ticket);
+        state.answer.clone()
     }
 
     /// Its number with its worker; 0 without one.

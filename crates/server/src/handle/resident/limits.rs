@@ -9,8 +9,21 @@ pub(super) const BODY_HELD_BYTES_MAX: usize = 64 * 1024;
 pub(super) const BODY_WINDOW_BYTES: u32 = 64 * 1024;
 /// Bytes of an answer that a worker sends over a socket before the client has taken some.
 pub(super) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
-/// The same in shared memory.
-pub(super) const SHM_WINDOW_BYTES: u32 = 1024 * 1024;
+/// Chunks of a worker's shared memory that clients may hold; what comes while there are more is
+/// copied, so that clients that take their time do not stop the worker.
+pub(super) const CHUNKS_HELD_MAX: u32 = 16;
+/// Requests that a worker is handed ahead of those it works on, in shared memory, while it answers
+/// within [`AHEAD_US_MAX`]. They can be taken back.
+pub(super) const AHEAD_MAX: usize = 16;
+/// Microseconds a request may take, smoothed, for more than none to be handed ahead.
+pub(super) const AHEAD_US_MAX: u64 = 1000;
+/// What a worker's first requests are taken to need.
+pub(super) const SERVICE_US_FIRST: u64 = 10_000;
+/// Milliseconds of work over which it is measured how long a request takes.
+pub(super) const SERVICE_MS: u64 = 8;
+/// How long a worker may be silent while requests wait that were handed to it ahead; then they are
+/// taken back.
+pub(super) const AHEAD_WAIT: Duration = Duration::from_millis(2);
 /// Bytes for a worker that its socket did not take; more waits where it is.
 pub(super) const OUT_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of a worker's messages read before others have their turn.

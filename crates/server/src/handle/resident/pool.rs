@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 use crate::config;
@@ -65,8 +66,10 @@ pub(super) struct State {
 pub(super) struct Member {
     pub(super) post: Arc<Post>,
     pub(super) stage: Stage,
-    /// Requests it may have.
+    /// Requests it may have, those handed to it ahead included.
     room_max: usize,
+    /// Requests it works on at a time.
+    concurrency: usize,
     pub(super) active: Vec<Arc<Exchange>>,
     /// It takes the place of this one once it is ready.
     replaces: Option<u64>,
@@ -252,19 +255,55 @@ impl Pool {
         begun
     }
 
-    /// A worker has finished a request; gives the next one.
+    /// A worker has finished a request, and may have so many ahead of those it works on; gives the
+    /// next ones.
     pub(super) fn finished(
         &self,
         post: &Arc<Post>,
         exchange: &Arc<Exchange>,
+        ahead: usize,
         now_ms: u64,
-    ) -> Option<Arc<Exchange>> {
+        next: &mut Vec<Arc<Exchange>>,
+    ) {
         let mut state = self.lock();
         state.failures = 0;
-        let member = state.member(post)?;
+        let Some(member) = state.member(post) else {
+            return;
+        };
         member.active.retain(|one| !Arc::ptr_eq(one, exchange));
         member.idle_since_ms = now_ms;
-        state.next_for(post, now_ms)
+        member.room_max = member.concurrency + ahead;
+        while let Some(exchange) = state.next_for(post, now_ms) {
+            next.push(exchange);
+        }
+    }
+
+    /// A worker has not come to requests that it was handed ahead: others get them, or they wait
+    /// again, in front.
+    pub(super) fn give_back(
+        self: &Arc<Self>,
+        post: &Arc<Post>,
+        exchanges: Vec<Arc<Exchange>>,
+        now_ms: u64,
+    ) {
+        let mut state = self.lock();
+        if let Some(member) = state.member(post) {
+            member.room_max = member.concurrency;
+            let is_back = |one: &Arc<Exchange>| exchanges.iter().any(|back| Arc::ptr_eq(back, one));
+            member.active.retain(|one| !is_back(one));
+        }
+        let (mut letters, mut wakers) = (Vec::new(), Vec::new());
+        for exchange in exchanges.into_iter().rev() {
+            match state.assign(&exchange, post.thread, now_ms) {
+                Some(post) => letters.push((post, exchange)),
+                None => wakers.extend(state.put_in_front(exchange)),
+            }
+        }
+        self.tend_locked(state, now_ms);
+        for (post, exchange) in letters {
+            post.post(Letter::Begin(exchange));
+        }
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// A worker takes no more requests.
@@ -334,13 +373,13 @@ impl Pool {
             let had_requests = post.served.load(Ordering::Relaxed) > 0 || !member.active.is_empty();
             state.note_crash(had_requests, now_ms);
         }
-        for exchange in gone.unstarted {
-            state.front_ticket -= 1;
-            let ticket = state.front_ticket;
-            state.waiting.insert(ticket, exchange);
-        }
+        let unstarted = gone.unstarted.into_iter().rev();
+        let wakers: Vec<_> = unstarted
+            .filter_map(|exchange| state.put_in_front(exchange))
+            .collect();
         self.tend_locked(state, now_ms);
         drop(member);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// How long until a failed start may be tried again.
@@ -440,11 +479,12 @@ impl Pool {
             return 0;
         }
         let alive = state.alive();
-        let least = self
-            .settings
-            .workers
-            .min
-            .max(usize::from(!state.waiting.is_empty()));
+        // A server that stops starts nothing but what somebody waits for.
+        let min = match self.fleet.is_stopping() {
+            true => 0,
+            false => self.settings.workers.min,
+        };
+        let least = min.max(usize::from(!state.waiting.is_empty()));
         let starting = state
             .members
             .iter()
@@ -496,6 +536,7 @@ impl Pool {
             post: Arc::clone(&post),
             stage: Stage::Starting,
             room_max: 0,
+            concurrency: usize::from(self.settings.workers.concurrency),
             active: Vec::new(),
             replaces,
             is_being_replaced: false,
@@ -554,7 +595,10 @@ impl State {
         now_ms: u64,
     ) -> Option<Arc<Post>> {
         let free = self.members.iter_mut().filter(|one| one.has_room());
-        let best = free.min_by_key(|one| (one.post.thread != thread, one.active.len()))?;
+        let best = free.min_by_key(|one| {
+            let is_ahead = one.active.len() >= one.concurrency;
+            (is_ahead, one.post.thread != thread, one.active.len())
+        })?;
         best.give(exchange, now_ms);
         Some(Arc::clone(&best.post))
     }
@@ -571,6 +615,14 @@ impl State {
         let (_, exchange) = self.waiting.pop_first()?;
         member.give(&exchange, now_ms);
         Some(exchange)
+    }
+
+    /// A request comes back and waits before all others.
+    fn put_in_front(&mut self, exchange: Arc<Exchange>) -> Option<Waker> {
+        self.front_ticket -= 1;
+        let waker = exchange.requeue(self.front_ticket);
+        self.waiting.insert(self.front_ticket, exchange);
+        waker
     }
 
     fn drain(&mut self, number: u64) {

@@ -8,7 +8,7 @@ use rustix::pipe::PipeFlags;
 
 use crate::config::Host;
 use crate::handle::resident::host;
-use crate::handle::resident::wire::Wire;
+use crate::handle::resident::wire::{Offer, Wire};
 use crate::process::{Child, Launcher, ProgramRef, Start, Strings};
 
 /// How the processes of a pool are started.
@@ -49,7 +49,12 @@ impl Recipe {
     ///
     /// # Errors
     /// No descriptors, or no memory for the host's source.
-    pub(super) fn start(&self, reactor: &Reactor, launcher: &Launcher) -> io::Result<Started> {
+    pub(super) fn start(
+        &self,
+        reactor: &Reactor,
+        launcher: &Launcher,
+        offer: Offer,
+    ) -> io::Result<Started> {
         let (ours, theirs) = socketpair(
             AddressFamily::UNIX,
             SocketType::STREAM,
@@ -66,7 +71,7 @@ impl Recipe {
         let stderr = reactor.watch(stderr)?;
         stdout.clear_readable();
         stderr.clear_readable();
-        let wire = Wire::new(reactor, ours)?;
+        let wire = Wire::new(reactor, ours, offer)?;
         let mut environment = self.environment.clone();
         let pushed = environment.push_pair(b"HOB_FD", b"3");
         debug_assert!(pushed.is_ok(), "there is no NUL in it");

@@ -6,7 +6,10 @@ use std::task::{Context, Poll};
 
 use hob_http::{Reactor, Watched};
 use hob_ipc::message::{Head, Side};
+use hob_ipc::shm::Gifts;
 use hob_ipc::stream::{self, Decoder};
+
+use crate::handle::resident::shared::Shared;
 
 /// The socket of one worker, and what is on its way over it.
 pub(super) struct Wire {
@@ -16,6 +19,18 @@ pub(super) struct Wire {
     out_from: usize,
     /// The worker did not take what was sent last.
     is_broken: bool,
+    /// Leaves with the first bytes.
+    gifts: Option<Gifts>,
+    /// Offered, or in use.
+    shared: Option<Shared>,
+    is_shared: bool,
+}
+
+/// What a worker is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offer {
+    Stream,
+    SharedMemory,
 }
 
 /// What reading gave.
@@ -33,31 +48,79 @@ pub(super) enum Filled {
 }
 
 impl Wire {
-    pub(super) fn new(reactor: &Reactor, socket: OwnedFd) -> io::Result<Wire> {
+    /// # Errors
+    /// No descriptors, or no memory to share.
+    pub(super) fn new(reactor: &Reactor, socket: OwnedFd, offer: Offer) -> io::Result<Wire> {
         let socket = reactor.watch(socket)?;
         // Nobody has written yet: the first look would be in vain.
         socket.clear_readable();
+        let (shared, gifts) = match offer {
+            Offer::Stream => (None, None),
+            Offer::SharedMemory => {
+                let (shared, gifts) = Shared::new(reactor)?;
+                (Some(shared), Some(gifts))
+            }
+        };
         Ok(Wire {
             socket,
             decoder: Decoder::new(Side::Worker),
             out: Vec::new(),
             out_from: 0,
             is_broken: false,
+            gifts,
+            shared,
+            is_shared: false,
         })
+    }
+
+    /// Whether shared memory is offered.
+    pub(super) fn offers_memory(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// The worker has chosen.
+    pub(super) fn choose(&mut self, offer: Offer) {
+        match offer {
+            Offer::Stream => self.shared = None,
+            Offer::SharedMemory => self.is_shared = true,
+        }
+    }
+
+    /// The shared memory that messages travel through.
+    pub(super) fn shared(&mut self) -> Option<&mut Shared> {
+        self.shared.as_mut().filter(|_| self.is_shared)
     }
 
     /// Puts a message on its way; it leaves with the next [`Wire::flush`].
     pub(super) fn push(&mut self, head: Head, payload: &[u8]) {
-        stream::append(&mut self.out, head, &[payload]);
+        match self.shared() {
+            Some(shared) => shared.push(head, payload),
+            None => stream::append(&mut self.out, head, &[payload]),
+        }
     }
 
     /// Bytes that have not left.
     pub(super) fn waiting_bytes(&self) -> usize {
-        self.out.len() - self.out_from
+        let shared = self.shared.as_ref().map_or(0, Shared::waiting_bytes);
+        self.out.len() - self.out_from + shared
     }
 
     /// Sends what the socket takes. A socket that is gone shows when it is read.
     pub(super) fn flush(&mut self, cx: &mut Context<'_>) {
+        if let Some(shared) = self.shared() {
+            shared.flush();
+        }
+        if self.out.is_empty() {
+            return;
+        }
+        if let Some(gifts) = &self.gifts {
+            // A new socket has room for a hello.
+            match gifts.send(self.socket.fd(), &self.out) {
+                Ok(count) => self.out_from = count,
+                Err(_) => self.is_broken = true,
+            }
+            self.gifts = None;
+        }
         while self.out_from < self.out.len() && !self.is_broken {
             match self.socket.poll_write(cx, &self.out[self.out_from..]) {
                 Poll::Ready(Ok(count)) => self.out_from += count,

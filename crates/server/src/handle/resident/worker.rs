@@ -16,18 +16,20 @@ use hob_http::Reactor;
 use hob_http::reactor::Timer;
 use hob_ipc::hello::Hello;
 use hob_ipc::message::{self, Carrier, Head, Kind};
+use hob_ipc::shm::Payload;
 use hob_trace::metric::ThreadCounters;
 
+use crate::config::CarrierChoice;
 use crate::handle::resident::core::{Core, Stage};
 use crate::handle::resident::ladder::{Rung, after};
 use crate::handle::resident::limits::{
-    BODY_WINDOW_BYTES, LAST_WORDS_WAIT, READ_BYTES_PER_TURN, STREAM_WINDOW_BYTES,
+    AHEAD_WAIT, BODY_WINDOW_BYTES, LAST_WORDS_WAIT, READ_BYTES_PER_TURN, STREAM_WINDOW_BYTES,
 };
 use crate::handle::resident::pool::{Gone, Order, Pool};
 use crate::handle::resident::post::{Letter, Post};
 use crate::handle::resident::said::{Said, Speaker};
 use crate::handle::resident::start::Started;
-use crate::handle::resident::wire::{Filled, Wire};
+use crate::handle::resident::wire::{Filled, Offer, Wire};
 use crate::process::{Child, Exit, Launcher};
 use crate::shared::fleet::Fleet;
 
@@ -54,7 +56,11 @@ impl Home {
         let (pool, post) = order.take();
         let recipe = pool.recipe.lock();
         let recipe = recipe.unwrap_or_else(PoisonError::into_inner).clone();
-        match recipe.start(&self.reactor, &self.launcher) {
+        let offer = match pool.settings.carrier {
+            CarrierChoice::Auto | CarrierChoice::Shm => Offer::SharedMemory,
+            CarrierChoice::Stream | CarrierChoice::Lines => Offer::Stream,
+        };
+        match recipe.start(&self.reactor, &self.launcher, offer) {
             Ok(started) => {
                 let mut worker = Worker::new(Rc::clone(self), pool, post, started);
                 self.reactor
@@ -95,6 +101,11 @@ struct Worker {
     clock: Timer,
     due_ms: u64,
     letters: Vec<Letter>,
+    /// Elapses when requests that were handed ahead have waited for a while, and how many had been
+    /// answered when it was set.
+    ahead: Timer,
+    is_ahead_set: bool,
+    ahead_served: u64,
 }
 
 impl Worker {
@@ -104,15 +115,25 @@ impl Worker {
             concurrency: settings.workers.concurrency,
             data_window_bytes: STREAM_WINDOW_BYTES,
             body_window_bytes: BODY_WINDOW_BYTES,
-            carrier: Carrier::Stream,
+            carrier: match started.wire.offers_memory() {
+                true => Carrier::Shm,
+                false => Carrier::Stream,
+            },
         };
         let mut wire = started.wire;
         let head = Head::new(Kind::Hello, 0).small(message::VERSION);
         wire.push(head, &hello.encode());
         let said = Said::new(&pool, started.stdout, started.stderr);
-        let core = Core::new(home, pool, post, said);
+        let offer = match wire.offers_memory() {
+            true => Offer::SharedMemory,
+            false => Offer::Stream,
+        };
+        let core = Core::new(home, pool, post, said, offer);
         Worker {
             clock: core.home.reactor.timer(),
+            ahead: core.home.reactor.timer(),
+            is_ahead_set: false,
+            ahead_served: 0,
             due_ms: u64::MAX,
             letters: Vec::new(),
             wire,
@@ -130,10 +151,18 @@ impl Worker {
         self.send_answers();
         self.wire.flush(cx);
         self.look_at_clock(cx);
+        self.go_on_with_bodies();
         self.send_answers();
         self.wire.flush(cx);
+        if self.core.is_crowded && self.wire.waiting_bytes() == 0 {
+            // All of it left at once: others first, then the rest.
+            cx.waker().wake_by_ref();
+        }
         let is_quiet = self.listen(cx);
         let is_gone = self.look_at_exit(cx, is_quiet);
+        if !is_gone {
+            self.rest(cx);
+        }
         for waker in self.core.wakers.drain(..) {
             waker.wake();
         }
@@ -157,6 +186,19 @@ impl Worker {
         self.letters = letters;
     }
 
+    /// What had no room on the way to the worker has it now.
+    fn go_on_with_bodies(&mut self) {
+        if !self.core.is_crowded || self.wire.waiting_bytes() > 0 {
+            return;
+        }
+        self.core.is_crowded = false;
+        let unsent = self.core.requests.iter().filter(|one| !one.is_body_sent);
+        let exchanges: Vec<_> = unsent.map(|one| Arc::clone(&one.exchange)).collect();
+        for exchange in exchanges {
+            self.core.attend(&mut self.wire, &exchange);
+        }
+    }
+
     fn send_answers(&mut self) {
         for (head, payload) in self.core.answers.drain(..) {
             self.core.sent_last = 0;
@@ -171,29 +213,104 @@ impl Worker {
         }
         let mut read_bytes = 0;
         loop {
+            if self.read_shared(&mut read_bytes) {
+                return cx.waker().wake_by_ref();
+            }
             match self.wire.fill(cx) {
                 Filled::Bytes(count) => read_bytes += count,
-                Filled::Nothing => return,
-                Filled::Closed { is_unread } => return self.core.close(&self.child, is_unread),
+                Filled::Nothing => break,
+                Filled::Closed { is_unread } => {
+                    // What it wrote before its end is there now.
+                    while self.read_shared(&mut 0) {}
+                    self.core.unstarted(&mut self.wire);
+                    return self.core.close(&self.child, is_unread);
+                }
             }
             loop {
                 match self.wire.decoder().next_message() {
-                    Ok(Some(message)) => self.core.handle(message.head, message.payload),
+                    Ok(Some(message)) => {
+                        let payload = Payload::Bytes(message.payload);
+                        self.core.handle(message.head, payload);
+                    }
                     Ok(None) => break,
                     Err(malformed) => {
                         self.core.blame = Some(malformed.to_string());
-                        self.core.close(&self.child, false);
-                        return;
+                        break;
                     }
+                }
+                if self.core.stage == Stage::Ready && self.wire.offers_memory() {
+                    self.wire.choose(self.core.offer);
                 }
                 self.core.follow_up(&mut self.wire);
             }
             if self.core.blame.is_some() {
-                return self.core.close(&self.child, false);
+                break;
             }
             if read_bytes >= READ_BYTES_PER_TURN {
+                return cx.waker().wake_by_ref();
+            }
+        }
+        if self.core.blame.is_some() {
+            self.core.close(&self.child, false);
+        }
+    }
+
+    /// Takes messages from shared memory; true when there may be more than one turn takes.
+    fn read_shared(&mut self, read_bytes: &mut usize) -> bool {
+        while self.core.blame.is_none() {
+            let Some(shared) = self.wire.shared() else {
+                return false;
+            };
+            let mut end = shared.end().borrow_mut();
+            self.core.chunks_held = end.chunks_held();
+            match end.pop() {
+                Ok(Some(incoming)) => {
+                    *read_bytes += match &incoming.payload {
+                        Payload::Bytes(bytes) => bytes.len(),
+                        Payload::Chunk(chunk) => chunk.len(),
+                    };
+                    self.core.handle(incoming.head, incoming.payload);
+                }
+                Ok(None) => return false,
+                Err(lie) => self.core.blame = Some(lie.to_string()),
+            }
+            drop(end);
+            self.core.follow_up(&mut self.wire);
+            if *read_bytes >= READ_BYTES_PER_TURN {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Sees to it that the worker's next message is noticed, and that requests handed to it ahead
+    /// do not wait behind a long one.
+    fn rest(&mut self, cx: &mut Context<'_>) {
+        let count = self.core.requests.len();
+        let Some(shared) = self.wire.shared() else {
+            return;
+        };
+        shared.listen(cx);
+        shared.count(&self.core.home.counters);
+        if shared.set_busy(count > 0) {
+            cx.waker().wake_by_ref();
+        }
+        let served = self.core.post.served.load(Ordering::Relaxed);
+        if self.ahead.poll_elapsed(cx).is_ready() {
+            self.ahead.clear();
+            self.is_ahead_set = false;
+            if served == self.ahead_served {
+                self.core.take_back(&mut self.wire);
+            }
+        }
+        let concurrency = usize::from(self.core.pool.settings.workers.concurrency);
+        if self.core.requests.len() > concurrency && !self.is_ahead_set {
+            self.is_ahead_set = true;
+            self.ahead_served = served;
+            self.ahead.set_precise(AHEAD_WAIT);
+            // Its waker is to be known.
+            if self.ahead.poll_elapsed(cx).is_ready() {
                 cx.waker().wake_by_ref();
-                return;
             }
         }
     }

@@ -56,6 +56,8 @@ fn begin(
         outlives: false,
         takes_along: true,
     });
+    let mut output = Stderr::new(reactor.watch_later(output)?);
+    output.look();
     let for_others = first.try_clone()?;
     let timer = reactor.timer();
     timer.set(START_TIME);
@@ -66,7 +68,7 @@ fn begin(
         child,
         first: Some(reactor.watch(first)?),
         for_others: Some(for_others),
-        output: Stderr::new(reactor.watch(output)?),
+        output,
         is_output_over: false,
         timer,
         gone: None,

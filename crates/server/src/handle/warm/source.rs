@@ -3,10 +3,18 @@
 
 use crate::config::Language;
 
-/// A host's program.
+/// A host's program. Python's begins with modules that it had once and scripts may still want;
+/// where they have gone, the host offers them.
 pub(super) fn of(language: Language) -> &'static str {
     match language {
-        Language::Python => include_str!("../../../../../lang/python/host/warm.py"),
+        Language::Python => concat!(
+            "OFFERED = {'cgi': r'''",
+            include_str!("../../../../../lang/python/host/offered/cgi.py"),
+            "''', 'cgitb': r'''",
+            include_str!("../../../../../lang/python/host/offered/cgitb.py"),
+            "'''}\n",
+            include_str!("../../../../../lang/python/host/warm.py"),
+        ),
         Language::Perl => include_str!("../../../../../lang/perl/host/warm.pl"),
     }
 }

@@ -49,12 +49,14 @@ impl Endings {
         }
     }
 
-    /// Kills what a program left running whose first process is gone. If it was asked to end, the
-    /// rest may not have listened, or not have been there when all were asked.
-    pub(super) fn kill_rest(&mut self, run: &Run, now: Instant) {
-        if !run.seat.as_ref().is_some_and(|seat| seat.kill()) {
-            self.look_for(Whom::all_of(0, run.mark), run.seat.clone(), now);
+    /// Kills what a program left running that takes it along, or was asked to end: it may not have
+    /// listened, or not have been there when all were asked. The first process is gone and its
+    /// number may be another's, so it is not used.
+    pub(super) fn kill_rest(&mut self, run: Run, now: Instant) {
+        if run.seat.as_ref().is_some_and(|seat| seat.kill()) {
+            return;
         }
+        self.look_for(Whom::all_of(0, run.mark), run.seat, now);
     }
 
     fn kill(&mut self, run: Run, now: Instant) {

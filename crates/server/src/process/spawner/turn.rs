@@ -368,9 +368,9 @@ impl Spawner {
                 continue;
             };
             let Name { link, id } = run.name;
-            let ended_badly = report.is_none() && ended.code != Some(0);
-            if was_asked || run.takes_along && ended_badly {
-                self.endings.kill_rest(&run, Instant::now());
+            let goes_along = run.takes_along && report.is_none() && ended.code != Some(0);
+            if was_asked || goes_along {
+                self.endings.kill_rest(run, Instant::now());
             }
             let message = match report {
                 Some((step, errno)) => ToServer::Failed { id, step, errno },

@@ -347,6 +347,12 @@ impl Link {
         self.send_raw(ToSpawner::Kill { id, how, part }, &[]);
     }
 
+    /// Ends the part of what a program started that is marked so.
+    pub(super) fn kill_part(&self, run: &Run, part: u64, how: End) {
+        let (id, part) = (run.id, Some(part));
+        self.send_raw(ToSpawner::Kill { id, how, part }, &[]);
+    }
+
     pub(super) fn next(&self) -> ToServer {
         self.try_next().expect("the spawner is gone")
     }

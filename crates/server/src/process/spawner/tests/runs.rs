@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 
-use super::harness::{DEAF, Outcome, Spawner, is_alive, kill, rules, run, shell, until};
+use super::harness::{DEAF, Link, Outcome, Run, Spawner, is_alive, kill, rules, run, shell, until};
 use crate::process::message::{End, Step, ToServer};
 
 #[test]
@@ -256,6 +256,80 @@ fn kill_ends_everything_that_was_started() {
     assert!(is_alive(other_pid), "another program is not touched");
     link.kill(&other, End::Term);
     assert_eq!(link.outcome(&other).0, Outcome::Signal(libc::SIGTERM));
+    spawner.wait_until_childless();
+}
+
+/// Starts a shell that starts two marked ones, each in a session of its own and with a child, and
+/// waits; returns the run, and the four processes.
+fn start_parts(link: &mut Link, takes_along: bool) -> (Run, Vec<i32>) {
+    let mut ask = shell(
+        "for part in 70001 70002; do \
+         prlimit --locks=$part setsid sh -c 'sleep 1020 & echo $$ $!; wait' & done; read end; wait",
+    );
+    ask.path = "/bin/sh".to_owned();
+    ask.takes_along = takes_along;
+    let mut run = link.start(&ask);
+    let mut pids: Vec<(String, i32)> = Vec::new();
+    for _ in 0..2 {
+        for pid in run.line().split(' ') {
+            let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+            let locks = limits
+                .lines()
+                .find(|line| line.starts_with("Max file locks"));
+            pids.push((locks.unwrap().to_owned(), pid.parse().unwrap()));
+        }
+    }
+    pids.sort();
+    (run, pids.into_iter().map(|(_, pid)| pid).collect())
+}
+
+#[test]
+fn part_of_a_program_ends_without_the_rest() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let (run, pids) = start_parts(&mut link, false);
+    link.kill_part(&run, 70_001, End::Kill);
+    until("the part is gone", || {
+        !pids[..2].iter().any(|pid| is_alive(*pid))
+    });
+    assert!(
+        pids[2..].iter().all(|pid| is_alive(*pid)),
+        "the other part is not touched"
+    );
+    link.kill_part(&run, 70_002, End::Term);
+    until("so is the other", || {
+        !pids[2..].iter().any(|pid| is_alive(*pid))
+    });
+    assert_eq!(
+        link.outcome(&run).0,
+        Outcome::Code(0),
+        "it was only waiting"
+    );
+    spawner.wait_until_childless();
+}
+
+#[test]
+fn program_that_takes_along_what_it_started_does_so_when_it_is_killed() {
+    let spawner = Spawner::with(vec![rules()]);
+    let mut link = spawner.link();
+    let (run, pids) = start_parts(&mut link, true);
+    let all = spawner.descendants_named("sh");
+    let first = all.iter().find(|pid| !pids.contains(pid)).unwrap();
+    kill(*first);
+    assert_eq!(link.outcome(&run).0, Outcome::Signal(libc::SIGKILL));
+    until("all are gone", || !pids.iter().any(|pid| is_alive(*pid)));
+    let mut ask = shell("setsid sleep 1021 & echo $!");
+    ask.takes_along = true;
+    let mut run = link.start(&ask);
+    let daemon: i32 = run.line().parse().unwrap();
+    assert_eq!(link.outcome(&run).0, Outcome::Code(0));
+    assert_eq!(
+        link.print("echo later"),
+        "later\n",
+        "what came before is done"
+    );
+    assert!(is_alive(daemon), "who ends well leaves what it started");
+    kill(daemon);
     spawner.wait_until_childless();
 }
 

@@ -1,0 +1,168 @@
+//! Python's accelerator (`lang/python/src/hob/_native.c`) over both carriers.
+#![allow(clippy::unwrap_used)]
+
+mod worker;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use hob_ipc::message::Carrier;
+
+use worker::{Asked, Server, get, library};
+
+fn package() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lang/python")
+}
+
+/// The folder of Python's headers; none where they are not installed.
+fn headers() -> Option<String> {
+    let code = "import sysconfig; print(sysconfig.get_path('include'))";
+    let output = Command::new("python3").args(["-c", code]).output().ok()?;
+    let folder = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+    Path::new(&folder)
+        .join("Python.h")
+        .exists()
+        .then_some(folder)
+}
+
+/// The module, built once; none where it cannot be.
+fn accelerator() -> Option<&'static Path> {
+    static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let made = library().join(format!("_native-{}.so", std::process::id()));
+        let sources = package().join("src/hob");
+        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+        let status = Command::new("cc")
+            .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1"])
+            .args(["-shared", "-fPIC", "-DPy_LIMITED_API=0x03090000"])
+            .arg(format!("-I{}", headers()?))
+            .arg(format!("-I{}", include.display()))
+            .args([sources.join("_native.c"), sources.join("_wsgi.c")])
+            .arg("-o")
+            .arg(&made)
+            .arg("-ldl")
+            .status()
+            .unwrap();
+        assert!(status.success(), "_native.c compiles");
+        Some(made)
+    })
+    .as_deref()
+}
+
+/// Starts Python's answers to the shared cases over that carrier.
+fn started(carrier: Carrier, words: &str) -> Option<Server> {
+    let Some(accelerator) = accelerator() else {
+        eprintln!("skipped: no Python.h here, which Python's accelerator is built with");
+        return None;
+    };
+    let program = library().join(format!("python-{}-{}", words.len(), std::process::id()));
+    let text = format!("#!/bin/sh\nexec python3 -W error -m hob {words}\n");
+    std::fs::write(&program, text).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    let path = format!(
+        "{}:{}",
+        package().join("src").display(),
+        package().join("probe").display()
+    );
+    let server = Server::start(
+        &program,
+        carrier,
+        &[
+            ("PYTHONPATH", &path),
+            ("PYTHONDONTWRITEBYTECODE", "1"),
+            ("HOB_NATIVE", accelerator.to_str().unwrap()),
+            (
+                "HOB_LIBRARY",
+                library().join("libhob.so.1").to_str().unwrap(),
+            ),
+        ],
+    );
+    assert_eq!(server.carrier(), carrier);
+    assert!(server.library.starts_with("libhob/"), "{}", server.library);
+    Some(server)
+}
+
+fn pattern(bytes: usize) -> Vec<u8> {
+    b"0123456789abcdef"
+        .iter()
+        .copied()
+        .cycle()
+        .take(bytes)
+        .collect()
+}
+
+#[test]
+fn wsgi_answers_of_every_size_come_over_both_carriers() {
+    for carrier in [Carrier::Shm, Carrier::Stream] {
+        let Some(mut server) = started(carrier, "wsgi probe_wsgi:application") else {
+            return;
+        };
+        for _ in 0..3 {
+            let answer = server.ask(&get("/hello"));
+            assert_eq!(answer.body, b"Hello world\n");
+            let fields = "Content-Type: text/plain\nContent-Length: 12\n";
+            assert_eq!((answer.status, &*answer.fields), (200, fields));
+        }
+        for bytes in [1, 65_536, 65_537, 3_000_000] {
+            let body = pattern(bytes);
+            let echo = Asked {
+                method: "POST",
+                content_type: "text/plain",
+                body: &body,
+                ..get("/echo")
+            };
+            assert!(server.ask(&echo).body == body, "{bytes} bytes back");
+            let piece = bytes.div_ceil(20);
+            let answers = [format!("/size/{bytes}"), format!("/stream/{bytes}/{piece}")];
+            for path in answers {
+                assert!(server.ask(&get(&path)).body == body, "{path}");
+            }
+        }
+        assert_eq!(server.ask(&get("/status/404")).status, 404);
+        assert!(server.ask(&get("/fail/before")).is_failed);
+        assert!(server.ask(&get("/fail/after")).is_failed);
+        assert_eq!(server.ask(&get("/hello")).body, b"Hello world\n");
+        server.finish();
+    }
+}
+
+#[test]
+fn many_requests_at_a_time_are_told_apart() {
+    for carrier in [Carrier::Shm, Carrier::Stream] {
+        let Some(mut server) = started(carrier, "wsgi probe_wsgi:application") else {
+            return;
+        };
+        for round in 0..5 {
+            let sizes: Vec<usize> = (1..=60).map(|n| n * 997 + round).collect();
+            let open: Vec<(u32, usize)> = sizes
+                .into_iter()
+                .map(|bytes| (server.send(&get(&format!("/size/{bytes}"))), bytes))
+                .collect();
+            for (id, bytes) in open {
+                assert!(server.answer(id).body == pattern(bytes), "{bytes} bytes");
+            }
+        }
+        server.finish();
+    }
+}
+
+#[test]
+fn a_loop_keeps_its_trailers_and_infos() {
+    for carrier in [Carrier::Shm, Carrier::Stream] {
+        let probe = package().join("probe/probe_loop.py");
+        let Some(mut server) = started(carrier, &format!("loop {}", probe.display())) else {
+            return;
+        };
+        let answer = server.ask(&get("/trailers"));
+        assert_eq!(
+            (&*answer.body, &*answer.end),
+            (&b"body\n"[..], "over X-Sum: 5")
+        );
+        let early = server.ask(&get("/early"));
+        let link = "Link: </style.css>; rel=preload\n".to_owned();
+        assert_eq!(early.infos, [(103, link)]);
+        server.finish();
+    }
+}
