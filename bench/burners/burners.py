@@ -24,6 +24,8 @@ import small  # noqa: E402
 
 BURNERS = 8
 GOAL = 3.0
+# Share of the CPUs that other work may have had in a measurement that counts, and how often one is tried.
+OTHERS_MAX, TRIES = 0.02, 30
 # One step behind the server, as hob starts its programs.
 NICE = 1
 BURN = "int main(void) { for (volatile unsigned long turns = 0;; turns++) {} }\n"
@@ -41,6 +43,8 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, help="markdown file to write besides printing")
     options = parser.parse_args()
     options.hob = options.hob.resolve()
+    # Ended from outside, it must end what it started: eight burners are no small thing to leave behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     with tempfile.TemporaryDirectory(prefix="burners-") as temporary:
         scratch = pathlib.Path(temporary)
         servers.prepare(scratch)
@@ -61,22 +65,35 @@ def report(options, scratch):
     cpus = set(range(os.cpu_count()))
     with contextlib.ExitStack() as stack:
         hob = stack.enter_context(servers.hob(options.hob, scratch, cpus, len(cpus), routes=ROUTE))
-        measured = [(hob, burners_of_hob)]
+        measured = [(hob, burners_of_hob)]  # of which server, and how its burners are started
         if shutil.which("nginx"):
             nginx = stack.enter_context(servers.nginx(scratch, cpus, len(cpus)))
-            measured.append((nginx, lambda _: burners_by_hand(scratch)))
+            measured.append((nginx, lambda server: burners_by_hand(server, scratch)))
         rows = measure(measured, options, cpus)
     yield from head(options)
-    yield from ["| server | asker | idle p50 / p99 | beside p50 / p99 | p99 ratio (least..most) | goal |",
-                "| --- " * 6 + "|"]
+    yield from ["| server | asker | idle p50 / p99 | beside p50 / p99 | p99 ratio (least..most) "
+                "| least idle p99 | least beside p99 | beside to least idle | other work | goal |",
+                "| --- " * 10 + "|"]
     for (label, is_realtime), rounds in rows.items():
         ratios = [beside["p99"] / idle["p99"] for idle, beside in rounds]
         ratio = statistics.median(ratios)
         cells = [" / ".join(f"{statistics.median(part[which][name] for part in rounds):.0f}"
                             for name in ("p50", "p99")) for which in (0, 1)]
-        goal = ("met" if ratio <= GOAL else "**missed**") if label == "hob" else ""
+        idle, beside = ([part[which]["p99"] for part in rounds] for which in (0, 1))
+        # Other work on the machine lengthens idle too; the round it spared is the hardest measure.
+        strict = statistics.median(beside) / min(idle)
+        most = max(part["others"] for pair in rounds for part in pair)
+        goal = verdict(strict, most) if label == "hob" else ""
         yield (f"| {label} | {'real time' if is_realtime else 'as the rest'} | {' | '.join(cells)} "
-               f"| {ratio:.2f} ({min(ratios):.2f}..{max(ratios):.2f}) | {goal} |")
+               f"| {ratio:.2f} ({min(ratios):.2f}..{max(ratios):.2f}) | {min(idle):.0f} | {min(beside):.0f} "
+               f"| {strict:.2f} | {most:.1%} | {goal} |")
+
+
+def verdict(ratio, others):
+    """None where other work had the CPUs: neither ratio would be the burners'."""
+    if others > OTHERS_MAX:
+        return "not judged: other work"
+    return "met" if ratio <= GOAL else "**missed**"
 
 
 def head(options):
@@ -103,8 +120,27 @@ def measure(measured, options, cpus):
 
 
 def ask(server, secs, cpus, realtime):
-    every, _ = small.ask(server, secs, cpus, realtime)
-    return small.figures(every)
+    """Figures of a measurement during which nothing else worked, `others` of the CPU time but for that;
+    of the quietest one where none was."""
+    quietest = None
+    for _ in range(TRIES):
+        before, began = others_us(server), time.monotonic()
+        every, _ = small.ask(server, secs, cpus, realtime)
+        wall_us = (time.monotonic() - began) * 1e6 * len(cpus)
+        figures = small.figures(every) | {"others": (others_us(server) - before) / wall_us}
+        if quietest is None or figures["others"] < quietest["others"]:
+            quietest = figures
+        if quietest["others"] <= OTHERS_MAX:
+            break
+    return quietest
+
+
+def others_us(server):
+    """CPU time so far of all but the server, its programs and this process; 0 where nobody counts it."""
+    if not server.group:
+        return 0
+    whole = int((servers.CPUACCT / "cpuacct.usage").read_text()) / 1000
+    return whole - server.cpu_us() - time.process_time() * 1e6
 
 
 @contextlib.contextmanager
@@ -137,10 +173,15 @@ def burning(server):
 
 
 @contextlib.contextmanager
-def burners_by_hand(scratch):
-    """The same program as often, in one session of its own, as under a starter of programs."""
+def burners_by_hand(server, scratch):
+    """The same program as often, in one session of its own, as under a starter of programs, and
+    counted with the server."""
+    def before_exec():
+        if server.group:
+            (server.group / "tasks").write_text(str(os.getpid()))
+
     command = f"for one in $(seq {BURNERS}); do nice -n {NICE} {scratch}/cgi/burn & done; wait"
-    shell = subprocess.Popen(["sh", "-c", command], start_new_session=True)
+    shell = subprocess.Popen(["sh", "-c", command], start_new_session=True, preexec_fn=before_exec)
     try:
         time.sleep(0.2)
         yield

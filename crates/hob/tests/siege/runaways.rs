@@ -104,7 +104,7 @@ const RUNAWAYS: [Runaway; 4] = [
     Runaway {
         name: "headless",
         status: 502,
-        reason: "limits: the head of the program's output is longer than cgi.head",
+        reason: "limits: the head of the program's output is longer than `head`",
         says: "not a head",
     },
 ];
