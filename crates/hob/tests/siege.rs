@@ -1,11 +1,7 @@
 //! Programs at their worst: killed again and again, running away, thousands at once.
 //!
 //! In CI each part is as short as its claim allows. `HOB_SIEGE_SECONDS=60` (`make siege`) goes on
-<<<<<<< HEAD
 //! with the kills for so long, reads the endless writer for 10 GB, starts 2,000 programs at once.
-=======
-//! with the kills for so long, reads 10 GB of the endless writer and starts 2,000 programs at once.
->>>>>>> siege
 //!
 //! - `kills` programs and the spawner are killed under load
 //! - `runaways` a fork bomb, a memory hog, a sleeper, an endless and a headless writer

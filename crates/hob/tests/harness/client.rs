@@ -125,11 +125,7 @@ impl Connection {
         })
     }
 
-<<<<<<< HEAD
     /// Reads so many bytes of a body, or fewer if it ends before, and keeps none; tells how many.
-=======
-    /// Reads so many bytes of a body, or fewer if it ends, and keeps none. How many it read.
->>>>>>> siege
     pub fn skip(&mut self, bytes: u64) -> io::Result<u64> {
         let mut skipped = self.take_ahead().len() as u64;
         let mut buffer = vec![0; 1 << 20];
