@@ -51,7 +51,7 @@ fn killed_programs_and_spawners_never_make_a_wrong_whole_answer() {
     for one in asked.iter().filter(|one| one.whole.is_some()) {
         assert_eq!(outcome(hob.port(), one).unwrap(), Outcome::Whole);
     }
-    let rest = Rest::of(hob);
+    let rest = Rest::of(&programs);
     let is_over = AtomicBool::new(false);
     let outcomes = std::thread::scope(|scope| {
         let clients: Vec<_> = [0, 0, 1, 1, 2, 3]

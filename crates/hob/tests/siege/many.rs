@@ -55,7 +55,7 @@ fn thousands_of_programs_at_once_are_answered_and_leave_nothing() {
         gate.display()
     ));
     run(&programs, 4, open_gate());
-    let rest = Rest::of(programs.hob());
+    let rest = Rest::of(&programs);
     run(&programs, count, open_gate());
     rest.wait_for(programs.hob());
     assert_eq!(programs.place.counter("limit_program_queue"), 0);

@@ -38,7 +38,7 @@ fn runaways_are_contained_answered_and_explained() {
              rlimits = { as = \"256MiB\", nproc = 40 } }\n",
         );
     assert_eq!(programs.text("/cgi/hello.cgi"), "hello\n");
-    let rest = Rest::of(programs.hob());
+    let rest = Rest::of(&programs);
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let others = scope.spawn(|| ask_until(&is_over, &programs));
@@ -154,7 +154,7 @@ fn endless_writer_is_passed_on_in_flat_memory_and_ended_when_its_reader_leaves()
         )
         .serve("");
     assert_eq!(programs.text("/cgi/hello.cgi"), "hello\n");
-    let rest = Rest::of(programs.hob());
+    let rest = Rest::of(&programs);
     let server = programs.hob().server();
     let (mut connection, headers) = begin_writer(&programs);
     let length = headers.iter().find(|(name, _)| name == "content-length");

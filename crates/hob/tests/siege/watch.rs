@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::harness::{DEADLINE, Hob, is_root, status_line};
+use crate::site::Programs;
 
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -93,9 +94,21 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    pub(crate) fn of(hob: &Hob) -> Rest {
+    pub(crate) fn of(programs: &Programs) -> Rest {
+        let hob = programs.hob();
         let server = hob.server();
-        let descriptors = is_root().then(|| [descriptors(hob.pid()), descriptors(server)]);
+        if is_root() {
+            // The first may answer before the last has begun.
+            let threads = programs.place.status()["server"]["threads"].as_u64();
+            let threads = threads.unwrap() as usize;
+            until("each thread has opened what it waits with", || {
+                let timers = descriptors(server)
+                    .into_iter()
+                    .filter(|link| link.contains("timerfd"));
+                timers.count() == threads
+            });
+        }
+        let descriptors = is_root().then(|| [hob.pid(), server].map(|pid| descriptors(pid).len()));
         if descriptors.is_none() {
             println!("skipped: open descriptors are not counted: only root sees those of hob");
         }
@@ -124,15 +137,11 @@ impl Rest {
         );
         assert_eq!(hob.server(), self.server, "the server was replaced");
         if let Some(before) = self.descriptors {
-            let now = || [descriptors(hob.pid()), descriptors(self.server)];
+            let pids = [hob.pid(), self.server];
+            let now = || pids.map(|pid| descriptors(pid).len());
             wait_or_show(
                 || now().iter().zip(before).all(|(now, before)| *now <= before),
-                || {
-                    format!(
-                        "descriptors of keeper and server: {before:?}, then {:?}",
-                        now()
-                    )
-                },
+                || format!("{before:?} descriptors, then {:?}", pids.map(descriptors)),
             );
         }
     }
@@ -150,10 +159,13 @@ fn wait_or_show(mut is_so: impl FnMut() -> bool, show: impl Fn() -> String) {
     }
 }
 
-fn descriptors(pid: u32) -> usize {
-    std::fs::read_dir(format!("/proc/{pid}/fd"))
+/// What each descriptor of a process is.
+fn descriptors(pid: u32) -> Vec<String> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .unwrap()
-        .count()
+        .flatten();
+    let links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    links.map(|link| link.display().to_string()).collect()
 }
 
 /// Memory of a process that is no file's, in KiB.
