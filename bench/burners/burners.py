@@ -183,11 +183,20 @@ def burners_by_hand(server, scratch):
     command = f"for one in $(seq {BURNERS}); do nice -n {NICE} {scratch}/cgi/burn & done; wait"
     shell = subprocess.Popen(["sh", "-c", command], start_new_session=True, preexec_fn=before_exec)
     try:
-        time.sleep(0.2)
+        wait_until(lambda: len(burning_in(shell.pid)) == BURNERS, "all burners run")
         yield
     finally:
         os.killpg(shell.pid, signal.SIGKILL)
         shell.wait()
+
+
+def burning_in(session):
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "comm").read_text() == "burn\n" and os.getsid(int(process.name)) == session:
+                found.append(process.name)
+    return found
 
 
 def wait_until(is_so, what):

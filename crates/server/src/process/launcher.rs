@@ -24,6 +24,7 @@ use std::time::Duration;
 use hob_http::{Reactor, Watched};
 use hob_trace::metric::ThreadCounters;
 
+use super::awaited::Awaited;
 use super::message::{
     Malformed, PACKET_BYTES_MAX, START_HEAD_BYTES, STRINGS_BYTES_MAX, STRINGS_COUNT_MAX, StartHead,
     Step, TO_SERVER_BYTES_MAX, ToServer, ToSpawner,
@@ -118,15 +119,7 @@ struct Shared {
 pub struct Child {
     launcher: Launcher,
     id: u64,
-    entry: Rc<RefCell<Entry>>,
-}
-
-/// What is known of one child.
-#[derive(Default)]
-struct Entry {
-    exit: Option<Exit>,
-    pid: Option<u32>,
-    waker: Option<Waker>,
+    entry: Awaited,
 }
 
 #[derive(Default)]
@@ -135,7 +128,7 @@ struct Core {
     /// Counts links, so that the task of an old one knows that it is not meant.
     link_number: u64,
     waiting: VecDeque<Waiting>,
-    sent: HashMap<u64, Rc<RefCell<Entry>>>,
+    sent: HashMap<u64, Awaited>,
     last_id: u64,
     /// The task that sends what waits.
     sender: Option<Waker>,
@@ -146,7 +139,7 @@ struct Core {
 /// A packet on its way.
 struct Waiting {
     /// The start it is; a kill has none.
-    start: Option<(u64, Rc<RefCell<Entry>>)>,
+    start: Option<(u64, Awaited)>,
     packet: Vec<u8>,
     descriptors: Vec<OwnedFd>,
     since_ms: u64,
@@ -184,7 +177,7 @@ impl Launcher {
 
     /// Has a program started. Never waits, and tells every outcome through the child.
     pub fn start(&self, start: Start) -> Child {
-        let entry = Rc::new(RefCell::new(Entry::default()));
+        let entry = Awaited::default();
         let mut core = self.0.core.borrow_mut();
         core.last_id += 1;
         let id = core.last_id;
@@ -192,13 +185,13 @@ impl Launcher {
         drop(core);
         if waiting >= STARTS_WAITING_MAX {
             self.0.counters.limit_starts.add(1);
-            finish(&entry, Exit::Busy);
+            entry.finish(Exit::Busy);
         } else {
             match pack(id, start) {
-                Err(exit) => finish(&entry, exit),
+                Err(exit) => entry.finish(exit),
                 Ok((packet, descriptors)) => {
                     self.enqueue(Waiting {
-                        start: Some((id, Rc::clone(&entry))),
+                        start: Some((id, entry.clone())),
                         packet,
                         descriptors,
                         since_ms: self.0.reactor.now_ms(),
@@ -261,7 +254,7 @@ impl Launcher {
             }
         }
         for (entry, exit) in failed {
-            finish(&entry, exit);
+            entry.finish(exit);
         }
     }
 
@@ -311,7 +304,7 @@ impl Launcher {
         let (id, exit) = match message {
             ToServer::Started { id, pid } => {
                 if let Some(entry) = self.0.core.borrow().sent.get(&id) {
-                    entry.borrow_mut().pid = Some(pid);
+                    entry.set_pid(pid);
                 }
                 return;
             }
@@ -338,7 +331,7 @@ impl Launcher {
                 Exit::Ended { .. } => self.0.counters.programs_ended.add(1),
                 _ => self.0.counters.programs_not_started.add(1),
             }
-            finish(&entry, exit);
+            entry.finish(exit);
         }
     }
 
@@ -360,7 +353,7 @@ impl Launcher {
         drop(link);
         self.0.counters.programs_lost.add(sent.len() as u64);
         for entry in sent.values() {
-            finish(entry, Exit::SpawnerGone);
+            entry.finish(Exit::SpawnerGone);
         }
         self.run_patience();
     }
@@ -408,7 +401,7 @@ impl Launcher {
         };
         self.0.counters.limit_starts.add(late.len() as u64);
         for (_, entry) in late {
-            finish(&entry, Exit::Busy);
+            entry.finish(Exit::Busy);
         }
         left
     }
@@ -434,13 +427,10 @@ impl Launcher {
             }
         };
         if let Some((_, entry)) = withdrawn.and_then(|waiting| waiting.start) {
-            finish(
-                &entry,
-                Exit::NotStarted {
-                    step: "start it: it was ended before",
-                    errno: libc::ECANCELED,
-                },
-            );
+            entry.finish(Exit::NotStarted {
+                step: "start it: it was ended before",
+                errno: libc::ECANCELED,
+            });
         }
         if let Some(packet) = packet {
             self.enqueue(Waiting {
@@ -461,26 +451,17 @@ impl Child {
 
     /// Number of its process, once that is known; only one with a channel has it told.
     pub fn pid(&self) -> Option<u32> {
-        self.entry.borrow().pid
+        self.entry.pid()
     }
 
     /// How it ended, once it has. One task may wait.
     pub fn poll_exit(&self, cx: &mut Context<'_>) -> Poll<Exit> {
-        let mut entry = self.entry.borrow_mut();
-        match entry.exit {
-            Some(exit) => Poll::Ready(exit),
-            None => {
-                let old = entry.waker.replace(cx.waker().clone());
-                drop(entry);
-                drop(old);
-                Poll::Pending
-            }
-        }
+        self.entry.poll_exit(cx)
     }
 
     /// How it ended, if it has.
     pub fn exit(&self) -> Option<Exit> {
-        self.entry.borrow().exit
+        self.entry.exit()
     }
 
     /// Waits for its end.
@@ -491,14 +472,14 @@ impl Child {
     /// Ends it with everything it started. A start that still waits is withdrawn. The exit comes as
     /// ever.
     pub fn end(&self, how: End) {
-        if self.entry.borrow().exit.is_none() {
+        if self.entry.exit().is_none() {
             self.launcher.end(self.id, how, None);
         }
     }
 
     /// Ends the part of what it started that has this number as its soft limit RLIMIT_LOCKS.
     pub fn end_part(&self, part: u64, how: End) {
-        if self.entry.borrow().exit.is_none() {
+        if self.entry.exit().is_none() {
             self.launcher.end(self.id, how, Some(part));
         }
     }
@@ -518,17 +499,6 @@ pub(crate) fn end_for_thread(server: &OwnedFd) -> io::Result<OwnedFd> {
         reason => Err(io::Error::other(format!(
             "the spawner takes no thread: {reason:?}"
         ))),
-    }
-}
-
-fn finish(entry: &Rc<RefCell<Entry>>, exit: Exit) {
-    let waker = {
-        let mut entry = entry.borrow_mut();
-        entry.exit = Some(exit);
-        entry.waker.take()
-    };
-    if let Some(waker) = waker {
-        waker.wake();
     }
 }
 

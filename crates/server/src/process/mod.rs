@@ -3,18 +3,21 @@
 //! ```text
 //!  keeper ---- policy, ends ----> spawner -- clone, exec --> program
 //!     |                             ^  |
-//!     | one end for the server      |  | exited, failed
+//!     | one end for the server      |  | started, exited, failed
 //!     v                             |  v
 //!  server --- an end per thread --> link <--- Launcher of that thread
 //! ```
 //!
 //! The server never forks. It asks for a start with a program of the policy, a path, arguments,
-//! an environment and three descriptors; who the program runs as, what it may use and which paths
-//! may be started at all is in the policy, which the keeper makes and the server never touches.
+//! an environment, standard streams and perhaps a channel; who the program runs as, what it may
+//! use and which paths may be started at all is in the policy, which the keeper makes and the
+//! server never touches.
 //!
-//! `launcher` is what handlers use, `message` what travels, `policy` the rules, `spawner` the
-//! process, `child` what happens between clone and exec, `kernel` the system calls no crate has.
+//! `launcher` is what handlers use, `awaited` how they hear of an end, `message` what travels,
+//! `policy` the rules, `spawner` the process, `child` what happens between clone and exec,
+//! `kernel` the system calls no crate has.
 
+mod awaited;
 mod child;
 mod kernel;
 mod launcher;
@@ -25,6 +28,7 @@ pub(crate) mod policy;
 pub mod spawner;
 mod strings;
 
+pub(crate) use awaited::Awaited;
 pub(crate) use launcher::end_for_thread;
 pub use launcher::{Child, End, Exit, Launcher, ProgramRef, SPAWNER_WAIT_MAX, STARTS_WAITING_MAX};
 pub use launcher::{Start, Usage};

@@ -33,7 +33,7 @@ pub static RESIDENT: Table = Table {
             .says("A Python program with a loop over `hob.requests()`.")
             .example("\"stock.py\""),
         Key::new("perl", Path, Nothing("none"))
-            .says("A Perl program with a loop over `Hob::requests`.")
+            .says("A Perl program with a loop: `while (my $request = Hob->accept)`.")
             .example("\"stock.pl\""),
         Key::new("scripts", Path, Nothing("none"))
             .says(

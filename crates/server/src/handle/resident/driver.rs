@@ -1,5 +1,6 @@
 //! What a driver knows of its worker, and what it makes of the worker's messages.
 
+use std::collections::VecDeque;
 use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ pub(super) struct Core {
     pub(super) wakers: Vec<Waker>,
     /// Exchanges to attend to, and requests to begin, when messages are no longer looked at.
     pub(super) attentions: Vec<Arc<Exchange>>,
-    pub(super) begun: Vec<Arc<Exchange>>,
+    pub(super) begun: VecDeque<Arc<Exchange>>,
     /// Numbers of requests that are over.
     pub(super) over: Vec<u32>,
     /// Requests that came too late for it.
@@ -115,7 +116,7 @@ impl Core {
             is_crowded: false,
             wakers: Vec::new(),
             attentions: Vec::new(),
-            begun: Vec::new(),
+            begun: VecDeque::new(),
             over: Vec::new(),
             unbegun: Vec::new(),
             age_due_ms: limit(now_ms, settings.workers.max_age.mul_f64(jitter)),
@@ -139,44 +140,47 @@ impl Core {
 
 /// Requests: begun, attended to, finished.
 impl Core {
-    pub(super) fn begin(&mut self, wire: &mut Wire, exchange: Arc<Exchange>) {
-        let mut next = Some(exchange);
-        while let Some(exchange) = next.take() {
-            let now_ms = self.home.reactor.now_ms();
-            if matches!(self.stage, Stage::Closed { .. }) {
-                // Another worker gets it once the end of this one is told.
-                self.unbegun.push(exchange);
-                return;
-            }
-            let number = self.requests.next_number();
-            if !exchange.begin(number) {
-                let ahead = self.ahead();
-                let more = &mut self.begun;
-                self.pool
-                    .finished(&self.post, &exchange, ahead, now_ms, more);
-                next = self.begun.pop();
-                continue;
-            }
-            let flags = match exchange.has_body {
-                true => 0,
-                false => message::LAST,
-            };
-            wire.push(
-                Head::new(Kind::Request, number).flags(flags),
-                &exchange.block,
-            );
-            self.sent_last = number;
-            if self.requests.is_empty() {
-                self.service_since_ms = now_ms;
-                self.service_count = 0;
-            }
-            let has_body = exchange.has_body;
-            let for_body = has_body.then(|| Arc::clone(&exchange));
-            self.requests
-                .push(underway(number, exchange, &self.pool, now_ms));
-            if let Some(exchange) = for_body {
-                self.attend(wire, &exchange);
-            }
+    /// Begins the requests that it was given, in the order they came. One that nobody waits for
+    /// any more makes room for others, which are begun, too.
+    pub(super) fn begin_all(&mut self, wire: &mut Wire) {
+        while let Some(exchange) = self.begun.pop_front() {
+            self.begin(wire, exchange);
+        }
+    }
+
+    fn begin(&mut self, wire: &mut Wire, exchange: Arc<Exchange>) {
+        let now_ms = self.home.reactor.now_ms();
+        if matches!(self.stage, Stage::Closed { .. }) {
+            // Another worker gets it once the end of this one is told.
+            self.unbegun.push(exchange);
+            return;
+        }
+        let number = self.requests.next_number();
+        if !exchange.begin(number) {
+            let ahead = self.ahead();
+            let more = &mut self.begun;
+            self.pool
+                .finished(&self.post, &exchange, ahead, now_ms, more);
+            return;
+        }
+        let flags = match exchange.has_body {
+            true => 0,
+            false => message::LAST,
+        };
+        wire.push(
+            Head::new(Kind::Request, number).flags(flags),
+            &exchange.block,
+        );
+        self.sent_last = number;
+        if self.requests.is_empty() {
+            self.service_since_ms = now_ms;
+            self.service_count = 0;
+        }
+        let for_body = exchange.has_body.then(|| Arc::clone(&exchange));
+        self.requests
+            .push(underway(number, exchange, &self.pool, now_ms));
+        if let Some(exchange) = for_body {
+            self.attend(wire, &exchange);
         }
     }
 
@@ -229,14 +233,12 @@ impl Core {
 
     /// A message of the worker.
     pub(super) fn handle(&mut self, head: Head, payload: Payload<'_>) {
-        let payload = match (payload, head.kind) {
-            (payload @ Payload::Chunk(_), Kind::Data) => return self.handle_data(head, payload),
-            (Payload::Bytes(bytes), Kind::Data) => {
-                return self.handle_data(head, Payload::Bytes(bytes));
-            }
-            (Payload::Bytes(bytes), _) => bytes,
-            // A checked head: only data comes in chunks.
-            (Payload::Chunk(_), _) => return,
+        if head.kind == Kind::Data {
+            return self.handle_data(head, payload);
+        }
+        // A checked head: nothing else comes in chunks.
+        let Payload::Bytes(payload) = payload else {
+            return;
         };
         if head.kind == Kind::WorkerHello {
             return self.greet(head);
@@ -309,7 +311,7 @@ impl Core {
         self.stage = Stage::Ready;
         let now_ms = self.home.reactor.now_ms();
         self.idle_since_ms = now_ms;
-        self.begun = self.pool.ready(&self.post, now_ms);
+        self.pool.ready(&self.post, now_ms, &mut self.begun);
     }
 
     fn take_head(&mut self, index: usize, head: Head, payload: &[u8]) {
@@ -423,14 +425,7 @@ impl Core {
         while let Some(exchange) = self.attentions.pop() {
             self.attend(wire, &exchange);
         }
-        // In the order they came.
-        let mut begun = mem::take(&mut self.begun);
-        for exchange in begun.drain(..) {
-            self.begin(wire, exchange);
-        }
-        // What came meanwhile is for the next round.
-        begun.append(&mut self.begun);
-        self.begun = begun;
+        self.begin_all(wire);
     }
 
     /// One more request was answered: how long one takes, over some milliseconds at a time.
@@ -457,11 +452,22 @@ impl Core {
 
     /// It has said nothing for a while: requests that it was handed ahead go back.
     pub(super) fn take_back(&mut self, wire: &mut Wire) {
-        let now_ms = self.home.reactor.now_ms();
-        let Some(shared) = wire.shared() else {
-            return;
-        };
+        self.service_us = SERVICE_US_FIRST;
+        let back = self.reclaim(wire);
+        if !back.is_empty() {
+            self.home.counters.worker_takebacks.add(back.len() as u64);
+            let now_ms = self.home.reactor.now_ms();
+            self.pool.give_back(&self.post, back, now_ms);
+        }
+    }
+
+    /// Takes the requests out of shared memory that it has not started and never will, in the order
+    /// they came. One with a body stays: some of that may be with the worker already.
+    pub(super) fn reclaim(&mut self, wire: &mut Wire) -> Vec<Arc<Exchange>> {
         let mut back = Vec::new();
+        let Some(shared) = wire.shared() else {
+            return back;
+        };
         for index in (0..self.requests.len()).rev() {
             let one = self.requests.at(index);
             let may_go = !one.is_started && !one.exchange.has_body;
@@ -469,12 +475,8 @@ impl Core {
                 back.push(self.requests.remove(index).exchange);
             }
         }
-        self.service_us = SERVICE_US_FIRST;
-        if !back.is_empty() {
-            self.home.counters.worker_takebacks.add(back.len() as u64);
-            back.reverse();
-            self.pool.give_back(&self.post, back, now_ms);
-        }
+        back.reverse();
+        back
     }
 
     fn is_too_large(&self, served: u64) -> bool {

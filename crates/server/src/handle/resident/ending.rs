@@ -165,17 +165,9 @@ impl Core {
 
     /// Nothing more comes from it: what it has not started in shared memory is for another worker.
     pub(super) fn unstarted(&mut self, wire: &mut Wire) {
-        let Some(shared) = wire.shared() else {
-            return;
-        };
-        for index in (0..self.requests.len()).rev() {
-            let one = self.requests.at(index);
-            let is_whole = !one.is_started && !one.exchange.has_body;
-            if is_whole && one.given_up_until_ms.is_none() && shared.take_back(one.number) {
-                let one = self.requests.remove(index);
-                self.unbegun.insert(0, one.exchange);
-            }
-        }
+        let mut unstarted = self.reclaim(wire);
+        unstarted.append(&mut self.unbegun);
+        self.unbegun = unstarted;
     }
 
     /// Tells everybody who waits that nothing more comes. Requests that it had not started are for

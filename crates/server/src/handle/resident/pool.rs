@@ -4,7 +4,7 @@
 //! A request takes room of a worker of its own thread if there is any, else of another thread's,
 //! else it waits. A worker that gets room takes the request that waits longest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -230,16 +230,20 @@ impl Pool {
     }
 
     /// A worker is ready for its first requests: those that wait.
-    pub(super) fn ready(self: &Arc<Self>, post: &Arc<Post>, now_ms: u64) -> Vec<Arc<Exchange>> {
+    pub(super) fn ready(
+        self: &Arc<Self>,
+        post: &Arc<Post>,
+        now_ms: u64,
+        next: &mut VecDeque<Arc<Exchange>>,
+    ) {
         let mut state = self.lock();
-        let concurrency = usize::from(self.settings.workers.concurrency);
         let mut drained = None;
         if let Some(member) = state.member(post) {
             if member.stage != Stage::Starting {
-                return Vec::new();
+                return;
             }
             member.stage = Stage::Ready;
-            member.room_max = concurrency;
+            member.room_max = member.concurrency;
             member.idle_since_ms = now_ms;
             drained = member.replaces.take();
         }
@@ -247,12 +251,8 @@ impl Pool {
             state.drain(number);
             state.replaced += 1;
         }
-        let mut begun = Vec::new();
-        for _ in 0..concurrency {
-            begun.extend(state.next_for(post, now_ms));
-        }
+        state.fill(post, now_ms, next);
         self.tend_locked(state, now_ms);
-        begun
     }
 
     /// A worker has finished a request, and may have so many ahead of those it works on; gives the
@@ -263,7 +263,7 @@ impl Pool {
         exchange: &Arc<Exchange>,
         ahead: usize,
         now_ms: u64,
-        next: &mut Vec<Arc<Exchange>>,
+        next: &mut VecDeque<Arc<Exchange>>,
     ) {
         let mut state = self.lock();
         state.failures = 0;
@@ -273,9 +273,7 @@ impl Pool {
         member.active.retain(|one| !Arc::ptr_eq(one, exchange));
         member.idle_since_ms = now_ms;
         member.room_max = member.concurrency + ahead;
-        while let Some(exchange) = state.next_for(post, now_ms) {
-            next.push(exchange);
-        }
+        state.fill(post, now_ms, next);
     }
 
     /// A worker has not come to requests that it was handed ahead: others get them, or they wait
@@ -594,7 +592,8 @@ impl State {
         thread: usize,
         now_ms: u64,
     ) -> Option<Arc<Post>> {
-        let free = self.members.iter_mut().filter(|one| one.has_room());
+        let members = self.members.iter_mut();
+        let free = members.filter(|one| one.has_room_for(exchange));
         let best = free.min_by_key(|one| {
             let is_ahead = one.active.len() >= one.concurrency;
             (is_ahead, one.post.thread != thread, one.active.len())
@@ -603,18 +602,19 @@ impl State {
         Some(Arc::clone(&best.post))
     }
 
-    /// The request that waits longest goes to this worker, if it has room.
-    fn next_for(&mut self, post: &Arc<Post>, now_ms: u64) -> Option<Arc<Exchange>> {
-        let members = &mut self.members;
-        let member = members
-            .iter_mut()
-            .find(|one| Arc::ptr_eq(&one.post, post))?;
-        if !member.has_room() {
-            return None;
+    /// The requests that wait longest go to this worker, as far as it has room.
+    fn fill(&mut self, post: &Arc<Post>, now_ms: u64, next: &mut VecDeque<Arc<Exchange>>) {
+        let mut members = self.members.iter_mut();
+        let Some(member) = members.find(|one| Arc::ptr_eq(&one.post, post)) else {
+            return;
+        };
+        while let Some(first) = self.waiting.first_entry()
+            && member.has_room_for(first.get())
+        {
+            let exchange = first.remove();
+            member.give(&exchange, now_ms);
+            next.push_back(exchange);
         }
-        let (_, exchange) = self.waiting.pop_first()?;
-        member.give(&exchange, now_ms);
-        Some(exchange)
     }
 
     /// A request comes back and waits before all others.
@@ -635,8 +635,13 @@ impl State {
 }
 
 impl Member {
-    fn has_room(&self) -> bool {
-        self.stage == Stage::Ready && self.active.len() < self.room_max
+    /// A request with a body cannot be taken back, so it is never handed over ahead.
+    fn has_room_for(&self, exchange: &Exchange) -> bool {
+        let room_max = match exchange.has_body {
+            true => self.concurrency,
+            false => self.room_max,
+        };
+        self.stage == Stage::Ready && self.active.len() < room_max
     }
 
     fn give(&mut self, exchange: &Arc<Exchange>, now_ms: u64) {

@@ -73,9 +73,12 @@ impl Wire {
         })
     }
 
-    /// Whether shared memory is offered.
-    pub(super) fn offers_memory(&self) -> bool {
-        self.shared.is_some()
+    /// What is offered, until the worker has chosen.
+    pub(super) fn offer(&self) -> Offer {
+        match self.shared {
+            Some(_) => Offer::SharedMemory,
+            None => Offer::Stream,
+        }
     }
 
     /// The worker has chosen.
@@ -143,8 +146,9 @@ impl Wire {
         let space = self.decoder.space();
         let room = space.len();
         match self.socket.poll_read(cx, space) {
+            // In shared memory the slots say what was not started.
             Poll::Ready(Ok(0)) => Filled::Closed {
-                is_unread: self.is_broken || self.waiting_bytes() > 0,
+                is_unread: !self.is_shared && (self.is_broken || self.waiting_bytes() > 0),
             },
             Poll::Ready(Ok(count)) => {
                 self.decoder.filled(count);
@@ -156,7 +160,7 @@ impl Wire {
             }
             // Whoever closes with something unread resets.
             Poll::Ready(Err(error)) => Filled::Closed {
-                is_unread: error.kind() == io::ErrorKind::ConnectionReset,
+                is_unread: !self.is_shared && error.kind() == io::ErrorKind::ConnectionReset,
             },
             Poll::Pending => Filled::Nothing,
         }

@@ -115,20 +115,16 @@ impl Worker {
             concurrency: settings.workers.concurrency,
             data_window_bytes: STREAM_WINDOW_BYTES,
             body_window_bytes: BODY_WINDOW_BYTES,
-            carrier: match started.wire.offers_memory() {
-                true => Carrier::Shm,
-                false => Carrier::Stream,
+            carrier: match started.wire.offer() {
+                Offer::SharedMemory => Carrier::Shm,
+                Offer::Stream => Carrier::Stream,
             },
         };
         let mut wire = started.wire;
         let head = Head::new(Kind::Hello, 0).small(message::VERSION);
         wire.push(head, &hello.encode());
         let said = Said::new(&pool, started.stdout, started.stderr);
-        let offer = match wire.offers_memory() {
-            true => Offer::SharedMemory,
-            false => Offer::Stream,
-        };
-        let core = Core::new(home, pool, post, said, offer);
+        let core = Core::new(home, pool, post, said, wire.offer());
         Worker {
             clock: core.home.reactor.timer(),
             ahead: core.home.reactor.timer(),
@@ -178,7 +174,10 @@ impl Worker {
         self.core.post.collect(cx, &mut letters);
         for letter in letters.drain(..) {
             match letter {
-                Letter::Begin(exchange) => self.core.begin(&mut self.wire, exchange),
+                Letter::Begin(exchange) => {
+                    self.core.begun.push_back(exchange);
+                    self.core.begin_all(&mut self.wire);
+                }
                 Letter::Attend(exchange) => self.core.attend(&mut self.wire, &exchange),
                 Letter::Drain => self.core.drain(),
             }
@@ -222,8 +221,7 @@ impl Worker {
                 Filled::Closed { is_unread } => {
                     // What it wrote before its end is there now.
                     while self.read_shared(&mut 0) {}
-                    self.core.unstarted(&mut self.wire);
-                    return self.core.close(&self.child, is_unread);
+                    return self.close(is_unread);
                 }
             }
             loop {
@@ -238,7 +236,7 @@ impl Worker {
                         break;
                     }
                 }
-                if self.core.stage == Stage::Ready && self.wire.offers_memory() {
+                if self.core.stage == Stage::Ready && self.wire.offer() == Offer::SharedMemory {
                     self.wire.choose(self.core.offer);
                 }
                 self.core.follow_up(&mut self.wire);
@@ -251,8 +249,15 @@ impl Worker {
             }
         }
         if self.core.blame.is_some() {
-            self.core.close(&self.child, false);
+            self.close(false);
         }
+    }
+
+    /// Nothing more comes from the worker, or nothing it says is believed. What it has not started
+    /// is for another one.
+    fn close(&mut self, is_unread: bool) {
+        self.core.unstarted(&mut self.wire);
+        self.core.close(&self.child, is_unread);
     }
 
     /// Takes messages from shared memory; true when there may be more than one turn takes.
@@ -352,7 +357,7 @@ impl Worker {
             // What it wrote before its end is there; this is the last look.
             self.wire.look_again();
             self.read(cx);
-            self.core.close(&self.child, false);
+            self.close(false);
         }
         let core = &mut self.core;
         let Stage::Closed {

@@ -17,7 +17,7 @@ use crate::handle::warm::protocol::{self, FROM_HOST_BYTES_MAX, FromHost, Script}
 use crate::handle::warm::{Warm, keep};
 use crate::life::memory;
 use crate::process::packet::{self, Received, Sent};
-use crate::process::{End, Exit, Launcher, ProgramRef};
+use crate::process::{Awaited, End, Exit, Launcher, ProgramRef};
 
 /// One thread's links, by the host they go to.
 pub struct Links {
@@ -49,7 +49,7 @@ pub(crate) struct Link {
 
 #[derive(Default)]
 struct Core {
-    runs: HashMap<u64, Rc<RefCell<Entry>>>,
+    runs: HashMap<u64, Awaited>,
     waiting: VecDeque<Waiting>,
     /// The link's task.
     task: Option<Waker>,
@@ -62,18 +62,12 @@ struct Waiting {
     descriptors: Vec<OwnedFd>,
 }
 
-#[derive(Default)]
-struct Entry {
-    exit: Option<Exit>,
-    waker: Option<Waker>,
-}
-
 /// A script that was sent to a host.
 pub(crate) struct Forked {
     link: Rc<Link>,
     host: Arc<Host>,
     id: u64,
-    entry: Rc<RefCell<Entry>>,
+    entry: Awaited,
     /// How often it was to be ended by force.
     kills: Cell<u32>,
 }
@@ -143,12 +137,12 @@ impl Link {
         standard: [OwnedFd; 3],
     ) -> Forked {
         let id = host.next_run();
-        let entry = Rc::new(RefCell::new(Entry::default()));
+        let entry = Awaited::default();
         let forked = Forked {
             link: Rc::clone(self),
             host: Arc::clone(host),
             id,
-            entry: Rc::clone(&entry),
+            entry: entry.clone(),
             kills: Cell::new(0),
         };
         let (packet, strings) = protocol::run(id, script);
@@ -158,7 +152,7 @@ impl Link {
                 Ok(memory) => descriptors.push(memory),
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or(libc::ENOMEM);
-                    finish(&entry, not_sent(errno));
+                    entry.finish(not_sent(errno));
                     return forked;
                 }
             }
@@ -166,10 +160,10 @@ impl Link {
         let mut core = self.core.borrow_mut();
         if core.is_over {
             drop(core);
-            finish(&entry, Exit::HostGone);
+            entry.finish(Exit::HostGone);
         } else if core.waiting.len() >= RUNS_WAITING_MAX {
             drop(core);
-            finish(&entry, Exit::Busy);
+            entry.finish(Exit::Busy);
         } else {
             core.runs.insert(id, entry);
             core.waiting.push_back(Waiting {
@@ -202,7 +196,7 @@ impl Link {
                     let entry = refused.and_then(|refused| core.runs.remove(&refused.id));
                     drop(core);
                     if let Some(entry) = entry {
-                        finish(&entry, not_sent(errno.raw_os_error()));
+                        entry.finish(not_sent(errno.raw_os_error()));
                     }
                     core = self.core.borrow_mut();
                 }
@@ -219,7 +213,7 @@ impl Link {
                 Received::Packet(len, _) => match FromHost::decode(&buffer[..len]) {
                     Ok(FromHost::Over(id, exit)) => {
                         let entry = self.core.borrow_mut().runs.remove(&id);
-                        entry.inspect(|entry| finish(entry, exit));
+                        entry.inspect(|entry| entry.finish(exit));
                     }
                     Ok(FromHost::Ready(_)) | Err(_) => {
                         tracing::error!("a warm interpreter makes no sense");
@@ -247,7 +241,7 @@ impl Link {
         let runs = std::mem::take(&mut core.runs);
         drop(core);
         for entry in runs.values() {
-            finish(entry, Exit::HostGone);
+            entry.finish(Exit::HostGone);
         }
         Poll::Ready(())
     }
@@ -256,16 +250,7 @@ impl Link {
 impl Forked {
     /// How it ended, once it has. One task may wait.
     pub(crate) fn poll_exit(&self, cx: &mut Context<'_>) -> Poll<Exit> {
-        let mut entry = self.entry.borrow_mut();
-        match entry.exit {
-            Some(exit) => Poll::Ready(exit),
-            None => {
-                let old = entry.waker.replace(cx.waker().clone());
-                drop(entry);
-                drop(old);
-                Poll::Pending
-            }
-        }
+        self.entry.poll_exit(cx)
     }
 
     /// Ends it with everything it started. When that was asked for by force too often, the host is
@@ -280,9 +265,9 @@ impl Forked {
             }
         }
         if withdrawn.is_some() {
-            return finish(&self.entry, not_sent(libc::ECANCELED));
+            return self.entry.finish(not_sent(libc::ECANCELED));
         }
-        let is_over = self.entry.borrow().exit.is_some();
+        let is_over = self.entry.exit().is_some();
         if how == End::Kill && !is_over {
             self.kills.set(self.kills.get() + 1);
         }
@@ -298,16 +283,5 @@ fn not_sent(errno: i32) -> Exit {
     Exit::NotStarted {
         step: "send it to the warm interpreter",
         errno,
-    }
-}
-
-fn finish(entry: &Rc<RefCell<Entry>>, exit: Exit) {
-    let waker = {
-        let mut entry = entry.borrow_mut();
-        entry.exit = Some(exit);
-        entry.waker.take()
-    };
-    if let Some(waker) = waker {
-        waker.wake();
     }
 }
