@@ -8,7 +8,7 @@
 pub mod client;
 pub mod load;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -203,11 +203,16 @@ pub struct Hob {
 
 impl Hob {
     pub fn start(mut command: Command) -> Hob {
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = loop {
+            match command.spawn() {
+                // Another test's fork holds the fresh copy open for writing until its exec.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                    std::thread::yield_now()
+                }
+                child => break child.unwrap(),
+            }
+        };
         let printed = Arc::new(Printed::default());
         collect(child.stdout.take().unwrap(), printed.clone());
         collect(child.stderr.take().unwrap(), printed.clone());
