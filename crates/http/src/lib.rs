@@ -15,6 +15,7 @@
 pub mod body;
 mod chunks;
 pub mod date;
+pub mod digits;
 pub mod h1;
 pub mod head;
 pub mod limits;

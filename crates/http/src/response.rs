@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 use crate::body::Body;
+use crate::digits::push_decimal;
 use crate::head::Fields;
 use crate::reactor::Reactor;
 use crate::request::Request;
@@ -201,7 +202,7 @@ impl Response {
 //= rfc9112#4
 pub(crate) fn push_status_line(status: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(b"HTTP/1.1 ");
-    push_number(u64::from(status), out);
+    push_decimal(u64::from(status), out);
     out.push(b' ');
     out.extend_from_slice(status::phrase(status).as_bytes());
     out.extend_from_slice(b"\r\n");
@@ -210,32 +211,8 @@ pub(crate) fn push_status_line(status: u16, out: &mut Vec<u8>) {
 /// Appends `Content-Length: n CRLF`.
 pub(crate) fn push_content_length(body_bytes: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"Content-Length: ");
-    push_number(body_bytes, out);
+    push_decimal(body_bytes, out);
     out.extend_from_slice(b"\r\n");
-}
-
-/// Appends a number in lower-case hexadecimal.
-pub(crate) fn push_hex(number: u64, out: &mut Vec<u8>) {
-    let digit_count = (16 - number.leading_zeros() / 4).max(1);
-    for at in (0..digit_count).rev() {
-        out.push(b"0123456789abcdef"[(number >> (4 * at) & 15) as usize]);
-    }
-}
-
-/// Appends a number in decimal.
-pub(crate) fn push_number(number: u64, out: &mut Vec<u8>) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = number;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]
@@ -256,25 +233,5 @@ mod tests {
             bodiless.lines(),
             b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n"
         );
-    }
-
-    #[test]
-    fn numbers_are_decimal() {
-        let mut out = Vec::new();
-        for number in [0, 7, 10, 1023, u64::MAX] {
-            push_number(number, &mut out);
-            out.push(b' ');
-        }
-        assert_eq!(out, b"0 7 10 1023 18446744073709551615 ");
-    }
-
-    #[test]
-    fn chunk_sizes_are_hexadecimal() {
-        let mut out = Vec::new();
-        for number in [0, 15, 16, 0x1234, u64::MAX] {
-            push_hex(number, &mut out);
-            out.push(b' ');
-        }
-        assert_eq!(out, b"0 f 10 1234 ffffffffffffffff ");
     }
 }

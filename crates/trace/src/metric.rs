@@ -140,6 +140,8 @@ counters! {
     worker_takebacks: "Requests handed to a worker ahead and taken back, because it took long.";
     worker_wakes: "Sleeping workers that were woken, in shared memory.";
     worker_bells: "Wakes of a server thread by a worker, in shared memory.";
+    ways_given: "Times a thread let others have the processor before it slept, having handed work over.";
+    ways_given_in_vain: "Of those, times nothing had come.";
     worker_full: "Messages that a worker's shared memory had no room for at once.";
     worker_waits: "Requests that waited for a worker.";
     worker_terms: "Workers ended with SIGTERM.";

@@ -138,7 +138,7 @@ impl Conn {
         match &mut self.writing {
             Writing::Length(left) => *left = left.checked_sub(len)?,
             Writing::Chunked => {
-                response::push_hex(len, out);
+                crate::digits::push_hex(len, out);
                 out.extend_from_slice(b"\r\n");
             }
             Writing::UntilClose => {}

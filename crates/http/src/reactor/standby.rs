@@ -16,8 +16,9 @@ use crate::reactor::Reactor;
 pub trait Standby {
     /// Once in every turn, after its events and before its tasks: wakes who waits for what came.
     fn look(&self);
-    /// At the end of every turn: hands over what its connections left, in one go.
-    fn flush(&self);
+    /// At the end of every turn: hands over what its connections left, in one go. True when
+    /// whoever takes from it was woken since the last time.
+    fn flush(&self) -> bool;
     /// The thread is about to wait: from now on it has to be woken. True when something has come
     /// since the last look; then the thread does not wait.
     fn fall_asleep(&self) -> bool;
@@ -62,8 +63,11 @@ impl Reactor {
         self.each_standby(|standby| standby.look());
     }
 
-    pub(crate) fn flush_standbys(&self) {
-        self.each_standby(|standby| standby.flush());
+    /// True when somebody was woken for what was handed over.
+    pub(crate) fn flush_standbys(&self) -> bool {
+        let mut has_woken = false;
+        self.each_standby(|standby| has_woken |= standby.flush());
+        has_woken
     }
 
     /// True when one of them has something: then nobody sleeps.

@@ -20,6 +20,7 @@ mod conn;
 mod drain;
 mod drive;
 mod ending;
+mod give_way;
 mod pipe;
 mod pull;
 mod pump;

@@ -28,6 +28,7 @@ use crate::thread::conn::{Conn, Counted};
 use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
 use crate::thread::ending::Why;
+use crate::thread::give_way::GiveWay;
 use crate::thread::shared::{Crew, Letter, Mailbox};
 use crate::thread::wheel::{TICK_MS, Wheel};
 
@@ -68,6 +69,7 @@ pub struct Thread<A: Answer> {
     pub(crate) refused_count: usize,
     pub(crate) accepts: Accepts,
     pub(crate) guest: Option<Box<dyn Guest>>,
+    pub(crate) give_way: GiveWay,
     pub(crate) must_stop: bool,
 }
 
@@ -153,6 +155,7 @@ impl<A: Answer + 'static> Thread<A> {
             refused_count: 0,
             accepts: Accepts::default(),
             guest: None,
+            give_way: GiveWay::default(),
             must_stop: false,
         };
         thread.begin_turn();
@@ -242,9 +245,11 @@ impl<A: Answer + 'static> Thread<A> {
             self.arm_timer(deadline_ms);
         }
         self.arm_timer(self.reactor.next_timer_ms());
-        let has_work =
+        let mut has_work =
             !self.bulk.is_empty() || !self.ready.is_empty() || self.reactor.has_woken_tasks();
-        self.reactor.flush_standbys();
+        if self.reactor.flush_standbys() && !has_work && self.give_way.is_due() {
+            has_work = self.give_way();
+        }
         let is_awake =
             has_work || self.mailbox.fall_asleep() || self.reactor.standbys_fall_asleep();
         let wait_ms_max = match is_awake {
@@ -265,6 +270,22 @@ impl<A: Answer + 'static> Thread<A> {
             self.reactor.wake_standbys();
         }
         Ok(())
+    }
+
+    /// Lets those have the processor who were just handed work. True when they have answered.
+    fn give_way(&mut self) -> bool {
+        self.reactor.look_at_standbys();
+        if !self.reactor.has_woken_tasks() {
+            let begun_us = Self::clock_us();
+            rustix::thread::sched_yield();
+            self.reactor.look_at_standbys();
+            let has_come = self.reactor.has_woken_tasks();
+            let taken_us = Self::clock_us().saturating_sub(begun_us);
+            self.give_way.note(has_come, taken_us);
+            self.counters.ways_given.add(1);
+            self.counters.ways_given_in_vain.add(u64::from(!has_come));
+        }
+        self.reactor.has_woken_tasks()
     }
 
     fn dispatch(&mut self, key: u64, flags: EventFlags) {

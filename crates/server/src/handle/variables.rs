@@ -7,9 +7,9 @@
 //! bytes than letters, digits and `-`, because `X_A` and `X-A` would become one variable.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
+use hob_http::digits::{push_decimal, push_hex, push_ip};
 use hob_http::{Known, Request};
 
 use crate::handle::plain::SERVER;
@@ -92,7 +92,7 @@ pub static TABLE: &[Variable] = &[
         "SERVER_ADDR",
         "Address the connection came to; not set over a Unix socket.",
         |asked, out| match asked.request.facts().local {
-            Some(local) => written(out, local.ip()),
+            Some(local) => address(out, local.ip()),
             None => Present::No,
         },
     ),
@@ -153,7 +153,7 @@ pub static TABLE: &[Variable] = &[
             Some(0) if asked.request.body_len() == Some(0) && !announces_length(asked) => {
                 Present::No
             }
-            Some(bytes) => written(out, bytes),
+            Some(bytes) => number(out, bytes),
         },
     ),
     rfc(
@@ -167,17 +167,17 @@ pub static TABLE: &[Variable] = &[
     rfc(
         "REMOTE_ADDR",
         "The client's address; `0.0.0.0` over a Unix socket.",
-        |asked, out| written(out, client(asked).0),
+        |asked, out| address(out, client(asked).0),
     ),
     rfc(
         "REMOTE_HOST",
         "The same: names are not looked up.",
-        |asked, out| written(out, client(asked).0),
+        |asked, out| address(out, client(asked).0),
     ),
     custom(
         "REMOTE_PORT",
         "The client's port; 0 over a Unix socket.",
-        |asked, out| written(out, client(asked).1),
+        |asked, out| number(out, client(asked).1.into()),
     ),
     rfc(
         "REMOTE_USER",
@@ -326,9 +326,13 @@ fn text(out: &mut Vec<u8>, value: &[u8]) -> Present {
     Present::Yes
 }
 
-fn written(out: &mut Vec<u8>, value: impl std::fmt::Display) -> Present {
-    // Writing to a Vec cannot fail.
-    let _ = write!(out, "{value}");
+fn number(out: &mut Vec<u8>, value: u64) -> Present {
+    push_decimal(value, out);
+    Present::Yes
+}
+
+fn address(out: &mut Vec<u8>, value: IpAddr) -> Present {
+    push_ip(value, out);
     Present::Yes
 }
 
@@ -349,8 +353,12 @@ fn server_name(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
     let host = without_port(asked.request.head().host());
     match asked.request.facts().local {
         _ if !host.is_empty() => text(out, host),
-        Some(SocketAddr::V6(local)) => written(out, format_args!("[{}]", local.ip())),
-        Some(SocketAddr::V4(local)) => written(out, local.ip()),
+        Some(SocketAddr::V6(local)) => {
+            out.push(b'[');
+            push_ip((*local.ip()).into(), out);
+            text(out, b"]")
+        }
+        Some(SocketAddr::V4(local)) => address(out, (*local.ip()).into()),
         None => text(out, b"localhost"),
     }
 }
@@ -358,7 +366,7 @@ fn server_name(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
 //= rfc3875#4.1.15
 fn server_port(asked: &Asked<'_>, out: &mut Vec<u8>) -> Present {
     if let Some(local) = asked.request.facts().local {
-        return written(out, local.port());
+        return number(out, local.port().into());
     }
     let host = asked.request.head().host();
     let port = host[without_port(host).len()..].strip_prefix(b":");
@@ -397,12 +405,11 @@ fn announces_length(asked: &Asked<'_>) -> bool {
 /// Appends a name for the request: when it came, its connection and its number there.
 pub fn push_unique_id(request: &Request, out: &mut Vec<u8>) {
     let record = request.record();
-    // Writing to a Vec cannot fail.
-    let _ = write!(
-        out,
-        "{:x}-{:x}-{:x}",
-        record.started_unix_ms, record.connection, record.request
-    );
+    push_hex(record.started_unix_ms, out);
+    for number in [record.connection, record.request.into()] {
+        out.push(b'-');
+        push_hex(number, out);
+    }
 }
 
 /// Fields of the request as variables, each name once, in the order of their names.

@@ -17,14 +17,14 @@ use crate::handle::resident::exchange::{Ending, Exchange, HeadSaid, Piece};
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::ladder::{Rung, after, limit};
 use crate::handle::resident::limits::{
-    AHEAD_MAX, AHEAD_US_MAX, BODY_WINDOW_BYTES, CHUNKS_HELD_MAX, MEMORY_EVERY, OUT_BYTES_MAX,
-    SERVICE_MS, SERVICE_US_FIRST, STREAM_WINDOW_BYTES,
+    BODY_WINDOW_BYTES, CHUNKS_HELD_MAX, MEMORY_EVERY, OUT_BYTES_MAX, STREAM_WINDOW_BYTES,
 };
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::post::Post;
 use crate::handle::resident::requests::{Requests, Underway};
 use crate::handle::resident::said::Said;
 use crate::handle::resident::scale::resident_bytes;
+use crate::handle::resident::service::Service;
 use crate::handle::resident::wire::{Offer, Wire};
 use crate::handle::resident::worker::Home;
 
@@ -40,10 +40,7 @@ pub(super) struct Core {
     pub(super) offer: Offer,
     /// Chunks that are held for clients; when they are many, what comes is copied.
     pub(super) chunks_held: u32,
-    /// How long requests take it, in microseconds, smoothed.
-    pub(super) service_us: u64,
-    service_since_ms: u64,
-    service_count: u64,
+    pub(super) service: Service,
     pub(super) rung: Rung,
     /// Messages for it.
     pub(super) answers: Vec<(Head, Vec<u8>)>,
@@ -108,9 +105,7 @@ impl Core {
             },
             offer,
             chunks_held: 0,
-            service_us: SERVICE_US_FIRST,
-            service_since_ms: now_ms,
-            service_count: 0,
+            service: Service::new(now_ms),
             rung: Rung::Serves,
             answers: Vec::new(),
             is_crowded: false,
@@ -173,8 +168,7 @@ impl Core {
         );
         self.sent_last = number;
         if self.requests.is_empty() {
-            self.service_since_ms = now_ms;
-            self.service_count = 0;
+            self.service.resume(self.idle_since_ms, now_ms);
         }
         let for_body = exchange.has_body.then(|| Arc::clone(&exchange));
         self.requests
@@ -409,7 +403,7 @@ impl Core {
         if self.requests_left == 0 || now_ms >= self.age_due_ms || self.is_too_large(served) {
             self.pool.replace(&self.post, now_ms);
         }
-        self.note_service(now_ms);
+        self.service.note(now_ms);
         let ahead = self.ahead();
         self.pool
             .finished(&self.post, &one.exchange, ahead, now_ms, &mut self.begun);
@@ -428,35 +422,21 @@ impl Core {
         self.begin_all(wire);
     }
 
-    /// One more request was answered: how long one takes, over some milliseconds at a time.
-    fn note_service(&mut self, now_ms: u64) {
-        self.service_count += 1;
-        let elapsed_ms = now_ms.saturating_sub(self.service_since_ms);
-        if elapsed_ms >= SERVICE_MS {
-            self.service_us = elapsed_ms * 1000 / self.service_count;
-            self.service_since_ms = now_ms;
-            self.service_count = 0;
-        }
-    }
-
     /// How many requests it is handed ahead of those it works on.
     fn ahead(&self) -> usize {
         match self.offer {
-            Offer::SharedMemory if self.rung == Rung::Serves => {
-                let ahead = AHEAD_US_MAX / self.service_us.max(1);
-                usize::try_from(ahead).map_or(AHEAD_MAX, |ahead| ahead.min(AHEAD_MAX))
-            }
+            Offer::SharedMemory if self.rung == Rung::Serves => self.service.ahead(),
             _ => 0,
         }
     }
 
     /// It has said nothing for a while: requests that it was handed ahead go back.
     pub(super) fn take_back(&mut self, wire: &mut Wire) {
-        self.service_us = SERVICE_US_FIRST;
+        let now_ms = self.home.reactor.now_ms();
+        self.service.forget(now_ms);
         let back = self.reclaim(wire);
         if !back.is_empty() {
             self.home.counters.worker_takebacks.add(back.len() as u64);
-            let now_ms = self.home.reactor.now_ms();
             self.pool.give_back(&self.post, back, now_ms);
         }
     }

@@ -32,6 +32,7 @@ mod post;
 mod requests;
 mod said;
 mod scale;
+mod service;
 mod shared;
 mod start;
 pub(crate) mod status;

@@ -10,7 +10,7 @@
 //!
 //! The socket stays: its end is the end of the worker.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -41,6 +41,8 @@ pub(super) struct Shared {
 struct Queue {
     end: RefCell<ServerEnd>,
     driver: RefCell<Option<Waker>>,
+    /// How often the worker had been woken when that was last looked at.
+    wakes_seen: Cell<u64>,
 }
 
 impl Queue {
@@ -59,8 +61,11 @@ impl Standby for Queue {
         }
     }
 
-    fn flush(&self) {
-        self.end.borrow_mut().flush();
+    fn flush(&self) -> bool {
+        let mut end = self.end.borrow_mut();
+        end.flush();
+        let wakes = end.counters().wakes_sent;
+        self.wakes_seen.replace(wakes) != wakes
     }
 
     fn fall_asleep(&self) -> bool {
@@ -88,6 +93,7 @@ impl Shared {
             queue: Rc::new(Queue {
                 end: RefCell::new(end),
                 driver: RefCell::default(),
+                wakes_seen: Cell::default(),
             }),
             bell,
             standby: None,

@@ -1,0 +1,85 @@
+//! Numbers and addresses as text, without the machinery of `core::fmt`: they are part of every
+//! request.
+
+use std::io::Write as _;
+use std::net::IpAddr;
+
+/// Appends a number in lower-case hexadecimal.
+pub fn push_hex(number: u64, out: &mut Vec<u8>) {
+    let digit_count = (16 - number.leading_zeros() / 4).max(1);
+    for at in (0..digit_count).rev() {
+        out.push(b"0123456789abcdef"[(number >> (4 * at) & 15) as usize]);
+    }
+}
+
+/// Appends a number in decimal.
+pub fn push_decimal(number: u64, out: &mut Vec<u8>) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut rest = number;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Appends an address as `Display` writes it.
+pub fn push_ip(address: IpAddr, out: &mut Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => {
+            for (at, octet) in address.octets().into_iter().enumerate() {
+                if at > 0 {
+                    out.push(b'.');
+                }
+                push_decimal(octet.into(), out);
+            }
+        }
+        // Writing to a Vec cannot fail.
+        IpAddr::V6(address) => drop(write!(out, "{address}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_decimal() {
+        let mut out = Vec::new();
+        for number in [0, 7, 10, 1023, u64::MAX] {
+            push_decimal(number, &mut out);
+            out.push(b' ');
+        }
+        assert_eq!(out, b"0 7 10 1023 18446744073709551615 ");
+    }
+
+    #[test]
+    fn chunk_sizes_are_hexadecimal() {
+        let mut out = Vec::new();
+        for number in [0, 15, 16, 0x1234, u64::MAX] {
+            push_hex(number, &mut out);
+            out.push(b' ');
+        }
+        assert_eq!(out, b"0 f 10 1234 ffffffffffffffff ");
+    }
+
+    #[test]
+    fn addresses_are_as_display_writes_them() {
+        for text in [
+            "0.0.0.0",
+            "127.0.0.1",
+            "255.10.99.100",
+            "::1",
+            "2001:db8::ff00:42:8329",
+        ] {
+            let mut out = Vec::new();
+            push_ip(text.parse().unwrap(), &mut out);
+            assert_eq!(out, text.as_bytes());
+        }
+    }
+}
