@@ -20,7 +20,7 @@ use crate::handle::resident::limits::{
 use crate::handle::resident::post::{Letter, Post};
 use crate::handle::resident::scale::Gauge;
 use crate::handle::resident::start::Recipe;
-use crate::shared::fleet::{Fleet, Seat, now_ms};
+use crate::shared::fleet::{Fleet, NoSeat, Seat, now_ms};
 
 /// The workers of one program.
 pub(crate) struct Pool {
@@ -325,27 +325,28 @@ impl Pool {
         }
     }
 
-    /// A worker is due to be replaced: another is started, and when that is ready this one goes.
-    pub(super) fn replace(self: &Arc<Self>, post: &Arc<Post>, now_ms: u64) {
+    /// A worker is due to be replaced: another is started, and when that is ready this one goes;
+    /// before, where there may be none beside it. False when it stays for now.
+    pub(super) fn replace(self: &Arc<Self>, post: &Arc<Post>, now_ms: u64) -> bool {
         let mut state = self.lock();
         let may_start = now_ms >= state.retry_at_ms && !state.is_retired;
         match state.member(post) {
             Some(member) if may_start && !member.is_being_replaced => {
                 member.is_being_replaced = true;
             }
-            _ => return,
+            _ => return false,
         }
         match self.order(&mut state, Some(post.number), now_ms) {
-            Some(order) => {
+            Ok(order) => {
                 drop(state);
                 self.fleet.start(order);
             }
-            None => {
-                if let Some(member) = state.member(post) {
-                    member.is_being_replaced = false;
-                }
+            Err(_) => {
+                state.drain(post.number);
+                state.replaced += 1;
             }
         }
+        true
     }
 
     /// A worker's process has ended.
@@ -375,8 +376,9 @@ impl Pool {
         let wakers: Vec<_> = unstarted
             .filter_map(|exchange| state.put_in_front(exchange))
             .collect();
-        self.tend_locked(state, now_ms);
+        // Its seat may be the one that the next needs.
         drop(member);
+        self.tend_locked(state, now_ms);
         wakers.into_iter().for_each(Waker::wake);
     }
 
@@ -445,8 +447,12 @@ impl Pool {
         let wanted = self.wanted(&mut state, now_ms);
         for _ in 0..wanted {
             match self.order(&mut state, None, now_ms) {
-                Some(order) => orders.push(order),
-                None => {
+                Ok(order) => orders.push(order),
+                Err(NoSeat::Soon) => {
+                    state.gauge.why = "an idle worker of another program makes room".to_owned();
+                    break;
+                }
+                Err(NoSeat::Full) => {
                     state.gauge.why = "every worker of the server is in use".to_owned();
                     if state.members.is_empty() {
                         refused = Some(Failure::NoWorkers);
@@ -521,12 +527,13 @@ impl Pool {
         state: &mut State,
         replaces: Option<u64>,
         now_ms: u64,
-    ) -> Option<Order> {
-        let seat = self.fleet.seat(self)?;
+    ) -> Result<Order, NoSeat> {
+        let seat = self.fleet.seat(self, now_ms)?;
         let thread = self.fleet.choose_thread(|thread| {
             let members = state.members.iter();
             members.filter(|one| one.post.thread == thread).count()
-        })?;
+        });
+        let thread = thread.ok_or(NoSeat::Full)?;
         let post = Post::new(state.next_number, thread, now_ms);
         state.next_number += 1;
         state.started += 1;
@@ -541,7 +548,7 @@ impl Pool {
             idle_since_ms: now_ms,
             _seat: seat,
         });
-        Some(Order {
+        Ok(Order {
             pool: Arc::clone(self),
             post,
             is_taken: false,
