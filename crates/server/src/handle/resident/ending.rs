@@ -218,6 +218,7 @@ impl Core {
         let gone = Gone {
             unstarted: mem::take(&mut self.unbegun),
             is_crash: !self.is_asked,
+            was_killed: self.rung != Rung::Killed && is_kill(exit),
             text,
         };
         let handbacks = gone.unstarted.len() as u64;
@@ -259,4 +260,10 @@ impl Core {
         }
         text
     }
+}
+
+/// A process ended by SIGKILL, which no program sends itself.
+fn is_kill(exit: Option<Exit>) -> bool {
+    let kill = rustix::process::Signal::KILL.as_raw();
+    matches!(exit, Some(Exit::Ended { signal: Some(signal), .. }) if signal == kill)
 }

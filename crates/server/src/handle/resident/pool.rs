@@ -5,7 +5,6 @@
 //! else it waits. A worker that gets room takes the request that waits longest.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -111,6 +110,8 @@ pub(super) struct Gone {
     pub(super) unstarted: Vec<Arc<Exchange>>,
     /// It was not asked to end.
     pub(super) is_crash: bool,
+    /// Somebody else sent SIGKILL: an administrator, or the kernel for want of memory.
+    pub(super) was_killed: bool,
     /// What happened, for people.
     pub(super) text: String,
 }
@@ -140,6 +141,7 @@ impl Drop for Order {
             let gone = Gone {
                 unstarted: Vec::new(),
                 is_crash: true,
+                was_killed: false,
                 text: "its thread has ended".to_owned(),
             };
             self.pool.gone(&self.post, gone, now_ms());
@@ -369,8 +371,7 @@ impl Pool {
         if gone.is_crash {
             state.lost += 1;
             state.last_failure = gone.text;
-            let had_requests = post.served.load(Ordering::Relaxed) > 0 || !member.active.is_empty();
-            state.note_crash(had_requests, now_ms);
+            state.note_crash(&member, gone.was_killed, now_ms);
         }
         let unstarted = gone.unstarted.into_iter().rev();
         let wakers: Vec<_> = unstarted
@@ -494,12 +495,13 @@ impl Pool {
             .iter()
             .filter(|one| one.stage == Stage::Starting)
             .count();
-        if state.failures > 0 {
-            // One at a time, until one is of use.
-            return usize::from(alive < least && starting == 0);
-        }
+        // After a failure one at a time, until one is of use.
+        let at_once_max = match state.failures {
+            0 => usize::MAX,
+            _ => usize::from(starting == 0),
+        };
         if alive < least {
-            return least - alive;
+            return (least - alive).min(at_once_max);
         }
         if state.waiting.is_empty() {
             state.next_look_ms = 0;
@@ -516,9 +518,12 @@ impl Pool {
             .collect();
         let room = self.workers_max - alive;
         let waiting = state.waiting.len();
-        state
-            .gauge
-            .more(&pids, now_ms, self.fleet.cores(), waiting.min(room))
+        state.gauge.more(
+            &pids,
+            now_ms,
+            self.fleet.cores(),
+            waiting.min(room).min(at_once_max),
+        )
     }
 
     /// Takes a seat and a thread for one more worker.
@@ -566,15 +571,17 @@ impl State {
         alive.filter(|one| one.replaces.is_none()).count()
     }
 
-    /// A worker ended that nobody had asked to. One that ended before it had a request shows that
-    /// the program cannot be started; requests that end their workers must not keep others waiting.
-    fn note_crash(&mut self, had_requests: bool, now_ms: u64) {
+    /// A worker ended that nobody had asked to. One that ended by itself before it was ready shows
+    /// that the program cannot be started; requests that end their workers, and whoever kills them,
+    /// must not keep others waiting.
+    fn note_crash(&mut self, member: &Member, was_killed: bool, now_ms: u64) {
         self.failures += 1;
-        self.is_unstartable = !had_requests;
-        let pause = match had_requests {
-            true if self.failures == 1 => Duration::ZERO,
-            true => backoff(self.failures - 1).min(BACKOFF_REQUEST_MAX),
-            false => backoff(self.failures),
+        let was_ready = member.room_max > 0;
+        self.is_unstartable = !was_ready && !was_killed;
+        let pause = match self.is_unstartable {
+            true => backoff(self.failures),
+            false if self.failures == 1 => Duration::ZERO,
+            false => backoff(self.failures - 1).min(BACKOFF_REQUEST_MAX),
         };
         self.retry_at_ms = now_ms + pause.as_millis() as u64;
     }

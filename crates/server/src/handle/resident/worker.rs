@@ -72,6 +72,7 @@ impl Home {
                 let gone = Gone {
                     unstarted: Vec::new(),
                     is_crash: true,
+                    was_killed: false,
                     text: format!("there are no descriptors for it: {error}"),
                 };
                 pool.gone(&post, gone, self.reactor.now_ms());
