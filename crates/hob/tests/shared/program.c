@@ -66,6 +66,16 @@ static int write_all(hob_request *request, long bytes, long step, int flushes) {
     return HOB_OK;
 }
 
+/* Lines of 1000 digits that all differ. */
+static void lines(hob_request *request, long count) {
+    char line[1002];
+    hob_header(request, "Content-Type", "text/plain");
+    for (long number = 0; number < count; number++) {
+        snprintf(line, sizeof line, "%0999ld\n", number);
+        if (hob_write(request, line, 1000) != HOB_OK || hob_flush(request) != HOB_OK) return;
+    }
+}
+
 static void write_in_place(hob_request *request, long bytes) {
     for (long at = 0; at < bytes;) {
         void *place;
@@ -238,6 +248,8 @@ static void answer(hob_request *request) {
         write_all(request, count, 150000, 0);
     } else if (!strcmp(path, "/pieces")) {
         write_all(request, count, 1000, 1);
+    } else if (!strcmp(path, "/lines")) {
+        lines(request, count);
     } else if (!strcmp(path, "/direct")) {
         write_in_place(request, count);
     } else if (!strcmp(path, "/sized")) {
