@@ -4,6 +4,7 @@
 //! with the kills for so long, reads the endless writer for 10 GB, starts 2,000 programs at once.
 //!
 //! - `kills` programs and the spawner are killed under load
+//! - `workers` the same for programs that stay, over shared memory and over a socket
 //! - `runaways` a fork bomb, a memory hog, a sleeper, an endless and a headless writer
 //! - `many` as many programs under way as a route may have
 //! - `watch` what a running server holds: processes, descriptors, memory
@@ -21,3 +22,5 @@ mod runaways;
 mod site;
 #[path = "siege/watch.rs"]
 mod watch;
+#[path = "siege/workers.rs"]
+mod workers;

@@ -138,6 +138,8 @@ counters! {
     worker_crashes: "Workers of resident programs that ended without being told to.";
     worker_reuses: "Requests answered by a worker that had answered one before.";
     worker_takebacks: "Requests handed to a worker ahead and taken back, because it took long.";
+    worker_handbacks: "Requests that a worker had not started when it ended, given to another.";
+    worker_liars: "Workers ended because they broke the protocol.";
     worker_wakes: "Sleeping workers that were woken, in shared memory.";
     worker_bells: "Wakes of a server thread by a worker, in shared memory.";
     ways_given: "Times a thread let others have the processor before it slept, having handed work over.";
@@ -152,6 +154,15 @@ counters! {
     limit_resident_first_byte: "Requests ended: no head from a worker in time (504).";
     limit_resident_total: "Requests ended: a worker took too long (504).";
     limit_resident_progress: "Requests ended: a worker fell silent (504).";
+    limit_resident_variables: "Requests refused: their variables were too long for a worker (431).";
+    limit_resident_interims: "Interim answers of a worker left out: more than one request may have.";
+    limit_resident_unread: "Workers ended: they asked more than they read the replies of.";
+    limit_resident_grace: "Workers ended: they did not finish what nobody waited for any more.";
+    limit_resident_idle: "Workers ended: they had no request for their idle time.";
+    limit_resident_requests: "Workers replaced: they had answered as many requests as they may.";
+    limit_resident_age: "Workers replaced: they were as old as they may be.";
+    limit_resident_memory: "Workers replaced: they were larger than they may be.";
+    limit_workers: "Requests refused: every worker of the server was in use (503).";
     bad_request: "Requests refused: not well-formed (400).";
     unsupported: "Requests refused: no length, or a coding, expectation or version that is not spoken here (411, 417, 501, 505).";
     client_left: "Requests whose client left before the answer was complete.";

@@ -83,6 +83,11 @@ impl Programs {
         self
     }
 
+    /// Serves with exactly this config.
+    pub(crate) fn serve_whole(&mut self, text: &str) {
+        self.hob = Some(self.place.serve_text(text));
+    }
+
     pub(crate) fn hob(&self) -> &Hob {
         self.hob.as_ref().unwrap()
     }

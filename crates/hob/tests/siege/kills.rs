@@ -27,14 +27,14 @@ const BEGUN: &str =
 const SILENT: &str = "read line < \"$GATE\"\nprintf 'Content-Type: text/plain\\n\\nend\\n'\n";
 
 /// What a client asks for, and the only body that is right; none where no answer can be whole.
-struct Asked {
-    path: &'static str,
-    whole: Option<String>,
+pub(crate) struct Asked {
+    pub(crate) path: &'static str,
+    pub(crate) whole: Option<String>,
 }
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
+pub(crate) enum Outcome {
     Whole,
     /// The answer says that the program failed, or to come again.
     Told(u16),
@@ -138,7 +138,7 @@ fn kill_again_and_again(hob: &Hob) -> (usize, usize) {
 }
 
 /// What the spawner runs at this moment, what has not become a program yet included.
-fn programs_of(hob: &Hob) -> Vec<u32> {
+pub(crate) fn programs_of(hob: &Hob) -> Vec<u32> {
     let spawners = hob.spawners();
     let is_program = |pid: u32, parent: u32| spawners.contains(&parent) && !spawners.contains(&pid);
     let found = family(hob).into_iter();
@@ -147,11 +147,15 @@ fn programs_of(hob: &Hob) -> Vec<u32> {
 }
 
 /// Whoever it is may be gone already.
-fn kill(pid: u32) -> rustix::io::Result<()> {
+pub(crate) fn kill(pid: u32) -> rustix::io::Result<()> {
     kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL)
 }
 
-fn ask_until(is_over: &AtomicBool, port: u16, asked: &Asked) -> Vec<(&'static str, Outcome)> {
+pub(crate) fn ask_until(
+    is_over: &AtomicBool,
+    port: u16,
+    asked: &Asked,
+) -> Vec<(&'static str, Outcome)> {
     let mut outcomes = Vec::new();
     while !is_over.load(Ordering::SeqCst) {
         outcomes.push((asked.path, outcome(port, asked).unwrap()));
@@ -160,7 +164,7 @@ fn ask_until(is_over: &AtomicBool, port: u16, asked: &Asked) -> Vec<(&'static st
 }
 
 /// Asks once. Whatever comes must be a right answer, or plainly none: all else fails the test.
-fn outcome(port: u16, asked: &Asked) -> io::Result<Outcome> {
+pub(crate) fn outcome(port: u16, asked: &Asked) -> io::Result<Outcome> {
     let mut connection = Connection::open(port)?;
     connection.send_get(asked.path)?;
     let reply = match connection.try_read_reply() {

@@ -16,6 +16,8 @@ pub(crate) struct Fleet {
     workers: AtomicUsize,
     /// A bit for each thread that has ended.
     lost_threads: AtomicU64,
+    /// When an idle worker was last told to make room, in loop time.
+    room_ms: AtomicU64,
     crew: OnceLock<Arc<Crew>>,
     /// By name of their program and all its settings.
     pools: Mutex<HashMap<String, Known>>,
@@ -26,6 +28,20 @@ struct Known {
     keep: Weak<Keep>,
     pool: Weak<Pool>,
 }
+
+/// Why there is no place for one more worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoSeat {
+    /// One is being made.
+    Soon,
+    /// All are in use.
+    Full,
+}
+
+/// Milliseconds between two idle workers that make room: one that was told takes a while to go.
+const ROOM_MS_EVERY: u64 = 100;
+/// Milliseconds within which an idle worker that was told to go is taken to be gone.
+const ROOM_MS_MAX: u64 = 2_000;
 
 /// A worker's place among all.
 pub(crate) struct Seat(Arc<Fleet>);
@@ -43,6 +59,7 @@ impl Fleet {
             workers_max: AtomicUsize::new(usize::MAX),
             workers: AtomicUsize::new(0),
             lost_threads: AtomicU64::new(0),
+            room_ms: AtomicU64::new(0),
             crew: OnceLock::new(),
             pools: Mutex::default(),
         })
@@ -105,21 +122,31 @@ impl Fleet {
         }
     }
 
-    /// A place for one more worker of this pool. When there is none, an idle worker of another
-    /// program makes room, for the next time.
-    pub(crate) fn seat(self: &Arc<Self>, asking: &Pool) -> Option<Seat> {
+    /// A place for one more worker of this pool. When there is none, or this is the last, an idle
+    /// worker of another program makes room.
+    pub(crate) fn seat(self: &Arc<Self>, asking: &Pool, now_ms: u64) -> Result<Seat, NoSeat> {
         let (workers, workers_max) = self.load();
-        if workers + 1 >= workers_max {
+        let since_ms = now_ms.saturating_sub(self.room_ms.load(Ordering::Relaxed));
+        if workers + 1 >= workers_max && since_ms >= ROOM_MS_EVERY {
             let others = self.pools();
             let mut others = others.iter().filter(|pool| !std::ptr::eq(&***pool, asking));
-            others.any(|pool| pool.make_room());
+            if others.any(|pool| pool.make_room()) {
+                self.room_ms.store(now_ms, Ordering::Relaxed);
+            }
         }
         let taken = self
             .workers
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |workers| {
                 (workers < workers_max).then_some(workers + 1)
             });
-        taken.ok().map(|_| Seat(Arc::clone(self)))
+        if taken.is_ok() {
+            return Ok(Seat(Arc::clone(self)));
+        }
+        let since_ms = now_ms.saturating_sub(self.room_ms.load(Ordering::Relaxed));
+        Err(match since_ms < ROOM_MS_MAX {
+            true => NoSeat::Soon,
+            false => NoSeat::Full,
+        })
     }
 
     /// The thread with the fewest workers of a kind; none while there is no thread.

@@ -63,7 +63,12 @@ pub(crate) fn answer(ask: Ask, path: &[u8], below: usize) -> Answered {
     request.set_half_close(resident.half_close);
     let block = match resident.block(request, path, below) {
         Ok(block) => block,
-        Err(failure) => return Answered::Ready(fail::respond(request, resident, &failure)),
+        Err(failure) => {
+            if let Failure::TooLong = failure {
+                ask.home.counters.limit_resident_variables.add(1);
+            }
+            return Answered::Ready(fail::respond(request, resident, &failure));
+        }
     };
     let exchange = Exchange::new(request, block);
     let now_ms = ask.home.reactor.now_ms();
@@ -275,6 +280,9 @@ impl Place {
 
     fn fail(mut self, failure: &Failure) -> Response {
         self.is_over = true;
+        if let Failure::NoWorkers = failure {
+            self.counters.limit_workers.add(1);
+        }
         // What it has not been told, it is told by that.
         self.exchange.leave();
         fail::respond(&self.request, &self.resident, failure)

@@ -11,11 +11,12 @@ use std::time::Duration;
 use hob_http::Bytes;
 use hob_ipc::message::{self, Carrier, Head, Kind};
 use hob_ipc::shm::Payload;
+use hob_trace::metric::Cell;
 
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::exchange::{Ending, Exchange, HeadSaid, Piece};
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::ladder::{Rung, after, limit};
+use crate::handle::resident::ladder::{Rung, after, jitter, limit};
 use crate::handle::resident::limits::{
     BODY_WINDOW_BYTES, CHUNKS_HELD_MAX, MEMORY_EVERY, OUT_BYTES_MAX, STREAM_WINDOW_BYTES,
 };
@@ -44,6 +45,8 @@ pub(super) struct Core {
     pub(super) rung: Rung,
     /// Messages for it.
     pub(super) answers: Vec<(Head, Vec<u8>)>,
+    /// Bytes of those since it had read all that it was sent.
+    pub(super) unread_bytes: usize,
     /// Exchanges with news for their requests.
     pub(super) wakers: Vec<Waker>,
     /// Exchanges to attend to, and requests to begin, when messages are no longer looked at.
@@ -96,8 +99,7 @@ impl Core {
     ) -> Core {
         let now_ms = home.reactor.now_ms();
         let settings = &pool.settings;
-        // A tenth more or less, so that workers that were started together do not go together.
-        let jitter = 0.9 + 0.2 * dice(post.number, now_ms);
+        let jitter = jitter(post.number, now_ms);
         Core {
             requests: Requests::new(&home.reactor),
             stage: Stage::Starting {
@@ -108,6 +110,7 @@ impl Core {
             service: Service::new(now_ms),
             rung: Rung::Serves,
             answers: Vec::new(),
+            unread_bytes: 0,
             is_crowded: false,
             wakers: Vec::new(),
             attentions: Vec::new(),
@@ -262,8 +265,11 @@ impl Core {
             }
             Kind::Info => {
                 let exchange = &self.requests.at(index).exchange;
-                let waker = exchange.put_interim(head.small, payload.to_vec());
+                let (is_kept, waker) = exchange.put_interim(head.small, payload);
                 self.wakers.extend(waker);
+                if !is_kept {
+                    self.home.counters.limit_resident_interims.add(1);
+                }
             }
             Kind::WorkerWindow => {
                 let one = self.requests.at(index);
@@ -400,8 +406,10 @@ impl Core {
         }
         self.idle_since_ms = now_ms;
         self.requests_left = self.requests_left.saturating_sub(1);
-        if self.requests_left == 0 || now_ms >= self.age_due_ms || self.is_too_large(served) {
-            self.pool.replace(&self.post, now_ms);
+        if let Some(counter) = self.outgrown(served, now_ms)
+            && self.pool.replace(&self.post, now_ms)
+        {
+            counter.add(1);
         }
         self.service.note(now_ms);
         let ahead = self.ahead();
@@ -459,6 +467,17 @@ impl Core {
         back
     }
 
+    /// The counter of the limit that it has reached.
+    fn outgrown(&self, served: u64, now_ms: u64) -> Option<&Cell> {
+        let counters = &self.home.counters;
+        match () {
+            () if self.requests_left == 0 => Some(&counters.limit_resident_requests),
+            () if now_ms >= self.age_due_ms => Some(&counters.limit_resident_age),
+            () if self.is_too_large(served) => Some(&counters.limit_resident_memory),
+            () => None,
+        }
+    }
+
     fn is_too_large(&self, served: u64) -> bool {
         let most = self.pool.settings.workers.max_memory;
         if most == 0 || !served.is_multiple_of(MEMORY_EVERY) && served > 8 {
@@ -499,10 +518,4 @@ fn underway(number: u32, exchange: Arc<Exchange>, pool: &Pool, now_ms: u64) -> U
         total_due_ms: limit(now_ms, timeout.total),
         given_up_until_ms: None,
     }
-}
-
-/// A number from 0 to 1 that differs from worker to worker.
-fn dice(number: u64, now_ms: u64) -> f64 {
-    let mixed = (number ^ now_ms << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-    mixed as f64 / (1u64 << 24) as f64
 }

@@ -84,6 +84,7 @@ impl Core {
                 .all(|one| one.given_up_until_ms.is_some());
             if is_all && self.rung.ask(child, now_ms, grace) == Step::Term {
                 self.home.counters.worker_terms.add(1);
+                self.home.counters.limit_resident_grace.add(1);
                 self.is_asked = true;
                 self.blame.get_or_insert_with(|| {
                     "it did not come to an end with a request that nobody waited for".to_owned()
@@ -103,13 +104,18 @@ impl Core {
             }
             Stage::Ready if self.rung == Rung::Serves && self.requests.is_empty() => {
                 if now_ms >= self.age_due_ms {
-                    self.pool.replace(&self.post, now_ms);
+                    if self.pool.replace(&self.post, now_ms) {
+                        self.home.counters.limit_resident_age.add(1);
+                    }
                     // Asked again in a while, should the new one not come.
                     self.age_due_ms = after(now_ms, grace.max(CLOSED_WAIT));
                 }
                 if now_ms >= self.idle_due_ms() {
                     match self.pool.may_go(&self.post) {
-                        true => self.drain(),
+                        true => {
+                            self.home.counters.limit_resident_idle.add(1);
+                            self.drain();
+                        }
                         false => self.idle_since_ms = now_ms,
                     }
                 }
@@ -212,8 +218,13 @@ impl Core {
         let gone = Gone {
             unstarted: mem::take(&mut self.unbegun),
             is_crash: !self.is_asked,
+            was_killed: self.rung != Rung::Killed && is_kill(exit),
             text,
         };
+        let handbacks = gone.unstarted.len() as u64;
+        if handbacks > 0 {
+            self.home.counters.worker_handbacks.add(handbacks);
+        }
         self.is_concluded = true;
         self.pool.gone(&self.post, gone, now_ms);
         self.home.tend_later(&self.pool);
@@ -249,4 +260,10 @@ impl Core {
         }
         text
     }
+}
+
+/// A process ended by SIGKILL, which no program sends itself.
+fn is_kill(exit: Option<Exit>) -> bool {
+    let kill = rustix::process::Signal::KILL.as_raw();
+    matches!(exit, Some(Exit::Ended { signal: Some(signal), .. }) if signal == kill)
 }

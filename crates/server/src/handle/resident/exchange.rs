@@ -20,7 +20,7 @@ use hob_http::{Bytes, Request};
 
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::limits::BODY_HELD_BYTES_MAX;
+use crate::handle::resident::limits::{BODY_HELD_BYTES_MAX, INTERIM_BYTES_MAX};
 use crate::handle::resident::post::{Letter, Post};
 
 /// One request on its way through a worker.
@@ -57,6 +57,8 @@ struct State {
     is_body_over: bool,
     head: Option<HeadSaid>,
     interims: Vec<(u16, Vec<u8>)>,
+    /// What they took of [`INTERIM_BYTES_MAX`], those that have left included.
+    interim_bytes: usize,
     data: VecDeque<Piece>,
     ending: Option<Ending>,
     /// Bytes of the answer that were taken and not told to the worker.
@@ -385,11 +387,16 @@ impl Exchange {
         state.answer.take()
     }
 
-    /// An interim answer.
-    pub(super) fn put_interim(&self, status: u16, lines: Vec<u8>) -> Option<Waker> {
+    /// An interim answer; false when the request has had as many as it may.
+    pub(super) fn put_interim(&self, status: u16, lines: &[u8]) -> (bool, Option<Waker>) {
         let mut state = self.lock();
-        state.interims.push((status, lines));
-        state.answer.take()
+        state.interim_bytes += lines.len() + 64;
+        if state.interim_bytes > INTERIM_BYTES_MAX {
+            state.interim_bytes = INTERIM_BYTES_MAX;
+            return (false, None);
+        }
+        state.interims.push((status, lines.to_vec()));
+        (true, state.answer.take())
     }
 
     /// A piece of the answer's body; false when nobody wants it.

@@ -103,3 +103,25 @@ pub(super) fn limit(now_ms: u64, time: Duration) -> u64 {
         false => after(now_ms, time),
     }
 }
+
+/// What an age or a count of requests at which workers go is multiplied with: a tenth more or less,
+/// so that workers that were started together do not go together.
+pub(super) fn jitter(number: u64, now_ms: u64) -> f64 {
+    let mixed = (number ^ now_ms << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    0.9 + 0.2 * mixed as f64 / (1u64 << 24) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::jitter;
+
+    #[test]
+    fn workers_that_start_together_go_a_tenth_earlier_or_later() {
+        let all: Vec<f64> = (1..=32).map(|number| jitter(number, 1_000)).collect();
+        assert!(all.iter().all(|one| (0.9..1.1).contains(one)), "{all:?}");
+        let spread =
+            all.iter().copied().fold(0.0, f64::max) - all.iter().copied().fold(2.0, f64::min);
+        assert!(spread > 0.15, "{all:?}");
+        assert_ne!(jitter(1, 1_000), jitter(1, 1_001));
+    }
+}

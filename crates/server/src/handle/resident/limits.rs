@@ -26,6 +26,11 @@ pub(super) const SERVICE_MS: u64 = 8;
 pub(super) const AHEAD_WAIT: Duration = Duration::from_millis(2);
 /// Bytes for a worker that its socket did not take; more waits where it is.
 pub(super) const OUT_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of replies and windows for a worker that it has not read; one that has more is ended.
+pub(super) const UNREAD_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of interim answers that one request may have, 64 counted for each besides its fields;
+/// what comes after them is left out.
+pub(super) const INTERIM_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a worker's messages read before others have their turn.
 pub(super) const READ_BYTES_PER_TURN: usize = 1024 * 1024;
 /// Longest head of an answer, in bytes, is the message's own limit; fields of one trailer too.

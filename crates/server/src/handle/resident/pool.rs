@@ -5,7 +5,6 @@
 //! else it waits. A worker that gets room takes the request that waits longest.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -20,7 +19,7 @@ use crate::handle::resident::limits::{
 use crate::handle::resident::post::{Letter, Post};
 use crate::handle::resident::scale::Gauge;
 use crate::handle::resident::start::Recipe;
-use crate::shared::fleet::{Fleet, Seat, now_ms};
+use crate::shared::fleet::{Fleet, NoSeat, Seat, now_ms};
 
 /// The workers of one program.
 pub(crate) struct Pool {
@@ -111,6 +110,8 @@ pub(super) struct Gone {
     pub(super) unstarted: Vec<Arc<Exchange>>,
     /// It was not asked to end.
     pub(super) is_crash: bool,
+    /// Somebody else sent SIGKILL: an administrator, or the kernel for want of memory.
+    pub(super) was_killed: bool,
     /// What happened, for people.
     pub(super) text: String,
 }
@@ -140,6 +141,7 @@ impl Drop for Order {
             let gone = Gone {
                 unstarted: Vec::new(),
                 is_crash: true,
+                was_killed: false,
                 text: "its thread has ended".to_owned(),
             };
             self.pool.gone(&self.post, gone, now_ms());
@@ -325,27 +327,28 @@ impl Pool {
         }
     }
 
-    /// A worker is due to be replaced: another is started, and when that is ready this one goes.
-    pub(super) fn replace(self: &Arc<Self>, post: &Arc<Post>, now_ms: u64) {
+    /// A worker is due to be replaced: another is started, and when that is ready this one goes;
+    /// before, where there may be none beside it. False when it stays for now.
+    pub(super) fn replace(self: &Arc<Self>, post: &Arc<Post>, now_ms: u64) -> bool {
         let mut state = self.lock();
         let may_start = now_ms >= state.retry_at_ms && !state.is_retired;
         match state.member(post) {
             Some(member) if may_start && !member.is_being_replaced => {
                 member.is_being_replaced = true;
             }
-            _ => return,
+            _ => return false,
         }
         match self.order(&mut state, Some(post.number), now_ms) {
-            Some(order) => {
+            Ok(order) => {
                 drop(state);
                 self.fleet.start(order);
             }
-            None => {
-                if let Some(member) = state.member(post) {
-                    member.is_being_replaced = false;
-                }
+            Err(_) => {
+                state.drain(post.number);
+                state.replaced += 1;
             }
         }
+        true
     }
 
     /// A worker's process has ended.
@@ -368,15 +371,15 @@ impl Pool {
         if gone.is_crash {
             state.lost += 1;
             state.last_failure = gone.text;
-            let had_requests = post.served.load(Ordering::Relaxed) > 0 || !member.active.is_empty();
-            state.note_crash(had_requests, now_ms);
+            state.note_crash(&member, gone.was_killed, now_ms);
         }
         let unstarted = gone.unstarted.into_iter().rev();
         let wakers: Vec<_> = unstarted
             .filter_map(|exchange| state.put_in_front(exchange))
             .collect();
-        self.tend_locked(state, now_ms);
+        // Its seat may be the one that the next needs.
         drop(member);
+        self.tend_locked(state, now_ms);
         wakers.into_iter().for_each(Waker::wake);
     }
 
@@ -445,8 +448,12 @@ impl Pool {
         let wanted = self.wanted(&mut state, now_ms);
         for _ in 0..wanted {
             match self.order(&mut state, None, now_ms) {
-                Some(order) => orders.push(order),
-                None => {
+                Ok(order) => orders.push(order),
+                Err(NoSeat::Soon) => {
+                    state.gauge.why = "an idle worker of another program makes room".to_owned();
+                    break;
+                }
+                Err(NoSeat::Full) => {
                     state.gauge.why = "every worker of the server is in use".to_owned();
                     if state.members.is_empty() {
                         refused = Some(Failure::NoWorkers);
@@ -488,12 +495,13 @@ impl Pool {
             .iter()
             .filter(|one| one.stage == Stage::Starting)
             .count();
-        if state.failures > 0 {
-            // One at a time, until one is of use.
-            return usize::from(alive < least && starting == 0);
-        }
+        // After a failure one at a time, until one is of use.
+        let at_once_max = match state.failures {
+            0 => usize::MAX,
+            _ => usize::from(starting == 0),
+        };
         if alive < least {
-            return least - alive;
+            return (least - alive).min(at_once_max);
         }
         if state.waiting.is_empty() {
             state.next_look_ms = 0;
@@ -510,9 +518,12 @@ impl Pool {
             .collect();
         let room = self.workers_max - alive;
         let waiting = state.waiting.len();
-        state
-            .gauge
-            .more(&pids, now_ms, self.fleet.cores(), waiting.min(room))
+        state.gauge.more(
+            &pids,
+            now_ms,
+            self.fleet.cores(),
+            waiting.min(room).min(at_once_max),
+        )
     }
 
     /// Takes a seat and a thread for one more worker.
@@ -521,12 +532,13 @@ impl Pool {
         state: &mut State,
         replaces: Option<u64>,
         now_ms: u64,
-    ) -> Option<Order> {
-        let seat = self.fleet.seat(self)?;
+    ) -> Result<Order, NoSeat> {
+        let seat = self.fleet.seat(self, now_ms)?;
         let thread = self.fleet.choose_thread(|thread| {
             let members = state.members.iter();
             members.filter(|one| one.post.thread == thread).count()
-        })?;
+        });
+        let thread = thread.ok_or(NoSeat::Full)?;
         let post = Post::new(state.next_number, thread, now_ms);
         state.next_number += 1;
         state.started += 1;
@@ -541,7 +553,7 @@ impl Pool {
             idle_since_ms: now_ms,
             _seat: seat,
         });
-        Some(Order {
+        Ok(Order {
             pool: Arc::clone(self),
             post,
             is_taken: false,
@@ -559,15 +571,17 @@ impl State {
         alive.filter(|one| one.replaces.is_none()).count()
     }
 
-    /// A worker ended that nobody had asked to. One that ended before it had a request shows that
-    /// the program cannot be started; requests that end their workers must not keep others waiting.
-    fn note_crash(&mut self, had_requests: bool, now_ms: u64) {
+    /// A worker ended that nobody had asked to. One that ended by itself before it was ready shows
+    /// that the program cannot be started; requests that end their workers, and whoever kills them,
+    /// must not keep others waiting.
+    fn note_crash(&mut self, member: &Member, was_killed: bool, now_ms: u64) {
         self.failures += 1;
-        self.is_unstartable = !had_requests;
-        let pause = match had_requests {
-            true if self.failures == 1 => Duration::ZERO,
-            true => backoff(self.failures - 1).min(BACKOFF_REQUEST_MAX),
-            false => backoff(self.failures),
+        let was_ready = member.room_max > 0;
+        self.is_unstartable = !was_ready && !was_killed;
+        let pause = match self.is_unstartable {
+            true => backoff(self.failures),
+            false if self.failures == 1 => Duration::ZERO,
+            false => backoff(self.failures - 1).min(BACKOFF_REQUEST_MAX),
         };
         self.retry_at_ms = now_ms + pause.as_millis() as u64;
     }

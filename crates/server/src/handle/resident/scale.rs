@@ -8,12 +8,23 @@ use std::fs;
 /// What is known of the CPU time of a pool's workers.
 #[derive(Default)]
 pub(super) struct Gauge {
-    /// CPU time wanted so far by process, in microseconds, and when it was read.
-    before: HashMap<u32, u64>,
+    /// CPU time wanted so far by process, and when it was read.
+    before: HashMap<u32, Wanted>,
     as_of_ms: u64,
     /// Why the pool does not grow, for people.
     pub(super) why: String,
 }
+
+/// CPU time a process used, and waited for a core to use.
+#[derive(Default)]
+struct Wanted {
+    used_us: u64,
+    /// Time its threads were ready to run and had no core, in microseconds, by thread.
+    waited_us: HashMap<u32, u64>,
+}
+
+/// Threads of a worker that are looked at; what more of them wait is not seen.
+const THREADS_MAX: usize = 128;
 
 /// Shortest time between two looks that says anything, in milliseconds: the kernel counts CPU time
 /// in steps of ten.
@@ -28,13 +39,13 @@ impl Gauge {
         if span_ms < SPAN_MS_MIN {
             return 0;
         }
-        let now: HashMap<u32, u64> = pids
+        let now: HashMap<u32, Wanted> = pids
             .iter()
-            .filter_map(|pid| Some((*pid, wanted_us(*pid)?)))
+            .filter_map(|pid| Some((*pid, Wanted::of(*pid)?)))
             .collect();
         let grown: Vec<u64> = now
             .iter()
-            .filter_map(|(pid, us)| Some(us.saturating_sub(*self.before.get(pid)?)))
+            .filter_map(|(pid, wanted)| Some(wanted.us_since(self.before.get(pid)?)))
             .collect();
         self.before = now;
         self.as_of_ms = now_ms;
@@ -64,21 +75,48 @@ impl Gauge {
     }
 }
 
-/// CPU time a process used or waited for a core to use, in microseconds.
-fn wanted_us(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold anything, parentheses too; it ends at the last one.
-    let rest = stat.get(stat.rfind(')')? + 2..)?;
-    let mut fields = rest.split(' ').skip(11);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    let used_us = (user + system) * 1_000_000 / ticks_per_second();
-    Some(used_us + waited_us(pid).unwrap_or(0))
+impl Wanted {
+    fn of(pid: u32) -> Option<Wanted> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name may hold anything, parentheses too; it ends at the last one.
+        let rest = stat.get(stat.rfind(')')? + 2..)?;
+        let mut fields = rest.split(' ').skip(11);
+        let user: u64 = fields.next()?.parse().ok()?;
+        let system: u64 = fields.next()?.parse().ok()?;
+        let mut waited_us = HashMap::new();
+        for entry in fs::read_dir(format!("/proc/{pid}/task"))
+            .ok()?
+            .flatten()
+            .take(THREADS_MAX)
+        {
+            let name = entry.file_name();
+            let thread = name.to_str().and_then(|name| name.parse().ok());
+            // It may have ended since.
+            if let Some(thread) = thread
+                && let Some(us) = waited_us_of(pid, thread)
+            {
+                waited_us.insert(thread, us);
+            }
+        }
+        Some(Wanted {
+            used_us: (user + system) * 1_000_000 / ticks_per_second(),
+            waited_us,
+        })
+    }
+
+    /// What was wanted since then. What threads waited that have ended meanwhile is not known.
+    fn us_since(&self, before: &Wanted) -> u64 {
+        let waited = self.waited_us.iter().map(|(thread, us)| {
+            let before_us = before.waited_us.get(thread).copied().unwrap_or(0);
+            us.saturating_sub(before_us)
+        });
+        self.used_us.saturating_sub(before.used_us) + waited.sum::<u64>()
+    }
 }
 
-/// Time a process was ready to run and had no core, in microseconds; of its first thread.
-fn waited_us(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+/// Time a thread was ready to run and had no core, in microseconds.
+fn waited_us_of(pid: u32, thread: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
     let nanoseconds: u64 = text.split(' ').nth(1)?.parse().ok()?;
     Some(nanoseconds / 1000)
 }
@@ -129,12 +167,47 @@ mod tests {
     #[test]
     fn cpu_time_of_a_process_grows() {
         let pid = std::process::id();
-        let before = wanted_us(pid).unwrap();
+        let before = Wanted::of(pid).unwrap();
         let begun = std::time::Instant::now();
         while begun.elapsed() < std::time::Duration::from_millis(60) {
             std::hint::black_box(begun);
         }
-        assert!(wanted_us(pid).unwrap() > before);
+        assert!(Wanted::of(pid).unwrap().us_since(&before) > 0);
         assert!(resident_bytes(pid).unwrap() > 100_000);
+    }
+
+    /// More threads than cores burn, none of them the first: together they want all of the time
+    /// that they are there, whoever has the cores.
+    #[test]
+    fn what_other_threads_than_the_first_wait_for_is_wanted_too() {
+        let cores = std::thread::available_parallelism().unwrap().get();
+        let (pid, count) = (std::process::id(), cores * 2);
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let (begun, over) = (std::sync::Barrier::new(count + 1), &is_over);
+        std::thread::scope(|scope| {
+            for _ in 0..count {
+                scope.spawn(|| {
+                    begun.wait();
+                    while !over.load(std::sync::atomic::Ordering::Relaxed) {}
+                });
+            }
+            begun.wait();
+            let (before, since) = (Wanted::of(pid).unwrap(), std::time::Instant::now());
+            let mut share = 0.0;
+            // What the kernel books late evens out with time.
+            while share < 0.75 * count as f64 && since.elapsed().as_secs() < 30 {
+                std::thread::yield_now();
+                if since.elapsed().as_millis() < 200 {
+                    continue;
+                }
+                let wanted_us = Wanted::of(pid).unwrap().us_since(&before);
+                share = wanted_us as f64 / since.elapsed().as_micros() as f64;
+            }
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(
+                share >= 0.75 * count as f64,
+                "{share:.1} of {count} threads"
+            );
+        });
     }
 }

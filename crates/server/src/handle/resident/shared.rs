@@ -18,6 +18,7 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 
 use hob_http::{Reactor, Standby, StandbyGuard, Watched};
+use hob_ipc::limits::HEAD_BYTES;
 use hob_ipc::message::{Head, Kind};
 use hob_ipc::shm::region::Sizes;
 use hob_ipc::shm::{Counters, Full, Gifts, ServerEnd, SlotRef};
@@ -143,7 +144,7 @@ impl Shared {
         if self.waiting.is_empty() && self.try_push(head, payload).is_ok() {
             return;
         }
-        self.waiting_bytes += payload.len();
+        self.waiting_bytes += HEAD_BYTES + payload.len();
         self.waiting.push_back((head, payload.to_vec()));
     }
 
@@ -169,7 +170,7 @@ impl Shared {
                 self.waiting.push_front((head, payload));
                 break;
             }
-            self.waiting_bytes -= payload.len();
+            self.waiting_bytes -= HEAD_BYTES + payload.len();
         }
         self.queue.end.borrow_mut().flush();
     }
@@ -207,7 +208,8 @@ impl Shared {
                 .any(|one| of_it(one) && one.0.kind == Kind::Request);
             if is_there {
                 self.waiting.retain(|one| !of_it(one));
-                self.waiting_bytes = self.waiting.iter().map(|one| one.1.len()).sum();
+                let bytes = self.waiting.iter().map(|one| HEAD_BYTES + one.1.len());
+                self.waiting_bytes = bytes.sum();
             }
             return is_there;
         };

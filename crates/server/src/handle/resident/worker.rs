@@ -15,6 +15,7 @@ use std::time::Duration;
 use hob_http::Reactor;
 use hob_http::reactor::Timer;
 use hob_ipc::hello::Hello;
+use hob_ipc::limits::HEAD_BYTES;
 use hob_ipc::message::{self, Carrier, Head, Kind};
 use hob_ipc::shm::Payload;
 use hob_trace::metric::ThreadCounters;
@@ -24,6 +25,7 @@ use crate::handle::resident::driver::{Core, Stage};
 use crate::handle::resident::ladder::{Rung, after};
 use crate::handle::resident::limits::{
     AHEAD_WAIT, BODY_WINDOW_BYTES, LAST_WORDS_WAIT, READ_BYTES_PER_TURN, STREAM_WINDOW_BYTES,
+    UNREAD_BYTES_MAX,
 };
 use crate::handle::resident::pool::{Gone, Order, Pool};
 use crate::handle::resident::post::{Letter, Post};
@@ -70,6 +72,7 @@ impl Home {
                 let gone = Gone {
                     unstarted: Vec::new(),
                     is_crash: true,
+                    was_killed: false,
                     text: format!("there are no descriptors for it: {error}"),
                 };
                 pool.gone(&post, gone, self.reactor.now_ms());
@@ -150,6 +153,7 @@ impl Worker {
         self.go_on_with_bodies();
         self.send_answers();
         self.wire.flush(cx);
+        self.look_at_unread();
         if self.core.is_crowded && self.wire.waiting_bytes() == 0 {
             // All of it left at once: others first, then the rest.
             cx.waker().wake_by_ref();
@@ -201,7 +205,19 @@ impl Worker {
     fn send_answers(&mut self) {
         for (head, payload) in self.core.answers.drain(..) {
             self.core.sent_last = 0;
+            self.core.unread_bytes += HEAD_BYTES + payload.len();
             self.wire.push(head, &payload);
+        }
+    }
+
+    /// Ends a worker that asks and asks, and reads none of the replies.
+    fn look_at_unread(&mut self) {
+        if self.wire.waiting_bytes() == 0 {
+            self.core.unread_bytes = 0;
+        } else if self.core.unread_bytes > UNREAD_BYTES_MAX && self.core.blame.is_none() {
+            self.core.home.counters.limit_resident_unread.add(1);
+            self.core.blame = Some("it does not read the replies to what it asks".to_owned());
+            self.close(false);
         }
     }
 
@@ -210,6 +226,7 @@ impl Worker {
         if matches!(self.core.stage, Stage::Closed { .. }) {
             return;
         }
+        let was_blamed = self.core.blame.is_some();
         let mut read_bytes = 0;
         loop {
             if self.read_shared(&mut read_bytes) {
@@ -249,6 +266,9 @@ impl Worker {
             }
         }
         if self.core.blame.is_some() {
+            if !was_blamed {
+                self.core.home.counters.worker_liars.add(1);
+            }
             self.close(false);
         }
     }

@@ -1,0 +1,169 @@
+//! Bodies of every size, both ways, byte by byte; what comes around them; clients that are slow or
+//! leave.
+
+use crate::harness::client::{ask, begin_download, call, exchange, raw};
+use crate::harness::status_line;
+use crate::place::{serve, until};
+
+/// Around a page, around a chunk of shared memory, more than a window, more than all of it.
+const SIZES: [usize; 12] = [
+    0,
+    1,
+    4095,
+    4096,
+    4097,
+    65_535,
+    65_536,
+    65_537,
+    150_001,
+    1 << 20,
+    (1 << 20) + 1,
+    20 << 20,
+];
+
+fn pattern(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at % 251) as u8).collect()
+}
+
+#[test]
+fn answers_of_every_size_arrive_byte_by_byte() {
+    let site = serve("workers = { max = 1 }");
+    assert_eq!(site.text("/app/carrier"), "shm");
+    let worker = site.worker();
+    for bytes in SIZES {
+        let right = pattern(bytes);
+        for action in ["blocks", "direct", "sized", "pieces"] {
+            if action == "pieces" && bytes > 2 << 20 {
+                continue;
+            }
+            let reply = site.get(&format!("/app/{action}?{bytes}"));
+            assert_eq!(reply.answer.status, 200, "{action} of {bytes}");
+            assert!(reply.is_whole, "{action} of {bytes}");
+            assert!(reply.answer.body == right, "{action} of {bytes}");
+        }
+    }
+    assert_eq!(site.worker(), worker);
+    site.stop();
+}
+
+#[test]
+fn bodies_of_every_size_come_back() {
+    let site = serve("workers = { max = 1 }");
+    let sizes = SIZES.iter().filter(|bytes| **bytes <= 2 << 20);
+    for bytes in sizes.chain(&[5 << 20]) {
+        let body = pattern(*bytes);
+        let reply = call(site.port(), "POST", "/app/echo", "", &body);
+        assert_eq!(reply.answer.status, 200, "{bytes} bytes");
+        assert!(reply.is_whole && reply.answer.body == body, "{bytes} bytes");
+    }
+    site.stop();
+}
+
+#[test]
+fn body_in_chunks_arrives() {
+    let site = serve("");
+    let request = "POST /app/echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+                   Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+    assert_eq!(
+        exchange(site.port(), request.as_bytes()).answer.text(),
+        "abcde"
+    );
+    let mut long = b"POST /app/echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+                     Transfer-Encoding: chunked\r\n\r\n"
+        .to_vec();
+    let body = pattern(300_000);
+    for piece in body.chunks(777) {
+        long.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+        long.extend_from_slice(piece);
+        long.extend_from_slice(b"\r\n");
+    }
+    long.extend_from_slice(b"0\r\n\r\n");
+    let reply = exchange(site.port(), &long);
+    assert!(reply.is_whole && reply.answer.body == body);
+    site.stop();
+}
+
+#[test]
+fn interim_answers_and_trailers_go_around_the_answer() {
+    let site = serve("");
+    let all = raw(
+        site.port(),
+        b"GET /app/around HTTP/1.1\r\nHost: localhost\r\nTE: trailers\r\n\
+          Connection: close, TE\r\n\r\n",
+    );
+    let interim = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 201 Created\r\n";
+    assert!(all.starts_with(interim), "{all}");
+    let end = "\r\n\r\n4\r\nmade\r\n0\r\nChecksum: 1\r\n\r\n";
+    assert!(all.ends_with(end), "{all}");
+    site.stop();
+}
+
+#[test]
+fn answers_without_a_body_leave_the_worker_as_it_was() {
+    let site = serve("workers = { max = 1 }");
+    let worker = site.worker();
+    for status in [204, 304] {
+        let answer = ask(site.port(), "GET", &format!("/app/status?{status}"), "");
+        assert_eq!((answer.status, answer.body.len()), (status, 0));
+        assert_eq!(answer.header("etag"), Some("\"a\""));
+    }
+    // The program writes its body all the same, however long.
+    for (bytes, action) in [(10, "sized"), (20 << 20, "sized"), (5 << 20, "blocks")] {
+        let answer = ask(site.port(), "HEAD", &format!("/app/{action}?{bytes}"), "");
+        assert_eq!(answer.status, 200);
+        let announced = answer.header("content-length");
+        if action == "sized" {
+            assert_eq!(announced, Some(&*bytes.to_string()));
+        }
+    }
+    assert_eq!(site.worker(), worker);
+    site.stop();
+}
+
+#[test]
+fn client_that_leaves_amid_an_answer_frees_the_worker() {
+    let site = serve("workers = { max = 1 }, grace = \"60s\"");
+    let worker = site.worker();
+    for round in 0..3 {
+        let target = format!("/app/endless?left{round}");
+        let (mut client, _) = begin_download(site.port(), &target);
+        assert!(client.skip(1 << 20).unwrap() >= 1 << 20);
+        drop(client);
+        assert_eq!(site.worker(), worker);
+    }
+    assert_eq!(site.place.counter("worker_terms"), 0);
+    site.stop();
+}
+
+#[test]
+fn slow_client_stops_the_worker_and_costs_no_memory() {
+    let site = serve("workers = { min = 2, max = 2 }, timeout = { progress = \"0s\" }");
+    let memory_kib = || -> u64 {
+        let line = status_line(site.hob().server(), "RssAnon");
+        line.trim_end_matches(" kB").parse().unwrap()
+    };
+    let sent = |name: &str| -> u64 {
+        let text = std::fs::read_to_string(site.path(&format!("{name}.sent")));
+        text.map_or(0, |text| text.trim().parse().unwrap_or(0))
+    };
+    site.worker();
+    let (mut slow, _) = begin_download(site.port(), "/app/endless?slow");
+    let mut taken = slow.skip(1 << 20).unwrap();
+    let before = memory_kib();
+    for _ in 0..100 {
+        site.worker();
+    }
+    // What the client has taken, what sockets hold of it, and a window.
+    let stopped = sent("slow");
+    assert!(
+        stopped < taken + (24 << 20),
+        "{stopped} sent, {taken} taken"
+    );
+    assert!(memory_kib() < before + 8 * 1024, "{} KiB", memory_kib());
+    // It goes on where it stopped.
+    taken += slow.skip(64 << 20).unwrap();
+    until("the worker goes on", || sent("slow") + (1 << 20) > taken);
+    assert!(memory_kib() < before + 8 * 1024, "{} KiB", memory_kib());
+    drop(slow);
+    site.stop();
+}
