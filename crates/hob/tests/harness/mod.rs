@@ -6,6 +6,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod client;
+pub mod library;
 pub mod load;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
