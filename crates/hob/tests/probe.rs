@@ -36,6 +36,11 @@ fn every_case_in_perl() {
 }
 
 #[test]
+fn every_case_in_the_shell() {
+    assert_passed("Shell");
+}
+
+#[test]
 fn the_page_shows_what_a_run_gives() {
     page::compare(run());
 }

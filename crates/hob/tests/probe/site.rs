@@ -63,8 +63,10 @@ impl Site {
         let place = Place::new();
         place.folder("probe");
         let folder = place.path("probe");
-        library::compile("lang/c/probe/probe.c", &folder);
-        for language in ["python", "perl"] {
+        for source in ["lang/c/probe/probe.c", "lang/c/probe/lines.c"] {
+            library::compile(source, &folder);
+        }
+        for language in ["python", "perl", "shell"] {
             copy(
                 &library::root().join("lang").join(language).join("probe"),
                 &folder,
@@ -75,7 +77,9 @@ impl Site {
             place.folder(&format!("probe/{to}"));
             copy(&library::root().join("lang").join(from), &folder.join(to));
         }
-        copy(&library::root().join("lang/perl/lib"), &folder);
+        for of_modules in ["lang/perl/lib", "lang/shell"] {
+            copy(&library::root().join(of_modules), &folder);
+        }
         let without = [
             ("Python", tools::python_helper(&folder).err()),
             ("Perl", tools::perl_helper(&folder).err()),
@@ -109,10 +113,11 @@ impl Site {
             (case.name.clone(), outcome)
         });
         let mut outcomes: Vec<_> = outcomes.collect();
-        if is_there && way.handler == "resident" {
-            if let Err(why) = self.check_worker(at) {
-                outcomes.push(("its carrier".to_owned(), Outcome::Failed(why)));
-            }
+        if is_there
+            && way.handler == "resident"
+            && let Err(why) = self.check_worker(at)
+        {
+            outcomes.push(("its carrier".to_owned(), Outcome::Failed(why)));
         }
         Tried {
             way,
@@ -144,7 +149,7 @@ impl Site {
         };
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))
             .map_err(|error| format!("its memory is not told: {error}"))?;
-        let through_libhob = way.language == "C" || way.helper == Helper::Native;
+        let through_libhob = way.interface == "hob.h" || way.helper == Helper::Native;
         for (what, is_wanted) in [
             ("/memfd:hob-", way.carrier == Carrier::Shm),
             ("/libhob.so.1", through_libhob),

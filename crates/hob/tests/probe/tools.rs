@@ -17,11 +17,13 @@ pub(crate) fn version(language: &str) -> String {
             "python3",
             &["-c", "import platform; print(platform.python_version())"],
         ),
-        _ => ("perl", &["-e", "printf '%vd', $^V"]),
+        "Perl" => ("perl", &["-e", "printf '%vd', $^V"]),
+        _ => ("readlink", &["-f", "/bin/sh"]),
     };
     let said = said(program, arguments);
     match language {
         "C" => format!("GCC {said}"),
+        "Shell" => format!("{said} as sh"),
         _ => format!("{language} {said}"),
     }
 }

@@ -93,6 +93,12 @@ const C: Way = Way {
     keys: "run = [\"./probe/probe\"]",
     ..PLAIN
 };
+/// The line protocol, written out.
+const C_LINES: Way = Way {
+    language: "C",
+    interface: "lines, no library",
+    ..PLAIN
+};
 const LOOP: Way = Way {
     language: "Python",
     interface: "loop",
@@ -154,6 +160,12 @@ const PERL_SCRIPT: Way = Way {
     ..PLAIN
 };
 
+const SHELL: Way = Way {
+    language: "Shell",
+    interface: "hob.sh",
+    ..PLAIN
+};
+
 /// A program that no server keeps.
 const fn each(way: Way, handler: &'static str, keys: &'static str, script: &'static str) -> Way {
     Way {
@@ -175,6 +187,7 @@ pub(crate) const WAYS: &[Way] = &[
     resident(C, Carrier::Shm, Helper::None),
     resident(C, Carrier::Stream, Helper::None),
     each(C, "cgi", FOLDER, "/probe"),
+    each(C_LINES, "cgi", FOLDER, "/lines"),
     resident(LOOP, Carrier::Shm, Helper::Native),
     resident(LOOP, Carrier::Stream, Helper::Native),
     resident(LOOP, Carrier::Stream, Helper::Pure),
@@ -201,12 +214,14 @@ pub(crate) const WAYS: &[Way] = &[
     resident(PERL_SCRIPT, Carrier::Stream, Helper::Pure),
     each(PERL_SCRIPT, "warm", WARM_PERL, "/probe_cgi.pl"),
     each(PERL_SCRIPT, "cgi", FOLDER, "/probe_cgi.pl"),
+    each(SHELL, "cgi", FOLDER, "/probe.sh"),
 ];
 
 impl Way {
     /// A request that fails takes its process with it; nothing but the server is left to say so.
     pub(crate) fn dies_with_request(&self) -> bool {
-        self.handler != "resident" && self.interface == "CGI script"
+        let is_caught = matches!(self.interface, "hob.h" | "loop");
+        self.handler != "resident" && !is_caught
     }
 
     /// Why cases that need these are skipped.
@@ -229,10 +244,10 @@ impl Way {
 
     /// What does the work in the program, as the page says it.
     pub(crate) fn helper(&self) -> &'static str {
-        match (self.language, self.helper) {
-            ("C", _) => "libhob",
+        match (self.interface, self.helper) {
+            ("hob.h", _) => "libhob",
             (_, Helper::Native) => "native, over libhob",
-            (language, Helper::Pure) => language,
+            (_, Helper::Pure) => self.language,
             (_, Helper::None) => "",
         }
     }
