@@ -162,6 +162,28 @@ impl Output {
             _ => Err(Failure::Misuse),
         }
     }
+
+    /// A place to write to where no server is.
+    pub(crate) fn plain_space(&mut self) -> (*mut u8, usize) {
+        self.small.reserve(PAYLOAD_BYTES_MAX);
+        let spare = self.small.spare_capacity_mut();
+        (spare.as_mut_ptr().cast(), spare.len())
+    }
+
+    /// Bytes were written to [`Output::plain_space`]: gives them to `write`.
+    pub(crate) fn plain_advance<T>(
+        &mut self,
+        count: usize,
+        write: impl FnOnce(&[u8]) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if count > self.small.spare_capacity_mut().len() {
+            return Err(Failure::Misuse);
+        }
+        grow(&mut self.small, count);
+        let written = write(&self.small);
+        self.small.clear();
+        written
+    }
 }
 
 /// Takes written bytes of a vector's spare room in.

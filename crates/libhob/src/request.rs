@@ -223,10 +223,10 @@ impl Request {
 
     /// A place to write to directly.
     pub(crate) fn space(&mut self) -> Result<(*mut u8, usize), Failure> {
-        let Source::Hob(connection) = &self.source else {
-            return Err(Failure::Unsupported);
+        let connection = match &self.source {
+            Source::Plain(_) => return Ok(self.output.plain_space()),
+            Source::Hob(connection) => connection.clone(),
         };
-        let connection = connection.clone();
         self.send_head(&connection, 0)?;
         let mut locked = connection.lock();
         self.output.space(&mut locked, &connection, self.id)
@@ -236,7 +236,12 @@ impl Request {
     pub(crate) fn advance(&mut self, count: usize) -> Result<(), Failure> {
         match &self.source {
             Source::Hob(connection) => self.output.advance(connection, count),
-            Source::Plain(_) => Err(Failure::Unsupported),
+            Source::Plain(plain) => {
+                self.is_head_sent = true;
+                let (status, fields) = (self.status, &self.fields);
+                let write = |bytes: &[u8]| plain.write(status, fields, bytes);
+                self.output.plain_advance(count, write)
+            }
         }
     }
 

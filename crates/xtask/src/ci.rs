@@ -80,6 +80,30 @@ const STEPS: &[Step] = &[
         limit: minutes(25),
     },
     Step {
+        name: "lang-c",
+        call: Call::Xtask(&["lang", "c"]),
+        needs: Needs::Program,
+        limit: minutes(10),
+    },
+    Step {
+        name: "lang-python",
+        call: Call::Xtask(&["lang", "python"]),
+        needs: Needs::Program,
+        limit: minutes(10),
+    },
+    Step {
+        name: "lang-perl",
+        call: Call::Xtask(&["lang", "perl"]),
+        needs: Needs::Program,
+        limit: minutes(10),
+    },
+    Step {
+        name: "lang-shell",
+        call: Call::Xtask(&["lang", "shell"]),
+        needs: Needs::Program,
+        limit: minutes(10),
+    },
+    Step {
         name: "generated",
         call: Call::Xtask(&["generate", "--check"]),
         needs: Needs::Program,

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::calls;
 use crate::header;
 use crate::run;
 use crate::tally::Tally;
@@ -21,6 +22,8 @@ enum Source {
     Program(&'static [&'static str]),
     /// Rust declarations for C, and how they become C.
     Declarations(&'static str, fn(&str) -> Result<String, String>),
+    /// A table of this tool, held against the sources it speaks of.
+    Table(&'static str, fn(&Path) -> Result<String, String>),
 }
 
 /// Every generated file.
@@ -39,6 +42,11 @@ pub(crate) const FILES: &[Generated] = &[
         path: "crates/libhob/include/hob.h",
         source: Source::Declarations("crates/libhob/src/abi.rs", header::made_from),
         comment: ("/* ", " */"),
+    },
+    Generated {
+        path: "lang/calls.md",
+        source: Source::Table("crates/xtask/src/calls.rs", calls::page),
+        comment: ("<!-- ", " -->"),
     },
 ];
 
@@ -99,6 +107,7 @@ fn wanted(root: &Path, file: &Generated) -> Result<Option<String>, String> {
             let text = text.map_err(|error| format!("reading {path}: {error}"))?;
             return Ok(Some(with_notice(file, path, &make(&text)?)));
         }
+        Source::Table(path, make) => return Ok(Some(with_notice(file, path, &make(root)?))),
     };
     let call = format!("hob {}", arguments.join(" "));
     let printed = run::captured(Command::new(run::built("hob")?).args(arguments));

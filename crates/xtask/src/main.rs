@@ -7,12 +7,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+mod calls;
 mod ci;
 mod conformance;
 mod examples;
 mod fuzz;
 mod generate;
 mod header;
+mod lang;
 mod native;
 mod run;
 mod samples;
@@ -71,6 +73,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--release]",
         what: "build libhob and the C programs of the repository",
         run: native::command,
+    },
+    Command {
+        name: "lang",
+        arguments: "[LANGUAGE]...",
+        what: "build and test the folders of lang/, each by its own check",
+        run: lang::command,
     },
     Command {
         name: "welcome",

@@ -41,7 +41,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
 }
 
 /// The name that programs look for at run time, and the file that pkg-config reads.
-fn name_library(root: &Path, target: &Path) -> Result<(), String> {
+pub(crate) fn name_library(root: &Path, target: &Path) -> Result<(), String> {
     let soname = target.join("libhob.so.1");
     let _ = fs::remove_file(&soname);
     std::os::unix::fs::symlink("libhob.so", &soname)
@@ -71,7 +71,7 @@ fn sources(root: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// The target folder: this program lies in one of its own.
-fn target_folder() -> Result<PathBuf, String> {
+pub(crate) fn target_folder() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| format!("finding xtask itself: {error}"))?;
     let folder = own.ancestors().nth(2).map(Path::to_path_buf);
     folder.ok_or_else(|| format!("{} lies in no target folder", own.display()))

@@ -48,6 +48,6 @@ pub fn compile(source: &str, folder: &Path) -> PathBuf {
 }
 
 /// Programs may run as somebody else than the tests, whatever their umask.
-fn readable(file: &Path) {
+pub fn readable(file: &Path) {
     std::fs::set_permissions(file, PermissionsExt::from_mode(0o755)).unwrap();
 }

@@ -7,6 +7,7 @@ loaded says why on standard error and the process ends with 1, before it has gre
 from __future__ import annotations
 
 import faulthandler
+import functools
 import importlib
 import os
 import runpy
@@ -83,7 +84,7 @@ def _asgi(words: List[str]) -> None:
     sock = opened(number)
     os.register_at_fork(after_in_child=sock.close)
     try:
-        asgi.serve(lambda: load(words[0]), sock)
+        asgi.serve(functools.partial(load, words[0]), sock)
     except asgi.StartFailed as error:
         raise NotLoaded(f"the application's start failed: {error}") from None
 
