@@ -8,8 +8,12 @@ mod harness;
 mod bodies;
 #[path = "resident/ending.rs"]
 mod ending;
+#[path = "resident/framing.rs"]
+mod framing;
 #[path = "resident/lifetime.rs"]
 mod lifetime;
+#[path = "resident/linked.rs"]
+mod linked;
 #[path = "resident/place.rs"]
 mod place;
 #[path = "resident/queue.rs"]

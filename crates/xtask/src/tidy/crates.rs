@@ -16,6 +16,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
+/// What tests of a crate may depend on besides: programs linked with libhob run behind the server,
+/// so cargo builds the library whenever it builds those tests.
+const TEST_ARROWS: &[(&str, &str)] = &[("hob", "libhob")];
+
 const LOCKED_PACKAGES_MAX: usize = 400;
 
 /// One `key = value` line of a manifest, with the table it stands in.
@@ -43,6 +47,10 @@ pub(super) fn arrows(tree: &Tree, report: &mut Report) {
             let Some(other) = our_crate(dependency(&entry)) else {
                 continue;
             };
+            let is_for_tests = entry.table.ends_with("dev-dependencies");
+            if is_for_tests && TEST_ARROWS.contains(&(folder, other)) {
+                continue;
+            }
             if !allowed.contains(&other) {
                 report.add(
                     &manifest.path,
