@@ -18,6 +18,8 @@ mod linked;
 mod place;
 #[path = "resident/queue.rs"]
 mod queue;
+#[path = "resident/renewal.rs"]
+mod renewal;
 #[path = "resident/scaling.rs"]
 mod scaling;
 #[path = "cgi/site.rs"]
