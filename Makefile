@@ -15,7 +15,7 @@ RUST_MIN := 1.88
 BUILD_PACKAGES := gcc libc6-dev ca-certificates
 # Debian 12's own rustc is 1.63. These are its newer toolchain, kept for browsers.
 RUST_PACKAGES := rustc-web cargo-web
-# What runs the programs of examples/welcome, where it is not there already.
+# What runs the programs of the examples, where it is not there already.
 SERVE_COMMANDS := perl python3
 # What the tests need besides: rivals to compare with, clients, tracers, other people's suites and
 # frameworks, and headers for the native helpers of languages.
@@ -50,9 +50,10 @@ serve: setup-build setup-serve ## install what is missing, build, and serve exam
 	site="$(CURDIR)/examples/welcome"
 	# The server of a root user is not root, and may not enter a folder below a private home.
 	if [ "$$(id -u)" = 0 ] && ! setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$$site"; then
-		site="$$(mktemp -d -t hob-welcome-XXXXXX)"
-		cp -r examples/welcome/. "$$site"
-		chmod -R a+rX "$$site"
+		copy="$$(mktemp -d -t hob-examples-XXXXXX)"
+		cp -r examples/. "$$copy"
+		chmod -R a+rX "$$copy"
+		site="$$copy/welcome"
 		echo "only root may enter $(CURDIR): serving a copy of examples/welcome, $$site"
 	fi
 	$(cargo) run -p hob -- serve --config "$$site/hob.toml"
@@ -83,7 +84,7 @@ conformance: setup ## other people's suites against examples/welcome
 	$(cargo) xtask conformance
 
 clean: ## remove everything that was built or generated
-	@rm -rf target fuzz/target docs/book examples/welcome/cgi-bin/boil \
+	@rm -rf target fuzz/target docs/book examples/welcome/cgi-bin/boil examples/c/tea \
 		examples/welcome/site/download/{noise-4MiB.bin,primes.txt}
 
 setup-build:

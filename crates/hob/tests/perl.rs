@@ -41,7 +41,7 @@ const MOJOLICIOUS: &str = "use Mojolicious::Lite;\napp->log->level('fatal');\n\
     get '/broken' => sub { die \"broken\\n\" };\n\
     get '/long' => sub {\n\
         my $c = shift; my $count = 3; my $write;\n\
-        $write = sub { $count-- ? $c->write('x' x 100_000 => $write) : $c->finish };\n\
+        $write = sub { $count-- ? $c->write_chunk('x' x 100_000 => $write) : $c->finish };\n\
         $write->();\n\
     };\n\
     app->start;\n";

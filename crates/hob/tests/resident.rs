@@ -8,12 +8,18 @@ mod harness;
 mod bodies;
 #[path = "resident/ending.rs"]
 mod ending;
+#[path = "resident/framing.rs"]
+mod framing;
 #[path = "resident/lifetime.rs"]
 mod lifetime;
+#[path = "resident/linked.rs"]
+mod linked;
 #[path = "resident/place.rs"]
 mod place;
 #[path = "resident/queue.rs"]
 mod queue;
+#[path = "resident/renewal.rs"]
+mod renewal;
 #[path = "resident/scaling.rs"]
 mod scaling;
 #[path = "cgi/site.rs"]

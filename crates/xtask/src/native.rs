@@ -40,6 +40,31 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     Ok(is_good)
 }
 
+/// Compiles a program of the library beside its source, with the library in it, as it was built
+/// with hob.
+pub(crate) fn link(root: &Path, source: &Path) -> Result<(), String> {
+    let library = run::built("hob")?.with_file_name("libhob.a");
+    if !library.exists() {
+        let library = library.display();
+        return Err(format!(
+            "there is no {library}: `cargo build -p libhob` makes it"
+        ));
+    }
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(root.join("crates/libhob/include"))
+        .arg("-o")
+        .arg(source.with_extension(""))
+        .args([source, &library])
+        .args(["-pthread", "-lm"]);
+    match compiler.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("cc does not compile {}", source.display())),
+        Err(error) => Err(format!("starting cc for {}: {error}", source.display())),
+    }
+}
+
 /// The name that programs look for at run time, and the file that pkg-config reads.
 pub(crate) fn name_library(root: &Path, target: &Path) -> Result<(), String> {
     let soname = target.join("libhob.so.1");

@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::native;
 use crate::run::{self, Scratch};
 use crate::welcome;
 
@@ -29,16 +30,20 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Serves a copy of `examples/<name>`, so that whoever tests may write into it, and so that a
-    /// server that dropped its privileges can read it wherever the repository is.
+    /// Serves `examples/<name>` in a copy of them all, as some use programs of others: so whoever
+    /// tests may write into it, and a server that dropped its privileges can read it wherever the
+    /// repository is.
     pub(crate) fn start(root: &Path, name: &str) -> Result<Served, String> {
         let program = run::built("hob")?;
         let files = Scratch::new(&format!("example-{name}"))?;
-        copy_folder(&root.join("examples").join(name), &files.0)?;
-        if name == "welcome" {
-            welcome::make(&files.0)?;
+        copy_folder(&root.join("examples"), &files.0)?;
+        let folder = files.0.join(name);
+        match name {
+            "welcome" => welcome::make(&folder)?,
+            "c" => native::link(root, &folder.join("tea.c"))?,
+            _ => {}
         }
-        let config = files.0.join("hob.toml");
+        let config = folder.join("hob.toml");
         let text = fs::read_to_string(&config).map_err(|e| format!("{}: {e}", config.display()))?;
         fs::write(&config, text.replace(ADDRESS, "127.0.0.1:0"))
             .map_err(|e| format!("{}: {e}", config.display()))?;
@@ -46,7 +51,7 @@ impl Served {
         let mut child = Command::new(program)
             .args(["serve", "--config"])
             .arg(&config)
-            .current_dir(&files.0)
+            .current_dir(&folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -28,6 +28,7 @@ impl Resident {
         let pass = self.pass_authorization;
         writeln!(f, "resident.pass_authorization = {pass}")?;
         writeln!(f, "resident.dev = {}", self.dev)?;
+        writeln!(f, "resident.watch = {:?}", self.watch)?;
         writeln!(f, "resident.carrier = {}", quoted(self.carrier.word()))?;
         self.fmt_workers(f)?;
         writeln!(f, "resident.queue.max = {}", self.queue)?;

@@ -25,6 +25,8 @@ pub struct Resident {
     pub pass_authorization: bool,
     /// Failures are explained to the client.
     pub dev: bool,
+    /// Files below `dir` whose change replaces the workers, as patterns.
+    pub watch: Vec<String>,
     /// How requests travel.
     pub carrier: CarrierChoice,
     /// How many workers there are.
@@ -232,6 +234,7 @@ pub(crate) fn build_resident(
         document_root: site_root.unwrap_or(&dir).clone(),
         pass_authorization: section.flag("pass_authorization"),
         dev: section.flag("dev"),
+        watch: watch(section, faults),
         carrier,
         workers: workers(section, &runs, carrier, faults),
         queue: inner(section, "queue", &QUEUE, |queue| queue.number("max")),
@@ -369,6 +372,25 @@ fn allow(runs: &ResidentRuns, dir: &Path, program: &mut Program) {
     program
         .executables
         .extend(candidates(runs.program(), &path));
+}
+
+/// Patterns of files below `dir`.
+fn watch(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
+    let mut patterns = Vec::new();
+    for (pattern, spot) in section.texts("watch") {
+        let is_below = !pattern
+            .split('/')
+            .any(|part| matches!(part, "" | "." | ".."));
+        if is_below && !pattern.contains('\0') {
+            patterns.push(pattern.to_owned());
+        } else {
+            let hint = "write names below `dir`, such as \"*.py\" or \"templates/**\"";
+            faults
+                .error(spot, format!("{pattern:?} names no files below `dir`"))
+                .hint(hint);
+        }
+    }
+    patterns
 }
 
 fn workers(

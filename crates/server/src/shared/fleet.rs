@@ -96,7 +96,8 @@ impl Fleet {
         }
         let pool = Arc::new(make());
         let known_pool = Arc::downgrade(&pool);
-        let keep = Arc::new(Keep(pool));
+        // Who only asks what a config means starts nothing.
+        let keep = Arc::new(Keep::new(pool, self.crew.get().is_some()));
         let known = Known {
             keep: Arc::downgrade(&keep),
             pool: known_pool,

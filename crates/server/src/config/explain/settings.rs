@@ -127,6 +127,7 @@ fn of_resident(resident: &Resident) -> Vec<(&'static str, Setting)> {
             Setting::Flag(resident.pass_authorization),
         ),
         ("dev", Setting::Flag(resident.dev)),
+        ("watch", Setting::Texts(resident.watch.clone())),
     ]);
     all
 }

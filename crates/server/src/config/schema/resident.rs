@@ -80,6 +80,16 @@ pub static RESIDENT: Table = Table {
             )
             .example("true")
             .aka(&["debug", "development"]),
+        Key::new("watch", Texts, Preset::Texts(&[]))
+            .says(
+                "Files whose change replaces the workers, for development, relative to `dir`: `*` \
+                 is any part of a name, `**` any number of folders; without a slash, a name in \
+                 every folder. Hidden folders, `__pycache__` and `node_modules` are passed over. \
+                 The new worker is ready before the old ones go; when it cannot start, clients \
+                 are told why until the next change.",
+            )
+            .example("[\"*.py\", \"templates/**\"]")
+            .aka(&["reload", "auto_reload", "restart_on", "touch_reload"]),
         Key::new("workers", Kind::Table(&WORKERS), Nothing("")).aka(&["processes", "pool"]),
         Key::new("queue", Kind::Table(&QUEUE), Nothing("")),
         Key::new("timeout", Kind::Table(&TIMEOUT), Nothing("")).aka(&["timeouts"]),

@@ -5,11 +5,11 @@ use std::task::{Context, Poll};
 
 use hob_http::h1::chunked::{Decoded, Decoder};
 use hob_http::limits::Limits;
-use hob_http::{BodyError, BodyStream, Bytes, Chunk};
+use hob_http::{BodyError, BodyStream, Bytes, Chunk, Fields};
 use hob_trace::Fault;
 
 /// The bytes of a whole body in chunks; `None` when it is none.
-pub(super) fn dechunk(body: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn dechunk(body: &[u8]) -> Option<Vec<u8>> {
     let mut unframed = Unframed::default();
     let mut out = Vec::with_capacity(body.len());
     unframed.take(body, &mut out).ok()?;
@@ -17,7 +17,7 @@ pub(super) fn dechunk(body: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A body in chunks, without them.
-pub(super) struct Dechunked {
+pub(crate) struct Dechunked {
     source: Box<dyn BodyStream>,
     unframed: Unframed,
 }
@@ -33,7 +33,8 @@ struct Unframed {
 struct Misframed;
 
 impl Dechunked {
-    pub(super) fn new(source: Box<dyn BodyStream>) -> Dechunked {
+    /// `source` gives its chunks as bytes.
+    pub(crate) fn new(source: Box<dyn BodyStream>) -> Dechunked {
         Dechunked {
             source,
             unframed: Unframed::default(),
@@ -67,6 +68,10 @@ impl BodyStream for Dechunked {
                 return Poll::Ready(Some(Ok(Chunk::Bytes(Bytes::from(out)))));
             }
         }
+    }
+
+    fn trailers(&mut self) -> Option<Fields> {
+        self.source.trailers()
     }
 }
 

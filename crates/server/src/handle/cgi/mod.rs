@@ -16,7 +16,7 @@ pub mod arguments;
 mod body;
 pub mod build;
 pub mod command;
-mod dechunk;
+pub(crate) mod dechunk;
 pub(crate) mod fail;
 pub mod find;
 pub mod gate;

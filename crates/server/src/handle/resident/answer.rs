@@ -13,6 +13,7 @@ use hob_ipc::request::{BlockBuilder, Unfit};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 
+use crate::handle::cgi::dechunk::{Dechunked, dechunk};
 use crate::handle::cgi::head::{CgiHead, read_fields};
 use crate::handle::cgi::reply::{Unsent, inside, say_type};
 use crate::handle::plain;
@@ -313,7 +314,7 @@ impl Place {
             mut fields,
             local,
             body_bytes,
-            ..
+            is_chunked,
         } = head;
         fields.set(b"Server", plain::SERVER);
         if let Some(target) = &local {
@@ -339,11 +340,22 @@ impl Place {
                     say_type(&mut fields);
                 }
                 let body = Body::Stream(Box::new(AnswerBody::new(self, body_bytes)));
+                let body = match is_chunked {
+                    true => Body::Stream(Box::new(Dechunked::new(body.into_stream()))),
+                    false => body,
+                };
                 Ok(Response::new(status, fields, body))
             }
             Some(Err(failure)) => Err((self, failure)),
             Some(Ok(pieces)) => {
                 self.is_over = true;
+                let pieces = match is_chunked {
+                    true => match dechunk(&bytes_of(pieces)) {
+                        Some(bytes) => vec![Piece::Bytes(bytes.into())],
+                        None => return Err((self, Failure::Chunks)),
+                    },
+                    false => pieces,
+                };
                 match whole(status, fields, pieces, body_bytes, is_typed) {
                     Ok(response) => Ok(response),
                     Err(failure) => Err((self, failure)),

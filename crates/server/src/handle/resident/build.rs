@@ -25,7 +25,15 @@ pub fn build(
     (program, reference): (&Program, ProgramRef),
     shared: &Shared,
 ) -> Result<Resident, String> {
-    let (environment, _) = environment(program)?;
+    let (mut environment, _) = environment(program)?;
+    if let ResidentRuns::Hosted { host, .. } = &settings.runs
+        && host.is_python()
+        && !settings.watch.is_empty()
+    {
+        // Compiled files know their source by second and size: two changes in a second look alike.
+        let pushed = environment.push_pair(b"PYTHONDONTWRITEBYTECODE", b"1");
+        debug_assert!(pushed.is_ok(), "there is no NUL in it");
+    }
     let resolved = resolve(settings.runs.program(), program.path())?;
     let path = resolved.as_os_str().as_bytes().to_vec();
     let mut arguments = Strings::new();

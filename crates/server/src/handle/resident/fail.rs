@@ -43,6 +43,8 @@ pub(super) enum Failure {
         /// What came.
         came: u64,
     },
+    /// The body is not in chunks, as its head says.
+    Chunks,
     /// A variable cannot be passed on.
     Unpassable(&'static str),
     /// The variables are too long together.
@@ -96,6 +98,7 @@ impl Failure {
             Failure::NoHead => "the answer ended without a head",
             Failure::Head(bad) => bad.reason,
             Failure::Short { .. } => "the answer is shorter than its Content-Length",
+            Failure::Chunks => "the answer is not in chunks, as its head says",
             Failure::Unpassable(reason) => reason,
             Failure::TooLong => "the variables of the request are longer than 128 KiB",
             Failure::Stopping => "the program is no longer in the config",

@@ -54,3 +54,9 @@ pub(super) const BACKOFF_REQUEST_MAX: Duration = Duration::from_secs(1);
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Requests between two looks at a worker's memory.
 pub(super) const MEMORY_EVERY: u64 = 64;
+/// Folders of a program that are watched for changes; those after them are not.
+pub(super) const WATCH_FOLDERS_MAX: usize = 4096;
+/// How long nothing must change before a change is acted upon: editors write in several steps.
+pub(super) const WATCH_QUIET: Duration = Duration::from_millis(50);
+/// How long that is waited for while files go on to change.
+pub(super) const WATCH_SETTLE_MAX: Duration = Duration::from_secs(1);

@@ -12,6 +12,7 @@
 //!   `wire` how messages travel, `callout` what the program asks, `said` what it prints, `ladder`
 //!   and `ending` how it is ended
 //! - `start` starting a process, `host` the hosts that hob brings along
+//! - `watch` files whose change replaces the workers, `renew` how
 //! - `fail` what went wrong, `status` what is told of pools
 //! - `build` a handler as the config has it, `limits` what nobody needs to set
 
@@ -29,6 +30,7 @@ mod ladder;
 mod limits;
 pub(crate) mod pool;
 mod post;
+mod renew;
 mod requests;
 mod said;
 mod scale;
@@ -36,6 +38,7 @@ mod service;
 mod shared;
 mod start;
 pub(crate) mod status;
+mod watch;
 mod wire;
 pub(crate) mod worker;
 

@@ -19,6 +19,7 @@ use crate::handle::resident::limits::{
 use crate::handle::resident::post::{Letter, Post};
 use crate::handle::resident::scale::Gauge;
 use crate::handle::resident::start::Recipe;
+use crate::handle::resident::watch::Watch;
 use crate::shared::fleet::{Fleet, NoSeat, Seat, now_ms};
 
 /// The workers of one program.
@@ -38,7 +39,7 @@ pub(crate) struct Pool {
 }
 
 /// Handlers hold this; when the last of them goes, so do the workers.
-pub(crate) struct Keep(pub(crate) Arc<Pool>);
+pub(crate) struct Keep(pub(crate) Arc<Pool>, Option<Watch>);
 
 pub(super) struct State {
     pub(super) members: Vec<Member>,
@@ -47,24 +48,28 @@ pub(super) struct State {
     /// Requests that go back to the front get falling numbers.
     front_ticket: u64,
     next_number: u64,
-    is_retired: bool,
+    pub(super) is_retired: bool,
     /// Workers in a row that ended before they were of use.
     pub(super) failures: u32,
     /// The last of them had no request: the program cannot be started.
-    is_unstartable: bool,
-    retry_at_ms: u64,
+    pub(super) is_unstartable: bool,
+    pub(super) retry_at_ms: u64,
     pub(super) last_failure: String,
     pub(super) gauge: Gauge,
     next_look_ms: u64,
     pub(super) started: u64,
     pub(super) lost: u64,
     pub(super) replaced: u64,
+    /// How often the program's files have changed.
+    pub(super) version: u64,
 }
 
 /// One worker as its pool sees it.
 pub(super) struct Member {
     pub(super) post: Arc<Post>,
     pub(super) stage: Stage,
+    /// Of the program's files when it was started.
+    pub(super) version: u64,
     /// Requests it may have, those handed to it ahead included.
     room_max: usize,
     /// Requests it works on at a time.
@@ -116,8 +121,18 @@ pub(super) struct Gone {
     pub(super) text: String,
 }
 
+impl Keep {
+    /// Keeps a pool. `is_served`: its workers will run, so the program's files are watched if they
+    /// are to be. May wait for a disk.
+    pub(crate) fn new(pool: Arc<Pool>, is_served: bool) -> Keep {
+        let watch = if is_served { pool.watch() } else { None };
+        Keep(pool, watch)
+    }
+}
+
 impl Drop for Keep {
     fn drop(&mut self) {
+        drop(self.1.take());
         self.0.retire();
     }
 }
@@ -181,6 +196,7 @@ impl Pool {
                 started: 0,
                 lost: 0,
                 replaced: 0,
+                version: 0,
             }),
         }
     }
@@ -248,6 +264,8 @@ impl Pool {
             member.room_max = member.concurrency;
             member.idle_since_ms = now_ms;
             drained = member.replaces.take();
+            let version = member.version;
+            state.drain_before(version);
         }
         if let Some(number) = drained {
             state.drain(number);
@@ -370,8 +388,13 @@ impl Pool {
         }
         if gone.is_crash {
             state.lost += 1;
-            state.last_failure = gone.text;
-            state.note_crash(&member, gone.was_killed, now_ms);
+            // One of older files says nothing of those that are there now.
+            if member.version == state.version {
+                state.last_failure = gone.text;
+                state.note_crash(&member, gone.was_killed, now_ms);
+                // Nor do those answer for them: clients are told what is wrong.
+                state.drain_before(member.version);
+            }
         }
         let unstarted = gone.unstarted.into_iter().rev();
         let wakers: Vec<_> = unstarted
@@ -442,7 +465,7 @@ impl Pool {
     }
 
     /// Starts what should be started, and tells those whose waiting is in vain.
-    fn tend_locked(self: &Arc<Self>, mut state: MutexGuard<'_, State>, now_ms: u64) {
+    pub(super) fn tend_locked(self: &Arc<Self>, mut state: MutexGuard<'_, State>, now_ms: u64) {
         let mut orders = Vec::new();
         let mut refused = None;
         let wanted = self.wanted(&mut state, now_ms);
@@ -527,7 +550,7 @@ impl Pool {
     }
 
     /// Takes a seat and a thread for one more worker.
-    fn order(
+    pub(super) fn order(
         self: &Arc<Self>,
         state: &mut State,
         replaces: Option<u64>,
@@ -545,6 +568,7 @@ impl Pool {
         state.members.push(Member {
             post: Arc::clone(&post),
             stage: Stage::Starting,
+            version: state.version,
             room_max: 0,
             concurrency: usize::from(self.settings.workers.concurrency),
             active: Vec::new(),
@@ -639,7 +663,7 @@ impl State {
         waker
     }
 
-    fn drain(&mut self, number: u64) {
+    pub(super) fn drain(&mut self, number: u64) {
         let mut members = self.members.iter_mut();
         if let Some(member) = members.find(|one| one.post.number == number) {
             member.stage = Stage::Draining;

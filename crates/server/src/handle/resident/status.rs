@@ -33,6 +33,7 @@ impl Pool {
             "started": state.started,
             "crashed": state.lost,
             "replaced": state.replaced,
+            "changes": state.version,
             "growth": state.gauge.why,
             "last_failure": state.last_failure,
             "workers": workers,

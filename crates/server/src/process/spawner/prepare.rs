@@ -94,22 +94,14 @@ impl Prepared {
 
     /// Whether this path may be executed.
     pub(super) fn may_run(&self, path: &[u8]) -> bool {
-        is_plain(path)
-            && (is_below(path, &self.roots, Itself::No)
-                || self.executables.iter().any(|known| bytes(known) == path))
+        is_below(path, &self.roots, Itself::No)
+            || self.executables.iter().any(|known| bytes(known) == path)
     }
 
     /// Whether a program may be started in this folder.
     pub(super) fn may_work_in(&self, folder: &[u8]) -> bool {
-        is_plain(folder)
-            && (is_below(folder, &self.roots, Itself::Yes)
-                || is_below(folder, &self.folders, Itself::Yes))
+        is_below(folder, &self.roots, Itself::Yes) || is_below(folder, &self.folders, Itself::Yes)
     }
-}
-
-/// Absolute and without a way up.
-fn is_plain(path: &[u8]) -> bool {
-    path.starts_with(b"/") && !path.split(|byte| *byte == b'/').any(|part| part == b"..")
 }
 
 /// Whether the root itself counts as below.
@@ -119,13 +111,17 @@ enum Itself {
     No,
 }
 
+/// A root may have a way up in it, which the config put there; what follows it may not.
 fn is_below(path: &[u8], roots: &[PathBuf], itself: Itself) -> bool {
+    let goes_up = |rest: &[u8]| rest.split(|byte| *byte == b'/').any(|part| part == b"..");
     roots.iter().any(|root| {
         let root = bytes(root);
         let root = root.strip_suffix(b"/").unwrap_or(root);
         match path.strip_prefix(root) {
             Some([]) => itself == Itself::Yes,
-            Some([b'/', rest @ ..]) => itself == Itself::Yes || !rest.is_empty(),
+            Some([b'/', rest @ ..]) => {
+                !goes_up(rest) && (itself == Itself::Yes || !rest.is_empty())
+            }
             _ => false,
         }
     })
@@ -350,6 +346,27 @@ mod tests {
         ] {
             assert!(!prepared.may_run(path.as_bytes()), "{path}");
         }
+    }
+
+    #[test]
+    fn way_up_that_the_config_names_is_taken_and_no_other() {
+        let prepared = Prepared {
+            roots: vec!["/srv/site/../cgi".into()],
+            folders: vec!["/srv/site/../work".into()],
+            executables: vec!["/srv/site/../run".into()],
+            ..prepared()
+        };
+        assert!(prepared.may_run(b"/srv/site/../cgi/a") && prepared.may_run(b"/srv/site/../run"));
+        assert!(prepared.may_work_in(b"/srv/site/../work"));
+        for path in [
+            "/srv/site/../cgi/../a",
+            "/srv/site/../run/..",
+            "/srv/site/../x",
+        ] {
+            assert!(!prepared.may_run(path.as_bytes()), "{path}");
+            assert!(!prepared.may_work_in(path.as_bytes()), "{path}");
+        }
+        assert!(!prepared.may_work_in(b"/srv/site/../work/.."));
     }
 
     #[test]
