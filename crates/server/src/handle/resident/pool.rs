@@ -368,7 +368,8 @@ impl Pool {
         if gone.is_crash {
             state.lost += 1;
             state.last_failure = gone.text;
-            let had_requests = post.served.load(Ordering::Relaxed) > 0 || !member.active.is_empty();
+            let begun = member.active.len().saturating_sub(gone.unstarted.len());
+            let had_requests = post.served.load(Ordering::Relaxed) > 0 || begun > 0;
             state.note_crash(had_requests, now_ms);
         }
         let unstarted = gone.unstarted.into_iter().rev();
