@@ -23,7 +23,7 @@
 use std::fmt;
 use std::io;
 
-use memchr::memchr;
+use memchr::{memchr, memchr3};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::limits::CALLOUT_BYTES_MAX;
@@ -32,7 +32,9 @@ use crate::malformed::Malformed;
 const RANDOM_BYTES: usize = 12;
 /// `$F-`, 24 hexadecimal digits, `-`.
 const SENTINEL_BYTES: usize = 4 + 2 * RANDOM_BYTES;
+/// Room for a read, and what it becomes once a read has filled it: what a pipe usually holds.
 const READ_BYTES: usize = 16 * 1024;
+const READ_BYTES_MAX: usize = 64 * 1024;
 /// The length of an entry in struct mode has 16 bits and counts the NUL.
 const ENTRY_BYTES_MAX: usize = u16::MAX as usize;
 
@@ -189,10 +191,9 @@ pub fn append<'a>(
 }
 
 fn check(format: Format, name: &[u8], value: &[u8]) -> Result<(), Unfit> {
-    let breaks = |bytes: &[u8]| {
-        let is_break =
-            |byte: &u8| *byte == 0 || (format == Format::Record && b"\r\n".contains(byte));
-        bytes.iter().any(is_break)
+    let breaks = |bytes: &[u8]| match format {
+        Format::Record => memchr3(b'\n', b'\r', 0, bytes).is_some(),
+        Format::Struct => memchr(0, bytes).is_some(),
     };
     if name.is_empty() || breaks(name) || breaks(value) || memchr(b'=', name).is_some() {
         return Err(Unfit::Broken);
@@ -236,6 +237,8 @@ pub struct Scanner {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// How much is read at once.
+    read_bytes: usize,
     /// The newline after a sentinel has not been seen.
     eats_newline: bool,
     in_callout: bool,
@@ -249,6 +252,7 @@ impl Scanner {
             buffer: Vec::new(),
             start: 0,
             end: 0,
+            read_bytes: READ_BYTES,
             eats_newline: false,
             in_callout: false,
         }
@@ -261,10 +265,28 @@ impl Scanner {
             self.end -= self.start;
             self.start = 0;
         }
-        if self.buffer.len() - self.end < READ_BYTES {
-            self.buffer.resize(self.end + READ_BYTES, 0);
+        let wanted = self.end + self.read_bytes;
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
         }
         &mut self.buffer[self.end..]
+    }
+
+    /// Bytes that were filled in and not told yet: the beginning of what may become a sentinel, or
+    /// of a callout, once there is no further event.
+    pub fn held_bytes(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Passes over white space. True when bytes are left that are no sentinel and cannot become
+    /// one: output.
+    pub fn skip_blank(&mut self) -> bool {
+        let held = &self.buffer[self.start..self.end];
+        let blank = held.len() - held.trim_ascii_start().len();
+        self.start += blank;
+        self.eats_newline &= blank == 0;
+        let found = find(&self.sentinels, &self.buffer[self.start..self.end]);
+        !self.in_callout && found.before > 0
     }
 
     /// So many bytes were put into [`Scanner::space`].
@@ -278,6 +300,9 @@ impl Scanner {
             "no more is filled in than there was space"
         );
         self.end += count;
+        if self.end == self.buffer.len() {
+            self.read_bytes = READ_BYTES_MAX;
+        }
     }
 
     /// What comes next in the output, or `None` when more bytes are needed.
@@ -454,6 +479,30 @@ mod tests {
                 expected,
                 "in pieces of {step}"
             );
+        }
+    }
+
+    #[test]
+    fn blank_after_an_end_is_passed_over_and_output_there_is_told() {
+        let known = sentinels();
+        let [(_, end), (_, escape), _] = known.environment();
+        for (after, is_output) in [
+            ("", false),
+            ("\n", false),
+            ("\n \r\n\t", false),
+            ("\nmore", true),
+            (" more", true),
+            ("$E-", false),
+            ("$E-x", true),
+            (escape, false),
+        ] {
+            let output = format!("{end}{after}");
+            let mut scanner = Scanner::new(sentinels());
+            scanner.space()[..output.len()].copy_from_slice(output.as_bytes());
+            scanner.filled(output.len());
+            assert_eq!(scanner.next_event().unwrap(), Some(Event::End));
+            assert_eq!(scanner.skip_blank(), is_output, "{after:?}");
+            assert_eq!(scanner.held_bytes(), after.trim().len());
         }
     }
 

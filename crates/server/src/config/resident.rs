@@ -221,10 +221,6 @@ pub(crate) fn build_resident(
         let message = format!("the host of `{key}` does not speak lines");
         let hint = "remove `carrier`, or name the program with `run`";
         faults.error(section.spot("carrier"), message).hint(hint);
-    } else if carrier == CarrierChoice::Lines {
-        let message = "this version of hob does not carry lines yet";
-        let hint = "remove `carrier`: the program is offered shared memory and a socket";
-        faults.error(section.spot("carrier"), message).hint(hint);
     }
     let program = programs.add(section, faults, |program| {
         allow(&runs, &dir, program);

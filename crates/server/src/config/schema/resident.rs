@@ -64,7 +64,8 @@ pub static RESIDENT: Table = Table {
         .says(
             "How requests travel: `\"shm\"` in shared memory where the program can, `\"stream\"` \
              over a socket. `\"auto\"` is `\"shm\"` if the program takes it, else `\"stream\"`. \
-             `\"lines\"`, as lines on standard input and output, is not in this version yet.",
+             `\"lines\"` is the classic protocol of variables and an answer as lines, for programs \
+             without a library: shell scripts, old programs.",
         )
         .example("\"stream\""),
         Key::new("pass_authorization", Flag, Preset::Flag(false))

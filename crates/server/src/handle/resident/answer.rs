@@ -301,7 +301,7 @@ impl Place {
 
     /// From a head to an answer.
     fn reply(mut self, said: HeadSaid) -> Result<Response, (Place, Failure)> {
-        let head = match read_fields(said.status, &said.lines) {
+        let head = match said.read() {
             Ok(head) => head,
             Err(bad) => return Err((self, Failure::Head(bad))),
         };

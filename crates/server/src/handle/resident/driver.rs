@@ -155,30 +155,41 @@ impl Core {
         }
         let number = self.requests.next_number();
         if !exchange.begin(number) {
-            let ahead = self.ahead();
-            let more = &mut self.begun;
-            self.pool
-                .finished(&self.post, &exchange, ahead, now_ms, more);
-            return;
+            return self.pass_over(&exchange);
         }
         let flags = match exchange.has_body {
             true => 0,
             false => message::LAST,
         };
-        wire.push(
-            Head::new(Kind::Request, number).flags(flags),
-            &exchange.block,
-        );
+        let head = Head::new(Kind::Request, number).flags(flags);
+        if let Err(failure) = wire.hand(head, &exchange.block) {
+            return self.refuse(&exchange, failure);
+        }
         self.sent_last = number;
         if self.requests.is_empty() {
             self.service.resume(self.idle_since_ms, now_ms);
         }
         let for_body = exchange.has_body.then(|| Arc::clone(&exchange));
-        self.requests
-            .push(underway(number, exchange, &self.pool, now_ms));
+        let mut one = underway(number, exchange, &self.pool, now_ms);
+        one.body_credit = wire.body_window_bytes();
+        self.requests.push(one);
         if let Some(exchange) = for_body {
             self.attend(wire, &exchange);
         }
+    }
+
+    /// A request that cannot be handed over.
+    fn refuse(&mut self, exchange: &Arc<Exchange>, failure: Failure) {
+        self.wakers.extend(exchange.end(Ending::Failed(failure)));
+        self.pass_over(exchange);
+    }
+
+    /// The worker does not get this one.
+    fn pass_over(&mut self, exchange: &Arc<Exchange>) {
+        let (ahead, now_ms) = (self.ahead(), self.home.reactor.now_ms());
+        let more = &mut self.begun;
+        self.pool
+            .finished(&self.post, exchange, ahead, now_ms, more);
     }
 
     /// Passes on what is new in an exchange.
@@ -308,6 +319,11 @@ impl Core {
             return;
         };
         self.offer = chosen;
+        self.be_ready();
+    }
+
+    /// It takes requests.
+    pub(super) fn be_ready(&mut self) {
         self.stage = Stage::Ready;
         let now_ms = self.home.reactor.now_ms();
         self.idle_since_ms = now_ms;
@@ -315,9 +331,7 @@ impl Core {
     }
 
     fn take_head(&mut self, index: usize, head: Head, payload: &[u8]) {
-        let now_ms = self.home.reactor.now_ms();
-        let one = self.requests.at(index);
-        if one.has_head {
+        if self.requests.at(index).has_head {
             self.blame = Some("it sent a second head for one request".to_owned());
             return;
         }
@@ -325,22 +339,26 @@ impl Core {
             self.blame = Some("it opened a tunnel, which hob does not offer programs".to_owned());
             return;
         }
-        one.has_head = true;
-        one.step_due_ms = limit(now_ms, self.pool.settings.timeout.progress);
-        if one.given_up_until_ms.is_none() {
-            let said = HeadSaid {
-                status: head.small,
-                lines: payload.to_vec(),
-            };
-            let waker = one.exchange.put_head(said);
-            self.wakers.extend(waker);
-        }
+        self.put_head(index, HeadSaid::Lines(head.small, payload.to_vec()));
         if head.is_last() {
             self.finish(index, Ending::Whole(Vec::new()));
         }
     }
 
-    fn take_data(&mut self, index: usize, head: Head, payload: Payload<'_>) {
+    /// The head of an answer is here.
+    pub(super) fn put_head(&mut self, index: usize, said: HeadSaid) {
+        let now_ms = self.home.reactor.now_ms();
+        let one = self.requests.at(index);
+        one.is_started = true;
+        one.has_head = true;
+        one.step_due_ms = limit(now_ms, self.pool.settings.timeout.progress);
+        if one.given_up_until_ms.is_none() {
+            self.wakers.extend(one.exchange.put_head(said));
+        }
+    }
+
+    /// A piece of an answer's body.
+    pub(super) fn take_data(&mut self, index: usize, head: Head, payload: Payload<'_>) {
         let now_ms = self.home.reactor.now_ms();
         let one = self.requests.at(index);
         let len = match &payload {
@@ -395,7 +413,7 @@ impl Core {
     }
 
     /// A request is over, as far as the worker is concerned.
-    fn finish(&mut self, index: usize, ending: Ending) {
+    pub(super) fn finish(&mut self, index: usize, ending: Ending) {
         let one = self.requests.remove(index);
         self.over.push(one.number);
         let now_ms = self.home.reactor.now_ms();

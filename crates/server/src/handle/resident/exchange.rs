@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use hob_http::{Bytes, Request};
 
+use crate::handle::cgi::head::{BadHead, CgiHead, read_fields};
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::limits::{BODY_HELD_BYTES_MAX, INTERIM_BYTES_MAX};
@@ -73,9 +74,22 @@ struct State {
 }
 
 /// A head as the worker sent it.
-pub(super) struct HeadSaid {
-    pub(super) status: u16,
-    pub(super) lines: Vec<u8>,
+pub(super) enum HeadSaid {
+    /// Lines of fields, and a status, or 0 where they say it.
+    Lines(u16, Vec<u8>),
+    /// What stood before a body, as CGI has it.
+    Read(CgiHead),
+}
+
+impl HeadSaid {
+    /// # Errors
+    /// Why it is none.
+    pub(super) fn read(self) -> Result<CgiHead, BadHead> {
+        match self {
+            HeadSaid::Lines(status, lines) => read_fields(status, &lines),
+            HeadSaid::Read(head) => Ok(head),
+        }
+    }
 }
 
 /// A piece of an answer's body.

@@ -33,7 +33,9 @@ pub(super) const UNREAD_BYTES_MAX: usize = 256 * 1024;
 pub(super) const INTERIM_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a worker's messages read before others have their turn.
 pub(super) const READ_BYTES_PER_TURN: usize = 1024 * 1024;
-/// Longest head of an answer, in bytes, is the message's own limit; fields of one trailer too.
+/// Longest head of an answer that comes in lines.
+pub(super) const LINES_HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Longest head of another answer, in bytes, is the message's own limit; fields of one trailer too.
 pub(super) const TRAILER_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of what a worker printed last that are kept to explain its end.
 pub(super) const LAST_WORDS_BYTES: usize = 4 * 1024;

@@ -9,7 +9,7 @@
 //! - `exchange` where a request and its worker meet, `post` the letters to a driver
 //! - `pool` who has room and who waits, `scale` when one more worker helps
 //! - `worker` the driver of one process, `driver` what it knows, `requests` what it has under way,
-//!   `wire` how messages travel, `callout` what the program asks, `said` what it prints, `ladder`
+//!   `wire` how messages travel, `lines` the carrier of lines, `callout` what the program asks, `said` what it prints, `ladder`
 //!   and `ending` how it is ended
 //! - `start` starting a process, `host` the hosts that hob brings along
 //! - `watch` files whose change replaces the workers, `renew` how
@@ -28,6 +28,7 @@ mod fail;
 mod host;
 mod ladder;
 mod limits;
+mod lines;
 pub(crate) mod pool;
 mod post;
 mod renew;

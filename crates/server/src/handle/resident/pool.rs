@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use crate::config;
+use crate::config::{self, CarrierChoice};
 use crate::handle::cgi::stderr::Pace;
 use crate::handle::resident::exchange::{Ending, Exchange};
 use crate::handle::resident::fail::Failure;
@@ -391,7 +391,13 @@ impl Pool {
             // One of older files says nothing of those that are there now.
             if member.version == state.version {
                 state.last_failure = gone.text;
-                state.note_crash(&member, gone.was_killed, now_ms);
+                let begun = member.active.len().saturating_sub(gone.unstarted.len());
+                let was_ready = match self.settings.carrier {
+                    // It does not say that it is.
+                    CarrierChoice::Lines => begun > 0 || post.served.load(Ordering::Relaxed) > 0,
+                    _ => member.room_max > 0,
+                };
+                state.note_crash(was_ready, gone.was_killed, now_ms);
                 // Nor do those answer for them: clients are told what is wrong.
                 state.drain_before(member.version);
             }
@@ -598,9 +604,8 @@ impl State {
     /// A worker ended that nobody had asked to. One that ended by itself before it was ready shows
     /// that the program cannot be started; requests that end their workers, and whoever kills them,
     /// must not keep others waiting.
-    fn note_crash(&mut self, member: &Member, was_killed: bool, now_ms: u64) {
+    fn note_crash(&mut self, was_ready: bool, was_killed: bool, now_ms: u64) {
         self.failures += 1;
-        let was_ready = member.room_max > 0;
         self.is_unstartable = !was_ready && !was_killed;
         let pause = match self.is_unstartable {
             true => backoff(self.failures),

@@ -1,6 +1,7 @@
 //! Starting a worker's process.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use hob_http::{Reactor, Watched};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -8,7 +9,8 @@ use rustix::pipe::PipeFlags;
 
 use crate::config::Host;
 use crate::handle::resident::host;
-use crate::handle::resident::wire::{Offer, Wire};
+use crate::handle::resident::lines::{self, Lines};
+use crate::handle::resident::wire::{Messages, Offer, Wire};
 use crate::process::{Child, Launcher, ProgramRef, Start, Strings};
 
 /// How the processes of a pool are started.
@@ -55,6 +57,18 @@ impl Recipe {
         launcher: &Launcher,
         offer: Offer,
     ) -> io::Result<Started> {
+        match offer {
+            Offer::Lines => self.start_lines(reactor, launcher),
+            _ => self.start_messages(reactor, launcher, offer),
+        }
+    }
+
+    fn start_messages(
+        &self,
+        reactor: &Reactor,
+        launcher: &Launcher,
+        offer: Offer,
+    ) -> io::Result<Started> {
         let (ours, theirs) = socketpair(
             AddressFamily::UNIX,
             SocketType::STREAM,
@@ -65,34 +79,82 @@ impl Recipe {
             Some(host) => Some(host::source(host)?),
             None => None,
         };
-        let (stdout, program_stdout) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, program_stderr) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        let stdout = reactor.watch(stdout)?;
-        let stderr = reactor.watch(stderr)?;
-        stdout.clear_readable();
-        stderr.clear_readable();
-        let wire = Wire::new(reactor, ours, offer)?;
+        let (stdout, program_stdout) = pipe_from_program(reactor)?;
+        let (stderr, program_stderr) = pipe_from_program(reactor)?;
+        let wire = Messages::new(reactor, ours, offer)?;
         let mut environment = self.environment.clone();
-        let pushed = environment.push_pair(b"HOB_FD", b"3");
-        debug_assert!(pushed.is_ok(), "there is no NUL in it");
-        let child = launcher.start(Start {
+        set(&mut environment, "HOB_FD", "3");
+        let streams = Streams {
+            stdin,
+            stdout: program_stdout,
+            stderr: program_stderr,
+            channel: theirs,
+        };
+        Ok(Started {
+            child: self.launch(launcher, environment, streams),
+            wire: Wire::Messages(wire),
+            stdout: Some(stdout),
+            stderr,
+        })
+    }
+
+    /// Standard input and output carry the protocol, and so does a pipe beside them.
+    fn start_lines(&self, reactor: &Reactor, launcher: &Launcher) -> io::Result<Started> {
+        let (stderr, program_stderr) = pipe_from_program(reactor)?;
+        let (lines, theirs) = Lines::new(reactor)?;
+        let mut environment = self.environment.clone();
+        for (name, value) in theirs.sentinels.environment() {
+            set(&mut environment, name, value);
+        }
+        set(&mut environment, "CGIPLUSIN", lines::INPUT);
+        let streams = Streams {
+            stdin: Some(theirs.stdin),
+            stdout: theirs.stdout,
+            stderr: program_stderr,
+            channel: theirs.input,
+        };
+        Ok(Started {
+            child: self.launch(launcher, environment, streams),
+            wire: Wire::Lines(Box::new(lines)),
+            stdout: None,
+            stderr,
+        })
+    }
+
+    fn launch(&self, launcher: &Launcher, environment: Strings, streams: Streams) -> Child {
+        launcher.start(Start {
             program: self.program,
             path: self.path.clone(),
             dir: self.dir.clone(),
             arguments: self.arguments.clone(),
             environment,
-            stdin,
-            stdout: program_stdout,
-            stderr: program_stderr,
-            channel: Some(theirs),
+            stdin: streams.stdin,
+            stdout: streams.stdout,
+            stderr: streams.stderr,
+            channel: Some(streams.channel),
             outlives: true,
             takes_along: false,
-        });
-        Ok(Started {
-            child,
-            wire,
-            stdout: Some(stdout),
-            stderr,
         })
     }
+}
+
+/// What a process is started with.
+struct Streams {
+    stdin: Option<OwnedFd>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    channel: OwnedFd,
+}
+
+/// A pipe for what a program prints: our end, which nobody has written to yet, and the program's.
+pub(super) fn pipe_from_program(reactor: &Reactor) -> io::Result<(Watched, OwnedFd)> {
+    let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    let ours = reactor.watch(ours)?;
+    ours.clear_readable();
+    Ok((ours, theirs))
+}
+
+fn set(environment: &mut Strings, name: &str, value: &str) {
+    let pushed = environment.push_pair(name.as_bytes(), value.as_bytes());
+    debug_assert!(pushed.is_ok(), "there is no NUL in it");
 }

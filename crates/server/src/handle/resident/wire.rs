@@ -1,4 +1,5 @@
-//! How messages travel between a driver and its worker.
+//! How messages travel between a driver and its worker: over a socket, through shared memory, or as
+//! lines (`lines`).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,10 +10,19 @@ use hob_ipc::message::{Head, Side};
 use hob_ipc::shm::Gifts;
 use hob_ipc::stream::{self, Decoder};
 
+use crate::handle::resident::fail::Failure;
+use crate::handle::resident::limits::BODY_WINDOW_BYTES;
+use crate::handle::resident::lines::Lines;
 use crate::handle::resident::shared::Shared;
 
-/// The socket of one worker, and what is on its way over it.
-pub(super) struct Wire {
+/// The way to one worker, and what is on it.
+pub(super) enum Wire {
+    Messages(Messages),
+    Lines(Box<Lines>),
+}
+
+/// A socket, and perhaps shared memory beside it.
+pub(super) struct Messages {
     socket: Watched,
     decoder: Decoder,
     out: Vec<u8>,
@@ -31,6 +41,8 @@ pub(super) struct Wire {
 pub(super) enum Offer {
     Stream,
     SharedMemory,
+    /// Nothing else: it is asked nothing.
+    Lines,
 }
 
 /// What reading gave.
@@ -48,20 +60,108 @@ pub(super) enum Filled {
 }
 
 impl Wire {
+    /// What is offered, until the worker has chosen.
+    pub(super) fn offer(&self) -> Offer {
+        match self {
+            Wire::Messages(messages) => messages.offer(),
+            Wire::Lines(_) => Offer::Lines,
+        }
+    }
+
+    /// The shared memory that messages travel through.
+    pub(super) fn shared(&mut self) -> Option<&mut Shared> {
+        match self {
+            Wire::Messages(messages) => messages.shared(),
+            Wire::Lines(_) => None,
+        }
+    }
+
+    /// Puts a request on its way.
+    ///
+    /// # Errors
+    /// It cannot be told in lines.
+    pub(super) fn hand(&mut self, head: Head, block: &[u8]) -> Result<(), Failure> {
+        match self {
+            Wire::Messages(messages) => messages.push(head, block),
+            Wire::Lines(lines) => lines.hand(block)?,
+        }
+        Ok(())
+    }
+
+    /// Puts another message on its way; it leaves with the next [`Wire::flush`].
+    pub(super) fn push(&mut self, head: Head, payload: &[u8]) {
+        match self {
+            Wire::Messages(messages) => messages.push(head, payload),
+            Wire::Lines(lines) => lines.push(head.kind, payload),
+        }
+    }
+
+    /// Bytes of a request's body that may be sent before the worker has said that it wants more.
+    pub(super) fn body_window_bytes(&self) -> usize {
+        match self {
+            Wire::Messages(_) => BODY_WINDOW_BYTES as usize,
+            // Its pipe says when it is full.
+            Wire::Lines(_) => usize::MAX,
+        }
+    }
+
+    /// Bytes that have not left.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        match self {
+            Wire::Messages(messages) => messages.waiting_bytes(),
+            Wire::Lines(lines) => lines.waiting_bytes(),
+        }
+    }
+
+    /// Sends what there is room for.
+    pub(super) fn flush(&mut self, cx: &mut Context<'_>) {
+        match self {
+            Wire::Messages(messages) => messages.flush(cx),
+            Wire::Lines(lines) => lines.flush(cx),
+        }
+    }
+
+    /// The worker's process has ended: what it wrote is there, whether or not that was told.
+    pub(super) fn look_again(&mut self) {
+        match self {
+            Wire::Messages(messages) => messages.look_again(),
+            Wire::Lines(lines) => lines.look_again(),
+        }
+    }
+
+    /// Whether what was sent last was not read, as far as that can still be told.
+    pub(super) fn is_unread(&self) -> bool {
+        match self {
+            Wire::Messages(_) => false,
+            Wire::Lines(lines) => lines.is_unread(),
+        }
+    }
+
+    /// Nothing more will be said: the worker is to see an end.
+    pub(super) fn hang_up(&mut self) {
+        match self {
+            // It sees the end of the socket with that of its driver.
+            Wire::Messages(_) => {}
+            Wire::Lines(lines) => lines.hang_up(),
+        }
+    }
+}
+
+impl Messages {
     /// # Errors
     /// No descriptors, or no memory to share.
-    pub(super) fn new(reactor: &Reactor, socket: OwnedFd, offer: Offer) -> io::Result<Wire> {
+    pub(super) fn new(reactor: &Reactor, socket: OwnedFd, offer: Offer) -> io::Result<Messages> {
         let socket = reactor.watch(socket)?;
         // Nobody has written yet: the first look would be in vain.
         socket.clear_readable();
         let (shared, gifts) = match offer {
-            Offer::Stream => (None, None),
+            Offer::Stream | Offer::Lines => (None, None),
             Offer::SharedMemory => {
                 let (shared, gifts) = Shared::new(reactor)?;
                 (Some(shared), Some(gifts))
             }
         };
-        Ok(Wire {
+        Ok(Messages {
             socket,
             decoder: Decoder::new(Side::Worker),
             out: Vec::new(),
@@ -73,7 +173,6 @@ impl Wire {
         })
     }
 
-    /// What is offered, until the worker has chosen.
     pub(super) fn offer(&self) -> Offer {
         match self.shared {
             Some(_) => Offer::SharedMemory,
@@ -84,7 +183,7 @@ impl Wire {
     /// The worker has chosen.
     pub(super) fn choose(&mut self, offer: Offer) {
         match offer {
-            Offer::Stream => self.shared = None,
+            Offer::Stream | Offer::Lines => self.shared = None,
             Offer::SharedMemory => self.is_shared = true,
         }
     }
@@ -94,22 +193,20 @@ impl Wire {
         self.shared.as_mut().filter(|_| self.is_shared)
     }
 
-    /// Puts a message on its way; it leaves with the next [`Wire::flush`].
-    pub(super) fn push(&mut self, head: Head, payload: &[u8]) {
+    fn push(&mut self, head: Head, payload: &[u8]) {
         match self.shared() {
             Some(shared) => shared.push(head, payload),
             None => stream::append(&mut self.out, head, &[payload]),
         }
     }
 
-    /// Bytes that have not left.
-    pub(super) fn waiting_bytes(&self) -> usize {
+    fn waiting_bytes(&self) -> usize {
         let shared = self.shared.as_ref().map_or(0, Shared::waiting_bytes);
         self.out.len() - self.out_from + shared
     }
 
     /// Sends what the socket takes. A socket that is gone shows when it is read.
-    pub(super) fn flush(&mut self, cx: &mut Context<'_>) {
+    fn flush(&mut self, cx: &mut Context<'_>) {
         if let Some(shared) = self.shared() {
             shared.flush();
         }
@@ -166,8 +263,7 @@ impl Wire {
         }
     }
 
-    /// The worker's process has ended: what it wrote is there, whether or not that was told.
-    pub(super) fn look_again(&self) {
+    fn look_again(&self) {
         self.socket.mark_readable();
     }
 

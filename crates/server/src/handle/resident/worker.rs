@@ -27,6 +27,7 @@ use crate::handle::resident::limits::{
     AHEAD_WAIT, BODY_WINDOW_BYTES, LAST_WORDS_WAIT, READ_BYTES_PER_TURN, STREAM_WINDOW_BYTES,
     UNREAD_BYTES_MAX,
 };
+use crate::handle::resident::lines::Heard;
 use crate::handle::resident::pool::{Gone, Order, Pool};
 use crate::handle::resident::post::{Letter, Post};
 use crate::handle::resident::said::{Said, Speaker};
@@ -60,7 +61,8 @@ impl Home {
         let recipe = recipe.unwrap_or_else(PoisonError::into_inner).clone();
         let offer = match pool.settings.carrier {
             CarrierChoice::Auto | CarrierChoice::Shm => Offer::SharedMemory,
-            CarrierChoice::Stream | CarrierChoice::Lines => Offer::Stream,
+            CarrierChoice::Stream => Offer::Stream,
+            CarrierChoice::Lines => Offer::Lines,
         };
         match recipe.start(&self.reactor, &self.launcher, offer) {
             Ok(started) => {
@@ -113,19 +115,8 @@ struct Worker {
 
 impl Worker {
     fn new(home: Rc<Home>, pool: Arc<Pool>, post: Arc<Post>, started: Started) -> Worker {
-        let settings = &pool.settings;
-        let hello = Hello {
-            concurrency: settings.workers.concurrency,
-            data_window_bytes: STREAM_WINDOW_BYTES,
-            body_window_bytes: BODY_WINDOW_BYTES,
-            carrier: match started.wire.offer() {
-                Offer::SharedMemory => Carrier::Shm,
-                Offer::Stream => Carrier::Stream,
-            },
-        };
         let mut wire = started.wire;
-        let head = Head::new(Kind::Hello, 0).small(message::VERSION);
-        wire.push(head, &hello.encode());
+        greet(&mut wire, &pool);
         let said = Said::new(&pool, started.stdout, started.stderr);
         let core = Core::new(home, pool, post, said, wire.offer());
         Worker {
@@ -143,6 +134,11 @@ impl Worker {
 
     /// Ready when the worker is gone.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.core.offer == Offer::Lines && matches!(self.core.stage, Stage::Starting { .. }) {
+            // It will not say that it is ready: requests wait for it in its pipe.
+            self.core.be_ready();
+            self.core.begin_all(&mut self.wire);
+        }
         self.read_letters(cx);
         self.send_answers();
         self.wire.flush(cx);
@@ -227,12 +223,33 @@ impl Worker {
             return;
         }
         let was_blamed = self.core.blame.is_some();
+        match &mut self.wire {
+            Wire::Messages(_) => self.read_messages(cx),
+            Wire::Lines(lines) => match lines.hear(cx, &mut self.core) {
+                Heard::All => {}
+                Heard::Part => cx.waker().wake_by_ref(),
+                Heard::Closed { is_unread } => self.close(is_unread),
+            },
+        }
+        if self.core.blame.is_some() {
+            if !was_blamed {
+                self.core.home.counters.worker_liars.add(1);
+            }
+            self.close(false);
+        }
+        self.core.follow_up(&mut self.wire);
+    }
+
+    fn read_messages(&mut self, cx: &mut Context<'_>) {
         let mut read_bytes = 0;
         loop {
             if self.read_shared(&mut read_bytes) {
                 return cx.waker().wake_by_ref();
             }
-            match self.wire.fill(cx) {
+            let Wire::Messages(messages) = &mut self.wire else {
+                return;
+            };
+            match messages.fill(cx) {
                 Filled::Bytes(count) => read_bytes += count,
                 Filled::Nothing => break,
                 Filled::Closed { is_unread } => {
@@ -242,7 +259,10 @@ impl Worker {
                 }
             }
             loop {
-                match self.wire.decoder().next_message() {
+                let Wire::Messages(messages) = &mut self.wire else {
+                    return;
+                };
+                match messages.decoder().next_message() {
                     Ok(Some(message)) => {
                         let payload = Payload::Bytes(message.payload);
                         self.core.handle(message.head, payload);
@@ -253,8 +273,8 @@ impl Worker {
                         break;
                     }
                 }
-                if self.core.stage == Stage::Ready && self.wire.offer() == Offer::SharedMemory {
-                    self.wire.choose(self.core.offer);
+                if self.core.stage == Stage::Ready && messages.offer() == Offer::SharedMemory {
+                    messages.choose(self.core.offer);
                 }
                 self.core.follow_up(&mut self.wire);
             }
@@ -265,12 +285,6 @@ impl Worker {
                 return cx.waker().wake_by_ref();
             }
         }
-        if self.core.blame.is_some() {
-            if !was_blamed {
-                self.core.home.counters.worker_liars.add(1);
-            }
-            self.close(false);
-        }
     }
 
     /// Nothing more comes from the worker, or nothing it says is believed. What it has not started
@@ -278,6 +292,7 @@ impl Worker {
     fn close(&mut self, is_unread: bool) {
         self.core.unstarted(&mut self.wire);
         self.core.close(&self.child, is_unread);
+        self.wire.hang_up();
     }
 
     /// Takes messages from shared memory; true when there may be more than one turn takes.
@@ -377,7 +392,8 @@ impl Worker {
             // What it wrote before its end is there; this is the last look.
             self.wire.look_again();
             self.read(cx);
-            self.close(false);
+            let is_unread = self.wire.is_unread();
+            self.close(is_unread);
         }
         let core = &mut self.core;
         let Stage::Closed {
@@ -430,4 +446,20 @@ impl Worker {
             cx.waker().wake_by_ref();
         }
     }
+}
+
+/// Says what the worker is offered.
+fn greet(wire: &mut Wire, pool: &Pool) {
+    let hello = Hello {
+        concurrency: pool.settings.workers.concurrency,
+        data_window_bytes: STREAM_WINDOW_BYTES,
+        body_window_bytes: BODY_WINDOW_BYTES,
+        carrier: match wire.offer() {
+            Offer::SharedMemory => Carrier::Shm,
+            Offer::Stream => Carrier::Stream,
+            Offer::Lines => return,
+        },
+    };
+    let head = Head::new(Kind::Hello, 0).small(message::VERSION);
+    wire.push(head, &hello.encode());
 }
