@@ -34,7 +34,7 @@ mod post;
 mod renew;
 mod requests;
 mod said;
-mod scale;
+pub(crate) mod scale;
 mod service;
 mod shared;
 mod start;
