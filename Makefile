@@ -18,8 +18,8 @@ RUST_PACKAGES := rustc-web cargo-web
 # What runs the programs of examples/welcome, where it is not there already.
 SERVE_COMMANDS := perl python3
 # What the tests need besides: rivals to compare with, clients, tracers, other people's suites.
-TEST_PACKAGES := nginx-light apache2 curl brotli zstd wrk strace fuse3 slowhttptest python3 python3-venv \
-	lighttpd cgit git gitweb mercurial awstats fossil libplack-perl
+TEST_PACKAGES := nginx-light apache2 curl brotli zstd wrk strace fuse3 slowhttptest python3 python3-dev \
+	python3-venv 	lighttpd cgit git gitweb mercurial awstats fossil libplack-perl
 RUST_TEST_PACKAGES := rustfmt-web rust-web-clippy
 
 # The first cargo that is new enough. Expanded anew in each recipe, so one that `setup` has just
