@@ -10,7 +10,7 @@ setup(
     ext_modules=[
         Extension(
             "hob._native",
-            ["src/hob/_native.c", "src/hob/_wsgi.c"],
+            [str(source) for source in sorted(Path("src/hob").glob("_*.c"))],
             include_dirs=["src/hob", str(HEADER)],
             depends=["src/hob/_native.h"],
             define_macros=[("Py_LIMITED_API", "0x03090000")],

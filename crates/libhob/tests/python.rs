@@ -15,37 +15,18 @@ fn package() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lang/python")
 }
 
-/// The folder of Python's headers; none where they are not installed.
-fn headers() -> Option<String> {
-    let code = "import sysconfig; print(sysconfig.get_path('include'))";
-    let output = Command::new("python3").args(["-c", code]).output().ok()?;
-    let folder = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-    Path::new(&folder)
-        .join("Python.h")
-        .exists()
-        .then_some(folder)
-}
-
 /// The module, built once; none where it cannot be.
 fn accelerator() -> Option<&'static Path> {
     static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
     MADE.get_or_init(|| {
         let made = library().join(format!("_native-{}.so", std::process::id()));
-        let sources = package().join("src/hob");
-        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
-        let status = Command::new("cc")
-            .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1"])
-            .args(["-shared", "-fPIC", "-DPy_LIMITED_API=0x03090000"])
-            .arg(format!("-I{}", headers()?))
-            .arg(format!("-I{}", include.display()))
-            .args([sources.join("_native.c"), sources.join("_wsgi.c")])
-            .arg("-o")
-            .arg(&made)
-            .arg("-ldl")
-            .status()
-            .unwrap();
-        assert!(status.success(), "_native.c compiles");
-        Some(made)
+        let builder = package().join("build_native.py");
+        let status = Command::new("python3").arg(builder).arg(&made).status();
+        match status.unwrap().code() {
+            Some(0) => Some(made),
+            Some(2) => None,
+            code => panic!("_native.c does not compile: {code:?}"),
+        }
     })
     .as_deref()
 }

@@ -71,7 +71,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "native",
         arguments: "[--release]",
-        what: "build libhob and the C programs of the repository",
+        what: "build libhob, the native parts of other languages, and programs in C",
         run: native::command,
     },
     Command {

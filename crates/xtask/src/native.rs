@@ -1,8 +1,9 @@
-//! `cargo xtask native [--release]`: libhob, as programs find it, and the C programs of the
-//! repository.
+//! `cargo xtask native [--release]`: libhob, as programs find it, the native parts of the other
+//! languages, and the C programs of the repository.
 //!
-//! Beside `hob` in the target folder: `libhob.so`, `libhob.so.1`, `libhob.a`, `libhob.pc`, and `c/`
-//! with the examples of `lang/c` and the programs that `bench/rivals` compares.
+//! Beside `hob` in the target folder: `libhob.so`, `libhob.so.1`, `libhob.a`, `libhob.pc`;
+//! `lib/hob`, where `hob` finds what makes Python and Perl programs faster; and `c/` with the
+//! examples of `lang/c` and the programs that `bench/rivals` compares.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,18 @@ use crate::run;
 
 /// C files that are programs of the library, or folders full of them.
 const PROGRAMS: &[&str] = &["lang/c/examples", "bench/rivals/resident.c"];
+
+/// What builds a language's native part: the interpreter, its program, and what to make in
+/// `lib/hob`. It ends with 2 where the part cannot be built.
+const PARTS: &[(&str, &str, &str)] = &[
+    (
+        "python3",
+        "lang/python/build_native.py",
+        "python/_native.abi3.so",
+    ),
+    ("perl", "lang/perl/build_native.pl", "perl"),
+];
+const CANNOT_BE_BUILT: i32 = 2;
 
 /// Builds all of it.
 pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {
@@ -30,13 +43,16 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     }
     let target = target_folder()?.join(if is_release { "release" } else { "debug" });
     name_library(root, &target)?;
+    let mut is_good = true;
+    for (interpreter, builder, made) in PARTS {
+        is_good &= build_part(root, &target, interpreter, builder, made)?;
+    }
     let programs = target.join("c");
     fs::create_dir_all(&programs).map_err(|error| format!("making {programs:?}: {error}"))?;
-    let mut is_good = true;
     for source in sources(root)? {
         is_good &= compile(root, &target, &programs, &source);
     }
-    println!("{}: libhob and its programs", target.display());
+    println!("{}: libhob, native parts, programs in C", target.display());
     Ok(is_good)
 }
 
@@ -67,16 +83,55 @@ pub(crate) fn link(root: &Path, source: &Path) -> Result<(), String> {
 
 /// The name that programs look for at run time, and the file that pkg-config reads.
 pub(crate) fn name_library(root: &Path, target: &Path) -> Result<(), String> {
-    let soname = target.join("libhob.so.1");
-    let _ = fs::remove_file(&soname);
-    std::os::unix::fs::symlink("libhob.so", &soname)
-        .map_err(|error| format!("making {}: {error}", soname.display()))?;
+    let parts = target.join("lib/hob");
+    fs::create_dir_all(&parts).map_err(|error| format!("making {}: {error}", parts.display()))?;
+    symlink("libhob.so", &target.join("libhob.so.1"))?;
+    symlink("../../libhob.so", &parts.join("libhob.so.1"))?;
     let template = root.join("crates/libhob/libhob.pc.in");
     let text = fs::read_to_string(&template).map_err(|error| format!("reading it: {error}"))?;
     let text = text
         .replace("@prefix@", "/usr/local")
         .replace("@version@", env!("CARGO_PKG_VERSION"));
     fs::write(target.join("libhob.pc"), text).map_err(|error| format!("libhob.pc: {error}"))
+}
+
+/// Makes a link, in place of what was there.
+fn symlink(to: &str, name: &Path) -> Result<(), String> {
+    let new = name.with_extension("new");
+    let _ = fs::remove_file(&new);
+    std::os::unix::fs::symlink(to, &new)
+        .and_then(|()| fs::rename(&new, name))
+        .map_err(|error| format!("making {}: {error}", name.display()))
+}
+
+/// Has a language build its native part; false when that failed. One that cannot be built here is
+/// left out: programs do without.
+fn build_part(
+    root: &Path,
+    target: &Path,
+    interpreter: &str,
+    builder: &str,
+    made: &str,
+) -> Result<bool, String> {
+    let made = target.join("lib/hob").join(made);
+    let folder = match made.extension() {
+        Some(_) => made.parent().unwrap_or(target),
+        None => &made,
+    };
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut command = Command::new(interpreter);
+    let status = match command.arg(root.join(builder)).arg(&made).status() {
+        Ok(status) => status,
+        Err(error) => {
+            println!("{builder}: left out, {interpreter} does not run: {error}");
+            return Ok(true);
+        }
+    };
+    if !status.success() && status.code() != Some(CANNOT_BE_BUILT) {
+        println!("{builder}: it does not compile");
+        return Ok(false);
+    }
+    Ok(true)
 }
 
 fn sources(root: &Path) -> Result<Vec<PathBuf>, String> {

@@ -7,7 +7,7 @@ import ctypes.util
 import os
 import shutil
 import subprocess
-import sysconfig
+import sys
 import tempfile
 from pathlib import Path
 from typing import Dict, Optional, Union
@@ -15,7 +15,6 @@ from typing import Dict, Optional, Union
 import peer
 
 ROOT = peer.FOLDER.parent.parent
-HEADER = ROOT / "crates" / "libhob" / "include"
 _made: Union[Dict[str, str], str, None] = None
 
 
@@ -31,25 +30,18 @@ def _build() -> Union[Dict[str, str], str]:
     library = _library()
     if library is None:
         return "no libhob.so in HOB_LIBRARY, target/ or the loader's folders"
-    compiler = shutil.which("cc")
-    include = Path(sysconfig.get_path("include"))
-    if compiler is None or not (include / "Python.h").is_file():
-        return "no C compiler, or no Python.h"
-    if not (HEADER / "hob.h").is_file():
-        return f"no hob.h in {HEADER}"
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     folder.chmod(0o755)
     made = folder / "_native.abi3.so"
     done = subprocess.run(
-        [compiler, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-        + ["-DPy_LIMITED_API=0x03090000", f"-I{include}", f"-I{HEADER}"]
-        + [str(peer.SOURCES / "hob" / name) for name in ("_native.c", "_wsgi.c")]
-        + ["-o", str(made), "-ldl"],
+        [sys.executable, str(peer.FOLDER / "build_native.py"), str(made)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+    if done.returncode == 2:
+        return done.stdout.strip()
     if done.returncode:
         raise AssertionError(f"_native.c does not compile:\n{done.stdout}")
     if os.path.isfile(library):  # beside it, where every account can reach it

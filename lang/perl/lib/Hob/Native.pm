@@ -1,55 +1,82 @@
 package Hob::Native;
 
 # Finds the accelerator: the module built from Native.xs, and the libhob that it calls. Without
-# either of them Hob::Stream does the same work.
+# either of them Hob::Stream does the same work. The module is taken from the folder of native parts
+# that came with the server, else an installed one; the library from beside that folder's module, or
+# from where the system's loader finds it.
 
 use 5.026;
 use strict;
 use warnings;
 
+use Config;
+
 our $VERSION = '1.0';
 
 use constant {
-    LIBRARY => 'libhob.so.1',
-    ABI     => 1,
+    LIBRARY   => 'libhob.so.1',
+    INTERFACE => 2,                # what this file and the compiled module must agree on
 };
+
+# The folder of native parts that came with the server; set by the host that it starts.
+our $folder;
 
 # The connection through libhob, with the calls of Hob::Stream; nothing without it.
 sub connect {
     my ($class) = @_;
     my $wanted = $ENV{HOB_NATIVE} // '';
-    return if $wanted eq 'off' || !defined $ENV{HOB_FD} || !_load($wanted);
-    my $library = $ENV{HOB_LIBRARY};
-    my $problem = open_library($library // LIBRARY);
-    if (defined $problem) {
-        print STDERR "HOB_LIBRARY=$library: $problem; going on without it\n" if defined $library;
-        return;
-    }
+    return if $wanted eq 'off' || !defined $ENV{HOB_FD} || !_load($wanted) || !_open();
     connect_server();
     delete $ENV{HOB_FD};    # libhob has taken it from the process, not from %ENV
     return bless {}, $class;
 }
 
-# Loads the compiled module: that which HOB_NATIVE names, or an installed one.
+# Names the build that fits this perl: a module for another one would end the process.
+sub build_name {
+    return sprintf '%vd-%s-%x', $^V, $Config{archname},
+        unpack '%32C*', join ' ', (Internals::V())[0, 1];
+}
+
+# Loads the compiled module: that which HOB_NATIVE names, the server's, or an installed one.
 sub _load {
     my ($wanted) = @_;
-    return 1 if defined &abi;
-    my $is_loaded = eval {
-        if ($wanted =~ m{/}) {
-            require DynaLoader;
-            my $file   = DynaLoader::dl_load_file($wanted) or die DynaLoader::dl_error(), "\n";
-            my $symbol = DynaLoader::dl_find_symbol($file, 'boot_Hob__Native')
-                or die "it is not Hob::Native\n";
-            DynaLoader::dl_install_xsub('Hob::Native::bootstrap', $symbol, $wanted)->(__PACKAGE__);
-        }
-        else {
-            require XSLoader;
-            XSLoader::load(__PACKAGE__, $VERSION);
-        }
-        1;
+    return 1 if defined &interface;
+    if (length $wanted) {
+        return 1 if eval { _load_file($wanted) };
+        print STDERR "HOB_NATIVE=$wanted: ", $@ || "it is for another hob\n";
+        return;
+    }
+    my $file = defined $folder ? "$folder/perl/" . build_name() . '.so' : '';
+    return 1 if length $file && -e $file && eval { _load_file($file) };
+    return eval {
+        require Cwd;
+        my $here = Cwd::getcwd();    # not from there, whoever it belongs to
+        local @INC = grep { !ref && m{\A/} && $_ ne $here } @INC;
+        require XSLoader;
+        XSLoader::load(__PACKAGE__, $VERSION);
+        interface() == INTERFACE;
     };
-    return abi() == ABI if $is_loaded;
-    print STDERR "HOB_NATIVE=$wanted: $@" if length $wanted;
+}
+
+sub _load_file {
+    my ($path) = @_;
+    require DynaLoader;
+    my $file   = DynaLoader::dl_load_file($path) or die DynaLoader::dl_error(), "\n";
+    my $symbol = DynaLoader::dl_find_symbol($file, 'boot_Hob__Native')
+        or die "it is not Hob::Native\n";
+    DynaLoader::dl_install_xsub('Hob::Native::bootstrap', $symbol, $path)->(__PACKAGE__);
+    return interface() == INTERFACE;
+}
+
+# Has the module open its library, from the first place that has it.
+sub _open {
+    my $named = $ENV{HOB_LIBRARY};
+    my $near  = defined $folder ? "$folder/" . LIBRARY : '';
+    for my $path (defined $named ? $named : ((grep { length && -e } $near), LIBRARY)) {
+        my $problem = open_library($path);
+        return 1 if !defined $problem;
+        print STDERR "HOB_LIBRARY=$path: $problem; going on without it\n" if defined $named;
+    }
     return;
 }
 
@@ -96,8 +123,9 @@ Hob::Native - requests through libhob, in shared memory
 =head1 DESCRIPTION
 
 Used by L<Hob>, L<Hob::PSGI> and L<Hob::Scripts> in place of L<Hob::Stream> when it is there: it
-needs the module that C<Makefile.PL> builds where it finds a C compiler and C<hob.h>, for each
-version of Perl, and C<libhob.so.1>.
+needs a compiled module for this very perl, and C<libhob.so.1>. Both come with the server, in its
+folder C<lib/hob>, for the perl that it was built beside; C<Makefile.PL> builds and installs the
+module for any other.
 
 C<HOB_LIBRARY> names the library where the loader does not find it, C<HOB_NATIVE> the compiled
 module where Perl does not (a path with a slash); C<HOB_NATIVE=off> keeps both out of use.

@@ -11,6 +11,9 @@
 #include <dlfcn.h>
 #include "hob.h"
 
+/* What Native.pm expects of this module; it has the same number. */
+#define INTERFACE 2
+
 /* The calls of libhob that are used here. */
 #define CALLS(X) \
     X(hob_connect) X(hob_accept_within) X(hob_concurrency) X(hob_carrier) X(hob_is_draining) \
@@ -76,9 +79,9 @@ MODULE = Hob::Native  PACKAGE = Hob::Native
 PROTOTYPES: DISABLE
 
 int
-abi()
+interface()
   CODE:
-    RETVAL = HOB_ABI;
+    RETVAL = INTERFACE;
   OUTPUT: RETVAL
 
  # Opens the library; why it cannot be, if so.

@@ -671,7 +671,7 @@ PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&module_definition);
     if (server_type == NULL || exchange_type == NULL || module == NULL || prepare_wsgi() < 0)
         return NULL;
-    if (PyModule_AddIntConstant(module, "ABI", HOB_ABI) < 0)
+    if (PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0)
         return NULL;
     return module;
 }

@@ -15,6 +15,9 @@
 
 #include "hob.h"
 
+/* What the package's Python code expects of this module; native.py has the same number. */
+#define INTERFACE 2
+
 /* ---- libhob, opened at run time ---- */
 
 #define CALLS(X)                                                                             \

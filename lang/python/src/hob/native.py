@@ -1,8 +1,9 @@
 """Finds the accelerator: `_native`, built from _native.c, and the libhob that it calls.
 
-Without either of them the stream in pure Python does the same work. HOB_LIBRARY names the library
-where the loader does not find it, HOB_NATIVE the module where Python does not; HOB_NATIVE=off keeps
-both out of use.
+Without either of them the stream in pure Python does the same work. The module is taken from the
+folder of native parts that came with the server, else from beside this package, else from an
+installed one; the library from beside the module, or from where the system's loader finds it.
+HOB_NATIVE and HOB_LIBRARY name other files; HOB_NATIVE=off keeps both out of use.
 """
 
 from __future__ import annotations
@@ -11,40 +12,50 @@ import importlib.util
 import os
 import sys
 from importlib.machinery import ExtensionFileLoader
-from typing import Any, Optional
+from typing import Any, Iterator, Optional
 
 from .stream import Cancelled, Disconnected, Malformed
 
 MODULE = "hob._native"
-FILE = os.path.join("hob", "_native.abi3.so")
+FILE = "_native.abi3.so"
 LIBRARY = "libhob.so.1"
-ABI = 1
+#: What this package and the module must agree on.
+INTERFACE = 2
+
+#: The folder of native parts that came with the server; set by the host that it starts.
+folder: Optional[str] = None
 
 
 def connect() -> Any:
     """The connection through libhob, which has the calls of a Stream; None without it."""
-    if os.environ.get("HOB_NATIVE") == "off":
+    named = os.environ.get("HOB_NATIVE")
+    if named == "off":
         return None
-    module = _module()
-    if module is None or module.ABI != ABI:
-        return None
-    library = os.environ.get("HOB_LIBRARY")
-    try:
-        module.open(library or LIBRARY, Disconnected, Cancelled, Malformed)
-    except OSError as error:
-        if library:
-            print(f"hob: HOB_LIBRARY={library}: {error}; going on without it", file=sys.stderr)
-        return None
-    connection = module.connect()
-    # libhob has taken it from the process, not from Python's copy.
-    os.environ.pop("HOB_FD", None)
-    return connection
+    for path in [named] if named else _modules():
+        module = _loaded(path, is_named=bool(named))
+        if module is not None and _opened(module, os.path.dirname(path)):
+            connection = module.connect()
+            # libhob has taken it from the process, not from Python's copy.
+            os.environ.pop("HOB_FD", None)
+            return connection
+    return None
 
 
-def _module() -> Any:
-    path = os.environ.get("HOB_NATIVE") or _found()
-    if path is None:
-        return None
+def _modules() -> Iterator[str]:
+    """Files that may be the module. Not from the working directory, whoever it belongs to."""
+    if folder is not None:
+        yield os.path.join(folder, "python", FILE)
+    own = globals().get("__file__")
+    places = [os.path.dirname(own)] if own else []
+    places += [os.path.join(place, "hob") for place in sys.path if place not in ("", os.getcwd())]
+    for place in places:
+        path = os.path.join(place, FILE)
+        if os.path.isfile(path):
+            yield path
+
+
+def _loaded(path: str, *, is_named: bool) -> Any:
+    """The module; None when it is not there, not for this Python, or not for this package."""
     try:
         loader = ExtensionFileLoader(MODULE, path)
         spec = importlib.util.spec_from_file_location(MODULE, path, loader=loader)
@@ -53,18 +64,25 @@ def _module() -> Any:
         module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
     except ImportError as error:
-        if "HOB_NATIVE" in os.environ:
+        if is_named:
             print(f"hob: HOB_NATIVE={path}: {error}; going on without it", file=sys.stderr)
         return None
-    return module
-
-
-def _found() -> Optional[str]:
-    """Beside this package, or in one that is installed: the server's own copy has no such file."""
-    own = globals().get("__file__")
-    folders = [os.path.dirname(os.path.dirname(own)), *sys.path] if own else sys.path
-    for folder in folders:
-        path = os.path.join(folder, FILE)
-        if os.path.isfile(path):
-            return path
+    if getattr(module, "INTERFACE", 0) == INTERFACE:
+        return module
+    if is_named:
+        print(f"hob: HOB_NATIVE={path} is for another hob; going on without it", file=sys.stderr)
     return None
+
+
+def _opened(module: Any, beside: str) -> bool:
+    """Has the module open its library, from the first place that has it."""
+    named = os.environ.get("HOB_LIBRARY")
+    near = [os.path.join(place, LIBRARY) for place in (beside, os.path.dirname(beside))]
+    for path in [named] if named else [*filter(os.path.isfile, near), LIBRARY]:
+        try:
+            module.open(path, Disconnected, Cancelled, Malformed)
+            return True
+        except OSError as error:
+            if named:
+                print(f"hob: HOB_LIBRARY={path}: {error}; going on without it", file=sys.stderr)
+    return False

@@ -9,7 +9,7 @@ use crate::config::{self, Program, ResidentRuns};
 use crate::handle::cgi::build::{environment, resolve};
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::start::Recipe;
-use crate::handle::resident::{Resident, host};
+use crate::handle::resident::{Resident, host, native};
 use crate::process::{ProgramRef, Strings};
 use crate::route::pattern::Pattern;
 use crate::shared::Shared;
@@ -63,6 +63,7 @@ pub fn build(
         dir: settings.dir.as_os_str().as_bytes().to_vec(),
         environment,
         host,
+        native: host.and_then(|_| native::folder()),
     };
     let name = format!("{} {}", route.path, settings.runs.name());
     // All that decides how a worker runs. The program's number in the config is no part of it.

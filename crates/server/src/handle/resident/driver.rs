@@ -21,7 +21,7 @@ use crate::handle::resident::limits::{
     BODY_WINDOW_BYTES, CHUNKS_HELD_MAX, MEMORY_EVERY, OUT_BYTES_MAX, STREAM_WINDOW_BYTES,
 };
 use crate::handle::resident::pool::Pool;
-use crate::handle::resident::post::Post;
+use crate::handle::resident::post::{Greeting, Post};
 use crate::handle::resident::requests::{Requests, Underway};
 use crate::handle::resident::said::Said;
 use crate::handle::resident::scale::resident_bytes;
@@ -249,7 +249,7 @@ impl Core {
             return;
         };
         if head.kind == Kind::WorkerHello {
-            return self.greet(head);
+            return self.greet(head, payload);
         }
         if !matches!(self.stage, Stage::Ready) {
             self.blame = Some("it spoke before it greeted".to_owned());
@@ -301,7 +301,7 @@ impl Core {
         }
     }
 
-    fn greet(&mut self, head: Head) {
+    fn greet(&mut self, head: Head, library: &[u8]) {
         let Stage::Starting { .. } = self.stage else {
             self.blame = Some("it greeted twice".to_owned());
             return;
@@ -319,6 +319,7 @@ impl Core {
             return;
         };
         self.offer = chosen;
+        let _ = self.post.greeting.set(Greeting::new(head.large, library));
         self.be_ready();
     }
 

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::config::Host;
@@ -87,17 +88,27 @@ pub(super) fn words(host: Host, what: &str) -> Vec<String> {
     vec!["-".to_owned(), verb.to_owned(), what.to_owned()]
 }
 
-/// The host's source, as sealed memory to be its standard input.
+/// The host's source, as sealed memory to be its standard input. `native` is the folder where its
+/// package looks for native parts first.
 ///
 /// # Errors
 /// No memory, no descriptors.
-pub(super) fn source(host: Host) -> io::Result<OwnedFd> {
+pub(super) fn source(host: Host, native: Option<&Path>) -> io::Result<OwnedFd> {
     static SOURCES: [OnceLock<Vec<u8>>; 2] = [const { OnceLock::new() }; 2];
     let (place, make): (_, fn() -> Vec<u8>) = match host.is_python() {
         true => (0, python),
         false => (1, perl),
     };
-    memory::sealed("hob-host", SOURCES[place].get_or_init(make))
+    let folder = native.and_then(Path::to_str);
+    let mut source = match (host.is_python(), folder) {
+        (true, Some(folder)) => format!("_native = {}\n", python_string(folder)),
+        (true, None) => "_native = None\n".to_owned(),
+        (false, Some(folder)) => format!("$Hob::Native::folder = {};\n", perl_string(folder)),
+        (false, None) => String::new(),
+    }
+    .into_bytes();
+    source.extend_from_slice(SOURCES[place].get_or_init(make));
+    memory::sealed("hob-host", &source)
 }
 
 /// An importer for the package's modules in `sys.meta_path`, then the package's entry.
@@ -153,7 +164,8 @@ class _Modules:
 
 const PYTHON_START: &str = "\
 sys.meta_path.insert(0, _Modules())
-import hob.host
+import hob.host, hob.native
+hob.native.folder = _native
 hob.host.main(sys.argv[1:])
 ";
 

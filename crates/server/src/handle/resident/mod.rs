@@ -11,7 +11,8 @@
 //! - `worker` the driver of one process, `driver` what it knows, `requests` what it has under way,
 //!   `wire` how messages travel, `lines` the carrier of lines, `callout` what the program asks, `said` what it prints, `ladder`
 //!   and `ending` how it is ended
-//! - `start` starting a process, `host` the hosts that hob brings along
+//! - `start` starting a process, `host` the hosts that hob brings along, `native` the compiled
+//!   parts that make them faster
 //! - `watch` files whose change replaces the workers, `renew` how
 //! - `fail` what went wrong, `status` what is told of pools
 //! - `build` a handler as the config has it, `limits` what nobody needs to set
@@ -29,6 +30,7 @@ mod host;
 mod ladder;
 mod limits;
 mod lines;
+mod native;
 pub(crate) mod pool;
 mod post;
 mod renew;

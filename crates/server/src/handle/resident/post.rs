@@ -1,8 +1,10 @@
 //! A worker as other threads see it: letters to its driver, and what is told of it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Waker};
+
+use hob_ipc::message::Carrier;
 
 use crate::handle::resident::exchange::Exchange;
 
@@ -20,7 +22,20 @@ pub(super) struct Post {
     pub(super) served: AtomicU64,
     /// Resident size when it was last looked at, in bytes.
     pub(super) memory_bytes: AtomicU64,
+    /// How it greeted.
+    pub(super) greeting: OnceLock<Greeting>,
     mail: Mutex<Mail>,
+}
+
+/// So much is kept of the name of a worker's library.
+const LIBRARY_BYTES_MAX: usize = 64;
+
+/// What a worker has said of itself.
+pub(super) struct Greeting {
+    /// How messages travel.
+    pub(super) carrier: Option<Carrier>,
+    /// The name and version of its library.
+    pub(super) library: String,
 }
 
 #[derive(Default)]
@@ -41,6 +56,18 @@ pub(super) enum Letter {
     Drain,
 }
 
+impl Greeting {
+    /// Of the carrier's number and what was sent as name, fit to be printed.
+    pub(super) fn new(carrier: u32, library: &[u8]) -> Greeting {
+        let library = &library[..library.len().min(LIBRARY_BYTES_MAX)];
+        let library = String::from_utf8_lossy(library);
+        Greeting {
+            carrier: Carrier::from_number(carrier),
+            library: library.replace(char::is_control, " "),
+        }
+    }
+}
+
 impl Post {
     pub(super) fn new(number: u64, thread: usize, started_ms: u64) -> Arc<Post> {
         Arc::new(Post {
@@ -50,6 +77,7 @@ impl Post {
             pid: AtomicU32::new(0),
             served: AtomicU64::new(0),
             memory_bytes: AtomicU64::new(0),
+            greeting: OnceLock::new(),
             mail: Mutex::default(),
         })
     }

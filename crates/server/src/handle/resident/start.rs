@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use hob_http::{Reactor, Watched};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -26,6 +27,8 @@ pub(crate) struct Recipe {
     pub(super) environment: Strings,
     /// Its standard input is the source of this host.
     pub(super) host: Option<Host>,
+    /// Where the host finds native parts.
+    pub(super) native: Option<PathBuf>,
 }
 
 /// A process that was asked for, and our ends.
@@ -76,7 +79,7 @@ impl Recipe {
             None,
         )?;
         let stdin = match self.host {
-            Some(host) => Some(host::source(host)?),
+            Some(host) => Some(host::source(host, self.native.as_deref())?),
             None => None,
         };
         let (stdout, program_stdout) = pipe_from_program(reactor)?;

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use hob_ipc::message::Carrier;
 use serde_json::{Value, json};
 
 use crate::handle::resident::pool::{Member, Pool, Stage};
@@ -61,10 +62,16 @@ impl Member {
                 })
             })
             .collect();
+        let greeting = self.post.greeting.get();
         json!({
             "pid": pid,
             "thread": self.post.thread,
             "state": state,
+            "carrier": greeting.and_then(|said| said.carrier).map(|carrier| match carrier {
+                Carrier::Shm => "shm",
+                Carrier::Stream => "stream",
+            }),
+            "library": greeting.map(|said| &said.library),
             "age_s": now_ms.saturating_sub(self.post.started_ms) / 1000,
             "served": self.post.served.load(Ordering::Relaxed),
             "memory_bytes": pid.and_then(resident_bytes),

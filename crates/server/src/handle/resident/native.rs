@@ -1,0 +1,160 @@
+//! The native parts that come with hob: compiled modules for Python and Perl, and the library they
+//! call. A worker of a host looks for them in one folder; what it cannot load there, it does
+//! without.
+//!
+//! ```text
+//! lib/hob/libhob.so.1
+//! lib/hob/python/_native.abi3.so      every Python from 3.9 on
+//! lib/hob/perl/NAME.so                one for each perl
+//! ```
+//!
+//! The folder is beside the program, or in the folder above it: `/usr/bin/hob` has `/usr/lib/hob`.
+//! A worker loads code from it, so it is used only if nobody but root and whoever could change the
+//! program itself can change what is in it.
+
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Where the folder is, seen from the program's own.
+const PLACES: [&str; 2] = ["lib/hob", "../lib/hob"];
+/// What is in it.
+const PARTS: [&str; 3] = ["libhob.so.1", "python", "perl"];
+const ANYBODY_WRITES: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+
+/// The folder of native parts, if there is one that can be trusted.
+pub(super) fn folder() -> Option<PathBuf> {
+    let program = rustix::fs::readlink("/proc/self/exe", Vec::new()).ok()?;
+    let program = PathBuf::from(std::ffi::OsString::from_vec(program.into_bytes()));
+    found_by(&program)
+}
+
+/// The folder for a program at that place.
+fn found_by(program: &Path) -> Option<PathBuf> {
+    let home = program.parent()?;
+    let folder = PLACES
+        .iter()
+        .find_map(|place| fs::canonicalize(home.join(place)).ok())?;
+    let owners = owners_of(program, home);
+    match distrusted(&folder, &owners) {
+        None => Some(folder),
+        Some(path) => {
+            tracing::warn!(
+                "the native parts in {} are not used: {} may be changed by others than root and \
+                 the owner of hob (chown, or chmod o-w)",
+                folder.display(),
+                path.display()
+            );
+            None
+        }
+    }
+}
+
+/// Who may change the program, and so may change what it uses.
+fn owners_of(program: &Path, home: &Path) -> Vec<u32> {
+    let owner = |path| fs::metadata(path).map(|found: Metadata| found.uid()).ok();
+    [Some(0), owner(program), owner(home)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Something there, or on the way to it, that others can change.
+fn distrusted(folder: &Path, owners: &[u32]) -> Option<PathBuf> {
+    let on_the_way = folder.ancestors().map(Path::to_owned);
+    let parts = PARTS.iter().map(|part| folder.join(part));
+    let files = [folder.join("python"), folder.join("perl")]
+        .into_iter()
+        .flat_map(|part| fs::read_dir(part).into_iter().flatten().flatten())
+        .map(|entry| entry.path());
+    on_the_way
+        .chain(parts)
+        .chain(files)
+        .flat_map(|path| {
+            // A link is as good as what it leads to, and the way there.
+            let real = fs::canonicalize(&path).unwrap_or_default();
+            let above = real.parent().map(Path::to_owned);
+            [Some(real), above].into_iter().flatten()
+        })
+        .find(|path| fs::metadata(path).is_ok_and(|found| !is_kept(&found, owners)))
+}
+
+fn is_kept(found: &Metadata, owners: &[u32]) -> bool {
+    let is_open = found.mode() & ANYBODY_WRITES != 0;
+    // In a sticky folder nobody can replace what is not theirs.
+    let is_sticky = found.is_dir() && found.mode() & STICKY != 0;
+    owners.contains(&found.uid()) && (!is_open || is_sticky)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    /// A program with native parts beside the folder it lies in.
+    fn installed() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let place = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(place.path()).unwrap();
+        let parts = root.join("lib/hob");
+        fs::create_dir_all(parts.join("python")).unwrap();
+        fs::create_dir(root.join("bin")).unwrap();
+        fs::write(root.join("bin/hob"), "").unwrap();
+        fs::write(parts.join("python/_native.abi3.so"), "").unwrap();
+        for name in ["lib", "lib/hob", "lib/hob/python", "bin"] {
+            mode(&root.join(name), 0o755);
+        }
+        mode(&parts.join("python/_native.abi3.so"), 0o644);
+        let program = root.join("bin/hob");
+        (place, program, parts)
+    }
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn folder_beside_the_programs_folder_is_found() {
+        let (_place, program, parts) = installed();
+        assert_eq!(found_by(&program), Some(parts));
+    }
+
+    #[test]
+    fn without_a_folder_there_are_none() {
+        let place = tempfile::tempdir().unwrap();
+        assert_eq!(found_by(&place.path().join("hob")), None);
+    }
+
+    #[test]
+    fn what_anybody_may_write_is_not_used() {
+        for name in ["", "python", "python/_native.abi3.so", ".."] {
+            let (_place, program, parts) = installed();
+            mode(&parts.join(name), 0o777);
+            assert_eq!(found_by(&program), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn link_is_as_good_as_what_it_leads_to() {
+        let (place, program, parts) = installed();
+        let elsewhere = place.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        mode(&elsewhere, 0o755);
+        fs::write(elsewhere.join("libhob.so"), "").unwrap();
+        symlink(elsewhere.join("libhob.so"), parts.join("libhob.so.1")).unwrap();
+        assert_eq!(found_by(&program), Some(parts));
+        mode(&elsewhere, 0o777);
+        assert_eq!(found_by(&program), None);
+    }
+
+    #[test]
+    fn what_belongs_to_somebody_else_is_not_used() {
+        let (_place, program, parts) = installed();
+        if chown(parts.join("python"), Some(12345), None).is_err() {
+            return; // only root can give files away
+        }
+        assert_eq!(found_by(&program), None);
+    }
+}

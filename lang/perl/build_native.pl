@@ -1,0 +1,43 @@
+# Builds Hob::Native for this perl: `perl build_native.pl FOLDER` makes FOLDER/NAME.so, where NAME
+# says which perl it is for. Ends with 2 and says why where it cannot be built. To install the
+# modules for programs that are not started by the server, use Makefile.PL.
+
+use 5.026;
+use strict;
+use warnings;
+
+use Config;
+use Cwd ();
+use File::Basename ();
+use File::Spec ();
+
+my $here = File::Basename::dirname(Cwd::abs_path($0));
+require "$here/lib/Hob/Native.pm";
+
+my ($folder) = @ARGV or die "usage: perl build_native.pl FOLDER\n";
+my $header = $ENV{HOB_INCLUDE} // "$here/../../crates/libhob/include";
+my $core   = "$Config{archlibexp}/CORE";
+-e "$core/perl.h"  or leave_out('no headers of this perl (Debian: libperl-dev)');
+-e "$header/hob.h" or leave_out("no hob.h in $header");
+eval { require ExtUtils::ParseXS; 1 } or leave_out('no ExtUtils::ParseXS');
+my ($typemap) = grep { -e } map { "$_/ExtUtils/typemap" } @INC;
+my ($compiler) = split ' ', $Config{cc};
+grep { -x "$_/$compiler" } File::Spec->path or leave_out("no C compiler $compiler");
+
+my $name = Hob::Native::build_name();
+my $base = "$folder/$name.$$";
+ExtUtils::ParseXS->new->process_file(
+    filename => "$here/lib/Hob/Native.xs", output => "$base.c", typemap => $typemap,
+    prototypes => 0, versioncheck => 0,
+);
+my $command = "$Config{cc} $Config{ccflags} $Config{optimize} $Config{cccdlflags} -I$core"
+    . qq{ -I"$header" -o "$base.so" "$base.c" $Config{lddlflags} -ldl};
+my $failed = system $command;
+unlink "$base.c";
+exit 1 if $failed;
+rename "$base.so", "$folder/$name.so" or die "$folder/$name.so: $!\n";
+
+sub leave_out {
+    print STDERR "left out: $_[0]\n";
+    exit 2;
+}
