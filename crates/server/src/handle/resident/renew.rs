@@ -53,7 +53,7 @@ impl Pool {
         }
         let is_serving = state.members.iter().any(|one| one.stage == Stage::Ready);
         let order = match is_serving {
-            true => self.order(&mut state, None, now_ms),
+            true => self.order(&mut state, None, now_ms).ok(),
             false => None,
         };
         if order.is_none() {
