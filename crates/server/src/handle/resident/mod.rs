@@ -9,8 +9,8 @@
 //! - `exchange` where a request and its worker meet, `post` the letters to a driver
 //! - `pool` who has room and who waits, `scale` when one more worker helps
 //! - `worker` the driver of one process, `driver` what it knows, `requests` what it has under way,
-//!   `wire` how messages travel, `lines` the carrier of lines, `callout` what the program asks, `said` what it prints, `ladder`
-//!   and `ending` how it is ended
+//!   `wire` how messages travel, `lines` the carrier of lines, `callout` what the program asks,
+//!   `said` what it prints, `ladder` and `ending` how it is ended
 //! - `start` starting a process, `host` the hosts that hob brings along, `native` the compiled
 //!   parts that make them faster
 //! - `watch` files whose change replaces the workers, `renew` how
