@@ -32,9 +32,10 @@ use crate::malformed::Malformed;
 const RANDOM_BYTES: usize = 12;
 /// `$F-`, 24 hexadecimal digits, `-`.
 const SENTINEL_BYTES: usize = 4 + 2 * RANDOM_BYTES;
-/// Room for a read, and what it becomes once a read has filled it: what a pipe usually holds.
+/// Room for a read, and what it becomes once a read has filled it: more than a pipe usually holds,
+/// so that whoever reads a full one can tell that nothing is left in it.
 const READ_BYTES: usize = 16 * 1024;
-const READ_BYTES_MAX: usize = 64 * 1024;
+const READ_BYTES_MAX: usize = 65 * 1024;
 /// The length of an entry in struct mode has 16 bits and counts the NUL.
 const ENTRY_BYTES_MAX: usize = u16::MAX as usize;
 
@@ -160,35 +161,45 @@ pub fn append<'a>(
     format: Format,
     variables: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
 ) -> Result<(), Unfit> {
-    let mut entries = Vec::with_capacity(2048);
+    let begin = out.len();
+    match format {
+        Format::Record => out.extend_from_slice(b"!\n"),
+        // How many bytes follow is known at the end.
+        Format::Struct => out.extend_from_slice(&[0; MARKER_BYTES_MAX]),
+    }
+    let entries = out.len();
     for (name, value) in variables {
-        check(format, name, value)?;
+        if let Err(unfit) = check(format, name, value) {
+            out.truncate(begin);
+            return Err(unfit);
+        }
         if format == Format::Struct {
             let bytes = name.len() + value.len() + 2;
-            entries.extend_from_slice(&(bytes as u16).to_le_bytes());
+            out.extend_from_slice(&(bytes as u16).to_le_bytes());
         }
-        entries.extend_from_slice(name);
-        entries.push(b'=');
-        entries.extend_from_slice(value);
-        entries.push(match format {
+        out.extend_from_slice(name);
+        out.push(b'=');
+        out.extend_from_slice(value);
+        out.push(match format {
             Format::Record => b'\n',
             Format::Struct => 0,
         });
     }
     match format {
-        Format::Record => {
-            out.extend_from_slice(b"!\n");
-            out.extend_from_slice(&entries);
-            out.push(b'\n');
-        }
+        Format::Record => out.push(b'\n'),
         Format::Struct => {
-            entries.extend_from_slice(&[0, 0]);
-            out.extend_from_slice(format!("!!{}\n", entries.len()).as_bytes());
-            out.extend_from_slice(&entries);
+            out.extend_from_slice(&[0, 0]);
+            let marker = format!("!!{}\n", out.len() - entries);
+            let room = entries - marker.len();
+            out[room..entries].copy_from_slice(marker.as_bytes());
+            out.drain(begin..room);
         }
     }
     Ok(())
 }
+
+/// `!!`, a number and a line end.
+const MARKER_BYTES_MAX: usize = 3 + 20;
 
 fn check(format: Format, name: &[u8], value: &[u8]) -> Result<(), Unfit> {
     let breaks = |bytes: &[u8]| match format {
@@ -532,6 +543,9 @@ mod tests {
         append(&mut out, Format::Struct, variables).unwrap();
         let struct_block = b"!!13\n\x04\0A=1\0\x03\0B=\0\0\0";
         assert_eq!(out, [&b"!\nA=1\nB=\n\n"[..], struct_block].concat());
+        let mut out = b"200 ok\n".to_vec();
+        append(&mut out, Format::Struct, []).unwrap();
+        assert_eq!(out, b"200 ok\n!!2\n\0\0");
     }
 
     #[test]

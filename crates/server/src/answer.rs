@@ -321,6 +321,7 @@ impl Desk {
             resident: Arc::clone(resident),
             request: request.clone(),
             home: Rc::clone(home),
+            files: &self.shared.pool,
         };
         resident::answer::answer(ask, path, below)
     }

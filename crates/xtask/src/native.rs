@@ -12,7 +12,11 @@ use std::process::Command;
 use crate::run;
 
 /// C files that are programs of the library, or folders full of them.
-const PROGRAMS: &[&str] = &["lang/c/examples", "bench/rivals/resident.c"];
+const PROGRAMS: &[&str] = &[
+    "lang/c/examples",
+    "bench/rivals/lines.c",
+    "bench/rivals/resident.c",
+];
 
 /// What builds a language's native part: the interpreter, its program, and what to make in
 /// `lib/hob`. It ends with 2 where the part cannot be built.

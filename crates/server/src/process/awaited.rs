@@ -49,9 +49,16 @@ impl Awaited {
         self.0.borrow().exit
     }
 
-    /// Its number is known now.
+    /// Its number is known now: whoever waits for its end is woken to hear of it.
     pub(crate) fn set_pid(&self, pid: u32) {
-        self.0.borrow_mut().pid = Some(pid);
+        let waker = {
+            let mut state = self.0.borrow_mut();
+            state.pid = Some(pid);
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 
     /// Its number, once that is known.

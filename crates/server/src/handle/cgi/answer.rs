@@ -227,7 +227,8 @@ async fn enter(ask: &Ask) -> Result<Permit, Failure> {
     entered
 }
 
-fn broken_body(request: &Request, trouble: Trouble) -> Response {
+/// The answer to a request whose body could not be collected.
+pub(crate) fn broken_body(request: &Request, trouble: Trouble) -> Response {
     match trouble {
         Trouble::Broken(error) => {
             note(request, Fault::Client, "the request body broke off");

@@ -20,7 +20,7 @@ use crate::cache::pool::Pool;
 use crate::handle::cgi::limits::BODY_HELD_BYTES_MAX;
 
 /// A request's body, as far as it is here.
-pub(super) enum Body {
+pub(crate) enum Body {
     /// There is none.
     None,
     /// All of it.
@@ -35,7 +35,7 @@ pub(super) enum Body {
 pub(super) type Feeding = (OwnedFd, VecDeque<Bytes>);
 
 /// Why a body could not be collected.
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     /// The client's fault.
     Broken(BodyError),
     /// No room to keep it.
@@ -44,7 +44,7 @@ pub(super) enum Trouble {
 
 impl Body {
     /// Size in bytes.
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         match self {
             Body::None => 0,
             Body::Held(bytes) => bytes.len() as u64,
@@ -83,7 +83,7 @@ impl Body {
     }
 
     /// Collects a body whose length is not known.
-    pub(super) async fn collect(request: &Request, pool: &Pool) -> Result<Body, Trouble> {
+    pub(crate) async fn collect(request: &Request, pool: &Pool) -> Result<Body, Trouble> {
         let mut held = Vec::new();
         while let Some(piece) = request.next_body().await {
             held.extend_from_slice(&piece.map_err(Trouble::Broken)?);

@@ -13,7 +13,7 @@
 
 pub mod answer;
 pub mod arguments;
-mod body;
+pub(crate) mod body;
 pub mod build;
 pub mod command;
 pub(crate) mod dechunk;

@@ -8,11 +8,15 @@ use std::time::Duration;
 
 use hob_http::reactor::Timer;
 use hob_http::status::is_bodiless;
-use hob_http::{Answered, Body, Fields, Reactor, Request, Response};
+use hob_http::{Answered, Body, BodyError, Fields, Reactor, Request, Response};
 use hob_ipc::request::{BlockBuilder, Unfit};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 
+use crate::cache::pool::Pool as FilePool;
+use crate::config::CarrierChoice;
+use crate::handle::cgi::answer::broken_body;
+use crate::handle::cgi::body::Body as RequestBody;
 use crate::handle::cgi::dechunk::{Dechunked, dechunk};
 use crate::handle::cgi::head::{CgiHead, read_fields};
 use crate::handle::cgi::reply::{Unsent, inside, say_type};
@@ -23,15 +27,18 @@ use crate::handle::resident::exchange::{Exchange, HeadSaid, Piece, Seen};
 use crate::handle::resident::fail::{self, Failure};
 use crate::handle::resident::limits::LOOK_EVERY;
 use crate::handle::resident::pool::Entry;
+use crate::handle::resident::spooled::Spooled;
 use crate::handle::resident::{Home, Resident};
 use crate::handle::script_control::Control;
 use crate::handle::variables::{self, Asked};
 
 /// One request for a resident program.
-pub(crate) struct Ask {
+pub(crate) struct Ask<'a> {
     pub(crate) resident: Arc<Resident>,
     pub(crate) request: Request,
     pub(crate) home: Rc<Home>,
+    /// Who waits for files.
+    pub(crate) files: &'a FilePool,
 }
 
 /// A request's place with a worker, or among those who wait for one. Dropped before its answer is
@@ -43,6 +50,8 @@ pub(super) struct Place {
     counters: Arc<ThreadCounters>,
     /// Its number in the queue, and when its waiting is over.
     queued: Option<Queued>,
+    /// The request's body, when it was collected first.
+    spooled: Option<Box<Spooled>>,
     /// The request's body has ended, or nobody reads it any more.
     is_body_over: bool,
     pub(super) is_over: bool,
@@ -56,47 +65,99 @@ struct Queued {
 }
 
 /// Answers a request. `path` is normal; from `below` on it is the program's.
-pub(crate) fn answer(ask: Ask, path: &[u8], below: usize) -> Answered {
-    let (resident, request) = (&ask.resident, &ask.request);
-    if let Some(refusal) = refuse_method(request) {
+pub(crate) fn answer(ask: Ask<'_>, path: &[u8], below: usize) -> Answered {
+    let Ask {
+        resident,
+        request,
+        home,
+        files,
+    } = ask;
+    if let Some(refusal) = refuse_method(&request) {
         return Answered::Ready(refusal);
     }
     request.set_half_close(resident.half_close);
-    let block = match resident.block(request, path, below) {
-        Ok(block) => block,
-        Err(failure) => {
-            if let Failure::TooLong = failure {
-                ask.home.counters.limit_resident_variables.add(1);
-            }
-            return Answered::Ready(fail::respond(request, resident, &failure));
-        }
+    let body_bytes = request.body_len();
+    if body_bytes.is_none() && resident.settings.carrier == CarrierChoice::Lines {
+        // The program has to be told where the body ends.
+        let (files, path) = (files.clone(), Box::from(path));
+        return Answered::Later(Box::pin(collect(
+            resident, request, home, files, path, below,
+        )));
+    }
+    let block = resident.block(&request, body_bytes, path, below);
+    let has_body = body_bytes != Some(0);
+    match block.and_then(|block| enter(&resident, &request, &home, block, has_body)) {
+        Ok(place) => Answered::Later(Box::pin(wait(place))),
+        Err(failure) => Answered::Ready(refuse(&home, &request, &resident, &failure)),
+    }
+}
+
+/// Collects a body whose length is not announced, and answers then.
+async fn collect(
+    resident: Arc<Resident>,
+    request: Request,
+    home: Rc<Home>,
+    files: FilePool,
+    path: Box<[u8]>,
+    below: usize,
+) -> Response {
+    let body = match RequestBody::collect(&request, &files).await {
+        Ok(body) => body,
+        Err(trouble) => return broken_body(&request, trouble),
     };
-    let exchange = Exchange::new(request, block);
-    let now_ms = ask.home.reactor.now_ms();
-    let counters = Arc::clone(&ask.home.counters);
-    let queued = match resident.pool.0.enter(&exchange, ask.home.thread, now_ms) {
+    let body_bytes = body.len();
+    let block = resident.block(&request, Some(body_bytes), &path, below);
+    match block.and_then(|block| enter(&resident, &request, &home, block, body_bytes > 0)) {
+        Ok(mut place) => {
+            place.spooled = Spooled::new(body, files).map(Box::new);
+            wait(place).await
+        }
+        Err(failure) => refuse(&home, &request, &resident, &failure),
+    }
+}
+
+/// The answer to a request that no worker is asked for.
+fn refuse(home: &Home, request: &Request, resident: &Resident, failure: &Failure) -> Response {
+    if let Failure::TooLong = failure {
+        home.counters.limit_resident_variables.add(1);
+    }
+    fail::respond(request, resident, failure)
+}
+
+/// Asks for a worker.
+fn enter(
+    resident: &Arc<Resident>,
+    request: &Request,
+    home: &Home,
+    block: Vec<u8>,
+    has_body: bool,
+) -> Result<Place, Failure> {
+    let exchange = Exchange::new(request, block, has_body);
+    let now_ms = home.reactor.now_ms();
+    let counters = Arc::clone(&home.counters);
+    let queued = match resident.pool.0.enter(&exchange, home.thread, now_ms) {
         Entry::Given => None,
         Entry::Queued(ticket) => {
             counters.worker_waits.add(1);
-            Some(Queued::new(ticket, resident, &ask.home.reactor, now_ms))
+            Some(Queued::new(ticket, resident, &home.reactor, now_ms))
         }
         Entry::Refused(failure) => {
             if let Failure::QueueFull(_) = &failure {
                 counters.limit_resident_queue.add(1);
             }
-            return Answered::Ready(fail::respond(request, resident, &failure));
+            return Err(failure);
         }
     };
-    let place = Place {
+    Ok(Place {
         is_body_over: !exchange.has_body,
         exchange,
         request: request.clone(),
         resident: Arc::clone(resident),
         counters,
         queued,
+        spooled: None,
         is_over: false,
-    };
-    Answered::Later(Box::pin(wait(place)))
+    })
 }
 
 /// The answer to a method that no program sees.
@@ -118,11 +179,17 @@ impl Resident {
     }
 
     /// The variables of a request.
-    fn block(&self, request: &Request, path: &[u8], below: usize) -> Result<Vec<u8>, Failure> {
+    fn block(
+        &self,
+        request: &Request,
+        body_bytes: Option<u64>,
+        path: &[u8],
+        below: usize,
+    ) -> Result<Vec<u8>, Failure> {
         let (name, path_info) = self.split(path, below);
         let asked = Asked {
             request,
-            body_bytes: request.body_len(),
+            body_bytes,
             script: variables::Script {
                 name,
                 path_info,
@@ -131,7 +198,7 @@ impl Resident {
             },
             passes_authorization: self.settings.pass_authorization,
         };
-        let mut block = BlockBuilder::new(request.body_len());
+        let mut block = BlockBuilder::new(body_bytes);
         let mut outcome = Ok(());
         variables::each(&asked, |name, value| {
             if outcome.is_ok() {
@@ -172,8 +239,10 @@ async fn wait(mut place: Place) -> Response {
         Err(Trouble::Body(error)) => {
             {
                 let mut record = place.request.record_mut();
-                record.fault = Fault::Client;
-                record.reason = Some("the request body broke off");
+                (record.fault, record.reason) = match error {
+                    BodyError::Source(fault, reason) => (fault, Some(reason)),
+                    _ => (Fault::Client, Some("the request body broke off")),
+                };
             }
             place.request.set_detail(error.to_string().as_bytes());
             plain::error(error.status())
@@ -185,7 +254,7 @@ async fn wait(mut place: Place) -> Response {
 enum Trouble {
     Failed(Failure),
     /// The client's fault.
-    Body(hob_http::BodyError),
+    Body(BodyError),
 }
 
 impl Place {
@@ -261,9 +330,13 @@ impl Place {
     }
 
     /// Passes the request's body on, as far as the worker takes it.
-    pub(super) fn feed(&mut self, cx: &mut Context<'_>) -> Result<(), hob_http::BodyError> {
+    pub(super) fn feed(&mut self, cx: &mut Context<'_>) -> Result<(), BodyError> {
         while !self.is_body_over && self.exchange.body_room() > 0 {
-            match self.request.poll_body(cx) {
+            let polled = match &mut self.spooled {
+                Some(spooled) => spooled.poll_next(cx),
+                None => self.request.poll_body(cx),
+            };
+            match polled {
                 Poll::Ready(Some(Ok(piece))) => self.exchange.put_body(Some(piece)),
                 Poll::Ready(Some(Err(error))) => {
                     self.is_body_over = true;

@@ -161,8 +161,7 @@ impl fmt::Display for Name {
 }
 
 impl Exchange {
-    pub(super) fn new(request: &Request, block: Vec<u8>) -> Arc<Exchange> {
-        let has_body = request.body_len() != Some(0);
+    pub(super) fn new(request: &Request, block: Vec<u8>, has_body: bool) -> Arc<Exchange> {
         Arc::new(Exchange {
             name: Name::of(request),
             has_body,

@@ -5,7 +5,8 @@
 //!   answer, body  <--Exchange-->  pool   <--Post-->   worker (driver)  <-wire->  program
 //! ```
 //!
-//! - `answer` from a request to its answer, `body` that answer's body
+//! - `answer` from a request to its answer, `body` that answer's body, `spooled` the body of a
+//!   request that was collected first
 //! - `exchange` where a request and its worker meet, `post` the letters to a driver
 //! - `pool` who has room and who waits, `scale` when one more worker helps
 //! - `worker` the driver of one process, `driver` what it knows, `requests` what it has under way,
@@ -39,6 +40,7 @@ mod said;
 pub(crate) mod scale;
 mod service;
 mod shared;
+mod spooled;
 mod start;
 pub(crate) mod status;
 mod watch;

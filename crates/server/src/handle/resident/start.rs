@@ -118,7 +118,7 @@ impl Recipe {
         };
         Ok(Started {
             child: self.launch(launcher, environment, streams),
-            wire: Wire::Lines(Box::new(lines)),
+            wire: Wire::Lines(lines),
             stdout: None,
             stderr,
         })

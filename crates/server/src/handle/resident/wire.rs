@@ -22,7 +22,7 @@ use crate::handle::resident::shared::Shared;
 )]
 pub(super) enum Wire {
     Messages(Messages),
-    Lines(Box<Lines>),
+    Lines(Lines),
 }
 
 /// A socket, and perhaps shared memory beside it.

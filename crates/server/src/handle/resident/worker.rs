@@ -134,10 +134,8 @@ impl Worker {
 
     /// Ready when the worker is gone.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.core.offer == Offer::Lines && matches!(self.core.stage, Stage::Starting { .. }) {
-            // It will not say that it is ready: requests wait for it in its pipe.
-            self.core.be_ready();
-            self.core.begin_all(&mut self.wire);
+        if self.core.offer == Offer::Lines {
+            self.begin_turn_in_lines(cx);
         }
         self.read_letters(cx);
         self.send_answers();
@@ -167,6 +165,18 @@ impl Worker {
         }
         self.set_clock(cx);
         Poll::Pending
+    }
+
+    /// Lines have no numbers: what a worker wrote before it had a request has to be seen before it
+    /// gets one.
+    fn begin_turn_in_lines(&mut self, cx: &mut Context<'_>) {
+        if matches!(self.core.stage, Stage::Starting { .. }) {
+            // It will not say that it is ready: requests wait for it in its pipe.
+            self.core.be_ready();
+            self.core.begin_all(&mut self.wire);
+        } else if self.core.requests.is_empty() {
+            self.read(cx);
+        }
     }
 
     fn read_letters(&mut self, cx: &Context<'_>) {

@@ -61,8 +61,8 @@ impl Answer {
         room
     }
 
-    /// Takes output.
-    pub(super) fn take(&mut self, bytes: &[u8], core: &mut Core) {
+    /// Takes output. True when it turns out to be no answer.
+    pub(super) fn take(&mut self, bytes: &[u8], core: &mut Core) -> bool {
         match self {
             Answer::None if bytes.trim_ascii().is_empty() => {}
             Answer::None => {
@@ -89,7 +89,7 @@ impl Answer {
                     }
                     Progress::Refused(bad) => {
                         core.refuse_answer(Failure::Head(named(bad)));
-                        *self = Answer::Unwanted;
+                        return true;
                     }
                     Progress::NeedMore if is_first => *held = bytes.to_vec(),
                     Progress::NeedMore => {}
@@ -98,6 +98,7 @@ impl Answer {
             Answer::Body => take_body(bytes, core),
             Answer::Unwanted => {}
         }
+        false
     }
 
     /// It is over: how it ended, if there was one.
