@@ -46,7 +46,9 @@ pub(crate) fn run() -> &'static [Tried] {
                 })
                 .collect();
             let tried = at_work.into_iter().map(|one| one.join().unwrap());
-            tried.flat_map(|tried: Vec<Tried>| tried).collect()
+            let tried: Vec<Tried> = tried.flat_map(|tried: Vec<Tried>| tried).collect();
+            site.check_log(&tried);
+            tried
         })
     })
 }
@@ -93,6 +95,17 @@ impl Site {
             hob,
             without,
         }
+    }
+
+    /// Everybody who said so has a line in the log and one in the trace.
+    fn check_log(&self, tried: &[Tried]) {
+        let is_told = |(name, outcome): &&(String, Outcome)| {
+            name == "callout-log" && matches!(outcome, Outcome::Passed)
+        };
+        let outcomes = tried.iter().flat_map(|tried| &tried.outcomes);
+        let count = outcomes.filter(is_told).count();
+        self.hob.wait_for_count(" INFO probe request=", count);
+        self.hob.wait_for_count(" DEBUG probe program=", count);
     }
 
     /// Sends all cases one way.
