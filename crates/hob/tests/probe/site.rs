@@ -187,6 +187,10 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// One worker that stays, and as much time as a busy machine may take.
+const PATIENT: &str =
+    "workers.min = 0, workers.max = 1, queue.wait = \"1m\", timeout.start = \"1m\"";
+
 /// A route to one way.
 fn route(at: usize, folder: &Path) -> String {
     let way = &WAYS[at];
@@ -195,9 +199,8 @@ fn route(at: usize, folder: &Path) -> String {
     let mut variables = Vec::new();
     if way.handler == "resident" {
         let carrier = way.carrier();
-        keys.push(format!(
-            "carrier = \"{carrier}\", workers.min = 0, workers.max = 1"
-        ));
+        keys.push(format!("carrier = \"{carrier}\""));
+        keys.push(PATIENT.to_owned());
         if way.interface.contains("WSGI") || way.interface == "ASGI" {
             keys.push("dir = \"probe\"".to_owned());
         }
