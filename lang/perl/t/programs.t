@@ -94,11 +94,13 @@ subtest 'awstats' => sub {
     my $script = installed(awstats => '/usr/lib/cgi-bin/awstats.pl',
         '/usr/share/awstats/wwwroot/cgi-bin/awstats.pl');
     mkdir "$place/$_" for qw(stats conf);
+    # No two hosts or pages have as many hits: what is equal stands in the order of a hash.
     my $log = write_file('access.log', join '', map {
+        my $nth = int((sqrt(8 * $_ + 1) - 1) / 2);
         sprintf qq{192.0.2.%d - - [06/May/2024:07:%02d:09 +0000] "GET /page-%d.html HTTP/1.1" 200 %d }
             . qq{"http://example.org/<&>" "Mozilla/5.0 (X11; Linux x86_64) Firefox/115.0"\n},
-            $_ % 7 + 1, $_ % 60, $_ % 11, $_
-    } 0 .. 99);
+            $nth % 7 + 1, $_ % 60, $nth, $_
+    } 0 .. 104);
     write_file('conf/awstats.site.conf', <<"END");
 LogFile="$log"
 LogFormat=1

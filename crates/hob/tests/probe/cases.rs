@@ -188,6 +188,8 @@ fn bytes(value: &Value) -> Option<Vec<u8>> {
         let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
         return Some(pairs.map(byte).collect());
     }
-    let repeated = value["repeat"].as_str()?.bytes().cycle();
-    Some(repeated.take(value["bytes"].as_u64()? as usize).collect())
+    let (text, count) = (value["repeat"].as_str()?, value["bytes"].as_u64()? as usize);
+    let mut bytes = text.repeat(count / text.len() + 1).into_bytes();
+    bytes.truncate(count);
+    Some(bytes)
 }

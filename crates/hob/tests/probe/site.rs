@@ -46,7 +46,9 @@ pub(crate) fn run() -> &'static [Tried] {
                 })
                 .collect();
             let tried = at_work.into_iter().map(|one| one.join().unwrap());
-            tried.flat_map(|tried: Vec<Tried>| tried).collect()
+            let tried: Vec<Tried> = tried.flat_map(|tried: Vec<Tried>| tried).collect();
+            site.check_log(&tried);
+            tried
         })
     })
 }
@@ -93,6 +95,17 @@ impl Site {
             hob,
             without,
         }
+    }
+
+    /// Everybody who said so has a line in the log and one in the trace.
+    fn check_log(&self, tried: &[Tried]) {
+        let is_told = |(name, outcome): &&(String, Outcome)| {
+            name == "callout-log" && matches!(outcome, Outcome::Passed)
+        };
+        let outcomes = tried.iter().flat_map(|tried| &tried.outcomes);
+        let count = outcomes.filter(is_told).count();
+        self.hob.wait_for_count(" INFO probe request=", count);
+        self.hob.wait_for_count(" DEBUG probe program=", count);
     }
 
     /// Sends all cases one way.
@@ -174,6 +187,10 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// One worker that stays, and as much time as a busy machine may take.
+const PATIENT: &str =
+    "workers.min = 0, workers.max = 1, queue.wait = \"1m\", timeout.start = \"1m\"";
+
 /// A route to one way.
 fn route(at: usize, folder: &Path) -> String {
     let way = &WAYS[at];
@@ -182,9 +199,8 @@ fn route(at: usize, folder: &Path) -> String {
     let mut variables = Vec::new();
     if way.handler == "resident" {
         let carrier = way.carrier();
-        keys.push(format!(
-            "carrier = \"{carrier}\", workers.min = 0, workers.max = 1"
-        ));
+        keys.push(format!("carrier = \"{carrier}\""));
+        keys.push(PATIENT.to_owned());
         if way.interface.contains("WSGI") || way.interface == "ASGI" {
             keys.push("dir = \"probe\"".to_owned());
         }

@@ -25,6 +25,7 @@ pub(crate) enum Carrier {
     None,
     Stream,
     Shm,
+    Lines,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,16 @@ const CGI: &[Lack] = &[
     Lack {
         need: "callouts",
         reason: "a CGI program has no way to ask the server",
+    },
+];
+const LINES: &[Lack] = &[
+    Lack {
+        need: "trailers",
+        reason: "the line protocol has no fields after the body",
+    },
+    Lack {
+        need: "infos",
+        reason: "the line protocol has no informational answers",
     },
 ];
 const NO_TRAILERS: &[Lack] = &[Lack {
@@ -97,6 +108,8 @@ const C: Way = Way {
 const C_LINES: Way = Way {
     language: "C",
     interface: "lines, no library",
+    keys: "run = [\"./probe/lines\"]",
+    lacks: LINES,
     ..PLAIN
 };
 const LOOP: Way = Way {
@@ -163,6 +176,8 @@ const PERL_SCRIPT: Way = Way {
 const SHELL: Way = Way {
     language: "Shell",
     interface: "hob.sh",
+    keys: "run = [\"./probe/probe.sh\"]",
+    lacks: LINES,
     ..PLAIN
 };
 
@@ -187,6 +202,7 @@ pub(crate) const WAYS: &[Way] = &[
     resident(C, Carrier::Shm, Helper::None),
     resident(C, Carrier::Stream, Helper::None),
     each(C, "cgi", FOLDER, "/probe"),
+    resident(C_LINES, Carrier::Lines, Helper::None),
     each(C_LINES, "cgi", FOLDER, "/lines"),
     resident(LOOP, Carrier::Shm, Helper::Native),
     resident(LOOP, Carrier::Stream, Helper::Native),
@@ -214,14 +230,15 @@ pub(crate) const WAYS: &[Way] = &[
     resident(PERL_SCRIPT, Carrier::Stream, Helper::Pure),
     each(PERL_SCRIPT, "warm", WARM_PERL, "/probe_cgi.pl"),
     each(PERL_SCRIPT, "cgi", FOLDER, "/probe_cgi.pl"),
+    resident(SHELL, Carrier::Lines, Helper::None),
     each(SHELL, "cgi", FOLDER, "/probe.sh"),
 ];
 
 impl Way {
     /// A request that fails takes its process with it; nothing but the server is left to say so.
     pub(crate) fn dies_with_request(&self) -> bool {
-        let is_caught = matches!(self.interface, "hob.h" | "loop");
-        self.handler != "resident" && !is_caught
+        let is_resident = self.handler == "resident" && self.carrier != Carrier::Lines;
+        !is_resident && !matches!(self.interface, "hob.h" | "loop")
     }
 
     /// Why cases that need these are skipped.
@@ -239,6 +256,7 @@ impl Way {
             Carrier::None => "",
             Carrier::Stream => "stream",
             Carrier::Shm => "shm",
+            Carrier::Lines => "lines",
         }
     }
 
