@@ -376,10 +376,12 @@ impl Core {
             let mut is_wanted = false;
             if one.given_up_until_ms.is_none() {
                 let may_hold = self.chunks_held <= CHUNKS_HELD_MAX;
+                let counters = &self.home.counters;
                 let piece = || match payload {
                     Payload::Bytes(bytes) => Piece::Bytes(Bytes::copy_from_slice(bytes)),
                     Payload::Chunk(chunk) if may_hold => Piece::Chunk(ChunkBytes::new(chunk)),
                     Payload::Chunk(chunk) => {
+                        counters.worker_copies.add(1);
                         let mut bytes = Vec::with_capacity(len);
                         chunk.copy_to(&mut bytes);
                         Piece::Bytes(bytes.into())

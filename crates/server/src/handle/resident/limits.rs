@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// Bytes of a request's body that wait for their worker.
 pub(super) const BODY_HELD_BYTES_MAX: usize = 64 * 1024;
+/// Pieces of it: each costs more than its bytes.
+pub(super) const BODY_PIECES_MAX: usize = 256;
 /// Bytes of a request's body that a worker is sent before it says that it wants more.
 pub(super) const BODY_WINDOW_BYTES: u32 = 64 * 1024;
 /// Bytes of an answer that a worker sends over a socket before the client has taken some.

@@ -277,6 +277,10 @@ impl Worker {
                     messages.choose(self.core.offer);
                 }
                 self.core.follow_up(&mut self.wire);
+                if self.core.blame.is_some() {
+                    // Nothing that follows is believed.
+                    break;
+                }
             }
             if self.core.blame.is_some() {
                 break;
