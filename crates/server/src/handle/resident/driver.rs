@@ -45,7 +45,7 @@ pub(super) struct Core {
     pub(super) rung: Rung,
     /// Messages for it.
     pub(super) answers: Vec<(Head, Vec<u8>)>,
-    /// Bytes of those since it had read all that it was sent.
+    /// Bytes of those, at most, that found no room on their way.
     pub(super) unread_bytes: usize,
     /// Exchanges with news for their requests.
     pub(super) wakers: Vec<Waker>,

@@ -28,8 +28,10 @@ pub(super) const SERVICE_MS: u64 = 8;
 pub(super) const AHEAD_WAIT: Duration = Duration::from_millis(2);
 /// Bytes for a worker that its socket did not take; more waits where it is.
 pub(super) const OUT_BYTES_MAX: usize = 256 * 1024;
-/// Bytes of replies and windows for a worker that it has not read; one that has more is ended.
-pub(super) const UNREAD_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of replies and windows for a worker that found no room on their way, because it does not
+/// read; one that has more is ended. Far more than [`OUT_BYTES_MAX`], so that bodies before them do
+/// not count for replies.
+pub(super) const UNREAD_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of interim answers that one request may have, 64 counted for each besides its fields;
 /// what comes after them is left out.
 pub(super) const INTERIM_BYTES_MAX: usize = 64 * 1024;
