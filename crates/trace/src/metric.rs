@@ -150,6 +150,7 @@ counters! {
     ways_given: "Times a thread let others have the processor before it slept, having handed work over.";
     ways_given_in_vain: "Of those, times nothing had come.";
     worker_full: "Messages that a worker's shared memory had no room for at once.";
+    worker_copies: "Chunks of a worker's shared memory copied, because clients held many.";
     worker_waits: "Requests that waited for a worker.";
     worker_terms: "Workers ended with SIGTERM.";
     worker_kills: "Workers ended with SIGKILL.";

@@ -117,6 +117,7 @@ fn answer_that_falls_silent_breaks_off() {
         reason,
         "limits: resident.timeout.progress: the answer fell silent"
     );
+    assert_eq!(site.place.counter("limit_resident_progress"), 1);
     site.stop();
 }
 

@@ -49,6 +49,7 @@ fn request_that_waits_for_too_long_is_answered_with_503() {
         reason,
         "limits: resident.queue.wait: no worker became free in time"
     );
+    assert_eq!(site.place.counter("limit_resident_wait"), 1);
     site.go("one");
     assert_eq!(first.read_reply().answer.status, 200);
     site.stop();

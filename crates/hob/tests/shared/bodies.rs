@@ -83,6 +83,56 @@ fn body_in_chunks_arrives() {
     site.stop();
 }
 
+/// One byte to a chunk, thousands of chunks to a packet, while the program takes none of them.
+#[test]
+fn body_in_many_small_chunks_waits_where_it_is_and_arrives() {
+    let site = serve("workers = { max = 1 }");
+    let mut held = site.begin("hold", "one");
+    let mut request = b"POST /app/echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+                        Transfer-Encoding: chunked\r\n\r\n"
+        .to_vec();
+    let body = pattern(20_000);
+    for byte in &body {
+        request.extend_from_slice(b"1\r\n");
+        request.push(*byte);
+        request.extend_from_slice(b"\r\n");
+    }
+    request.extend_from_slice(b"0\r\n\r\n");
+    let port = site.port();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| exchange(port, &request));
+        site.wait_for_pool("waiting", |pool| pool["waiting"] == 1);
+        site.go("one");
+        assert_eq!(held.read_reply().answer.status, 200);
+        assert!(call.join().unwrap().answer.body == body);
+    });
+    site.stop();
+}
+
+/// More of the worker's memory than may be held waits for clients that read nothing.
+#[test]
+fn clients_that_take_their_time_do_not_stop_a_worker_with_threads() {
+    let site = serve(
+        "env = { THREADS = \"16\" }, workers = { max = 1, concurrency = 16 }, \
+         timeout = { progress = \"0s\" }",
+    );
+    let worker = site.worker();
+    let slow: Vec<_> = (0..12)
+        .map(|number| begin_download(site.port(), &format!("/app/endless?slow{number}")).0)
+        .collect();
+    until("chunks are copied", || {
+        site.place.counter("worker_copies") > 0
+    });
+    let right = pattern(5 << 20);
+    for _ in 0..3 {
+        assert!(site.get("/app/blocks?5242880").answer.body == right);
+    }
+    drop(slow);
+    site.wait_for_pool("idle", |pool| pool["workers"][0]["state"] == "idle");
+    assert_eq!(site.worker(), worker);
+    site.stop();
+}
+
 #[test]
 fn interim_answers_and_trailers_go_around_the_answer() {
     let site = serve("");

@@ -237,6 +237,12 @@ static void early(hob_request *request, long count) {
     text(request, "late");
 }
 
+/* A hundred lines of last words. */
+static void shout(void) {
+    for (int number = 0; number < 100; number++) fprintf(stderr, "%0200d\n", number);
+    raise(SIGKILL);
+}
+
 static void answer(hob_request *request) {
     const char *path = hob_indexed(request, HOB_PATH_INFO, NULL);
     const char *query = hob_indexed(request, HOB_QUERY_STRING, NULL);
@@ -278,6 +284,8 @@ static void answer(hob_request *request) {
         for (;;) pause();
     } else if (!strcmp(path, "/die")) {
         raise(SIGKILL);
+    } else if (!strcmp(path, "/shout")) {
+        shout();
     } else if (!strcmp(path, "/fork")) {
         forked(request);
     } else if (!strcmp(path, "/carrier")) {

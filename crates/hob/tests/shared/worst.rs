@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use rustix::process::Signal;
 
-use crate::harness::client::call;
+use crate::harness::client::{begin_download, call};
 use crate::harness::{DEADLINE, send_signal, wait_for_end};
 use crate::place::{serve, until, wait_for_file};
 use crate::ring::SHORT;
@@ -181,6 +181,90 @@ fn answer_breaks_off_visibly_when_its_worker_dies() {
     assert_eq!(reason, "the worker ended while it had the request");
     site.worker();
     site.stop();
+}
+
+#[test]
+fn last_words_are_kept_up_to_their_limit() {
+    let site = serve("workers = { max = 1 }");
+    assert_eq!(site.get("/app/shout").answer.status, 502);
+    let (_, detail) = site.reason("/app/shout");
+    assert!(detail.contains("signal 9"), "{detail}");
+    assert!(detail.ends_with("099"), "{detail}");
+    assert!(
+        !detail.contains("0050\n") && detail.len() < 5_000,
+        "{detail}"
+    );
+    site.stop();
+}
+
+const LIAR: &str = include_str!("liar.py");
+
+/// The same over the socket, where a program needs no library to lie.
+#[test]
+fn worker_that_lies_over_the_socket_is_replaced() {
+    let site = crate::place::program()
+        .with_mode("liar.py", LIAR, 0o644)
+        .serve_route(
+            "path = \"/app/*\"\nresident = { run = [\"/usr/bin/env\", \"python3\", \"liar.py\"], \
+             dir = \"cgi\", carrier = \"stream\", workers = { max = 1 }, grace = \"100ms\" }\n",
+        );
+    for (number, (lie, says)) in [
+        ("kind", "kind"),
+        ("length", "bytes"),
+        ("heads", "it sent a second head for one request"),
+        ("chunk", ""),
+        ("greeting", "it greeted twice"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(site.text("/app/fine"), "fine");
+        let target = format!("/app/{lie}");
+        assert!(site.get(&target).is_broken(), "{lie}");
+        let (reason, detail) = site.reason(&target);
+        assert_eq!(reason, "the worker broke the protocol", "{lie}: {detail}");
+        assert!(detail.contains(says), "{lie}: {detail}");
+        site.place
+            .wait_for_counter("worker_liars", number as u64 + 1);
+    }
+    // Too much shows only when the client does not take it.
+    let before = site.place.counter("worker_liars");
+    let (mut slow, _) = begin_download(site.port(), "/app/window");
+    site.place.wait_for_counter("worker_liars", before + 1);
+    slow.read_to_end();
+    let (_, detail) = site.reason("/app/window");
+    assert!(
+        detail.contains("it sent more data than its window allows"),
+        "{detail}"
+    );
+    assert_eq!(site.text("/app/fine"), "fine");
+    site.stop();
+}
+
+#[test]
+fn worker_that_does_not_greet_as_it_should_is_told_of() {
+    for (how, says) in [
+        ("EARLY", "it spoke before it greeted"),
+        ("VERSION", "it speaks version 9"),
+        ("CARRIER", "carrier 2, which was not offered"),
+    ] {
+        let site = crate::place::program()
+            .with_mode("liar.py", LIAR, 0o644)
+            .serve_route(&format!(
+                "path = \"/app/*\"\nresident = {{ run = [\"/usr/bin/env\", \"python3\", \"liar.py\"], \
+                 dir = \"cgi\", carrier = \"stream\", grace = \"100ms\", env = {{ {how} = \"1\" }} }}\n",
+            ));
+        assert_eq!(site.get("/app/fine").answer.status, 502);
+        let (reason, detail) = site.reason("/app/fine");
+        assert_eq!(
+            reason, "the program ends before it is ready",
+            "{how}: {detail}"
+        );
+        assert!(detail.contains(says), "{how}: {detail}");
+        let started = site.place.counter("worker_starts");
+        assert!(started < 5, "{how}: {started} starts");
+        site.stop();
+    }
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(super) struct Core {
     pub(super) rung: Rung,
     /// Messages for it.
     pub(super) answers: Vec<(Head, Vec<u8>)>,
-    /// Bytes of those since it had read all that it was sent.
+    /// Bytes of those, at most, that found no room on their way.
     pub(super) unread_bytes: usize,
     /// Exchanges with news for their requests.
     pub(super) wakers: Vec<Waker>,
@@ -376,10 +376,12 @@ impl Core {
             let mut is_wanted = false;
             if one.given_up_until_ms.is_none() {
                 let may_hold = self.chunks_held <= CHUNKS_HELD_MAX;
+                let counters = &self.home.counters;
                 let piece = || match payload {
                     Payload::Bytes(bytes) => Piece::Bytes(Bytes::copy_from_slice(bytes)),
                     Payload::Chunk(chunk) if may_hold => Piece::Chunk(ChunkBytes::new(chunk)),
                     Payload::Chunk(chunk) => {
+                        counters.worker_copies.add(1);
                         let mut bytes = Vec::with_capacity(len);
                         chunk.copy_to(&mut bytes);
                         Piece::Bytes(bytes.into())

@@ -21,7 +21,7 @@ use hob_http::{Bytes, Request};
 use crate::handle::cgi::head::{BadHead, CgiHead, read_fields};
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::limits::{BODY_HELD_BYTES_MAX, INTERIM_BYTES_MAX};
+use crate::handle::resident::limits::{BODY_HELD_BYTES_MAX, BODY_PIECES_MAX, INTERIM_BYTES_MAX};
 use crate::handle::resident::post::{Letter, Post};
 
 /// One request on its way through a worker.
@@ -197,6 +197,7 @@ impl Exchange {
         let state = self.lock();
         match state.is_body_over {
             true => 0,
+            false if state.body.len() >= BODY_PIECES_MAX => 0,
             false => BODY_HELD_BYTES_MAX.saturating_sub(state.body_bytes),
         }
     }

@@ -3,6 +3,7 @@
 
 use hob_http::{Body, Bytes, Request, Response};
 use hob_trace::Fault;
+use hob_trace::ring::DETAIL_BYTES_MAX;
 
 use crate::handle::cgi::fail::explain_page;
 use crate::handle::cgi::head::BadHead;
@@ -135,8 +136,30 @@ pub(super) fn note(request: &Request, resident: &Resident, failure: &Failure) {
     if !details.is_empty() {
         detail.extend_from_slice(b": ");
         detail.extend_from_slice(details.as_bytes());
+        keep_the_end(&mut detail);
     }
     request.set_detail(&detail);
+}
+
+/// What is too long for a record loses the beginning of what the program printed: why it ended is
+/// said in the last lines.
+fn keep_the_end(detail: &mut Vec<u8>) {
+    const PRINTED: &[u8] = b"it printed: ";
+    let Some(surplus) = detail
+        .len()
+        .checked_sub(DETAIL_BYTES_MAX)
+        .filter(|bytes| *bytes > 0)
+    else {
+        return;
+    };
+    let found = detail
+        .windows(PRINTED.len())
+        .position(|part| part == PRINTED);
+    if let Some(at) = found.map(|at| at + PRINTED.len())
+        && at + surplus + 3 <= detail.len()
+    {
+        detail.splice(at..at + surplus + 3, *b"...");
+    }
 }
 
 /// The answer to a request that failed.
@@ -165,4 +188,23 @@ pub(super) fn respond(request: &Request, resident: &Resident, failure: &Failure)
         response.is_stand_in = false;
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_details_keep_the_end_of_what_was_printed() {
+        let mut short = b"app: signal 9; it printed: a".to_vec();
+        keep_the_end(&mut short);
+        assert_eq!(short, b"app: signal 9; it printed: a");
+        let mut long = b"app: exit code 1; it printed: ".to_vec();
+        long.extend_from_slice(&[b'x'; 3 * DETAIL_BYTES_MAX]);
+        long.extend_from_slice(b"ValueError: no");
+        keep_the_end(&mut long);
+        assert_eq!(long.len(), DETAIL_BYTES_MAX);
+        assert!(long.starts_with(b"app: exit code 1; it printed: ...xxx"));
+        assert!(long.ends_with(b"xValueError: no"));
+    }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// Bytes of a request's body that wait for their worker.
 pub(super) const BODY_HELD_BYTES_MAX: usize = 64 * 1024;
+/// Pieces of it: each costs more than its bytes.
+pub(super) const BODY_PIECES_MAX: usize = 256;
 /// Bytes of a request's body that a worker is sent before it says that it wants more.
 pub(super) const BODY_WINDOW_BYTES: u32 = 64 * 1024;
 /// Bytes of an answer that a worker sends over a socket before the client has taken some.
@@ -26,8 +28,10 @@ pub(super) const SERVICE_MS: u64 = 8;
 pub(super) const AHEAD_WAIT: Duration = Duration::from_millis(2);
 /// Bytes for a worker that its socket did not take; more waits where it is.
 pub(super) const OUT_BYTES_MAX: usize = 256 * 1024;
-/// Bytes of replies and windows for a worker that it has not read; one that has more is ended.
-pub(super) const UNREAD_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of replies and windows for a worker that found no room on their way, because it does not
+/// read; one that has more is ended. Far more than [`OUT_BYTES_MAX`], so that bodies before them do
+/// not count for replies.
+pub(super) const UNREAD_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of interim answers that one request may have, 64 counted for each besides its fields;
 /// what comes after them is left out.
 pub(super) const INTERIM_BYTES_MAX: usize = 64 * 1024;

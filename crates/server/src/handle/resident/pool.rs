@@ -525,6 +525,11 @@ impl Pool {
             .iter()
             .filter(|one| one.stage == Stage::Starting)
             .count();
+        let mut members = state.members.iter();
+        if members.any(|one| one.stage == Stage::Draining && one.room_max == 0) {
+            // How one ends that never was ready says whether another is worth its while.
+            return 0;
+        }
         // After a failure one at a time, until one is of use.
         let at_once_max = match state.failures {
             0 => usize::MAX,

@@ -218,9 +218,9 @@ impl Worker {
 
     /// Ends a worker that asks and asks, and reads none of the replies.
     fn look_at_unread(&mut self) {
-        if self.wire.waiting_bytes() == 0 {
-            self.core.unread_bytes = 0;
-        } else if self.core.unread_bytes > UNREAD_BYTES_MAX && self.core.blame.is_none() {
+        let unread_bytes = self.core.unread_bytes.min(self.wire.waiting_bytes());
+        self.core.unread_bytes = unread_bytes;
+        if unread_bytes > UNREAD_BYTES_MAX && self.core.blame.is_none() {
             self.core.home.counters.limit_resident_unread.add(1);
             self.core.blame = Some("it does not read the replies to what it asks".to_owned());
             self.close(false);
@@ -287,6 +287,10 @@ impl Worker {
                     messages.choose(self.core.offer);
                 }
                 self.core.follow_up(&mut self.wire);
+                if self.core.blame.is_some() {
+                    // Nothing that follows is believed.
+                    break;
+                }
             }
             if self.core.blame.is_some() {
                 break;
