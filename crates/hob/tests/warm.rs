@@ -8,6 +8,8 @@ mod harness;
 mod compare;
 #[path = "warm/hosts.rs"]
 mod hosts;
+#[path = "warm/lives.rs"]
+mod lives;
 #[path = "warm/offered.rs"]
 mod offered;
 #[path = "warm/perl.rs"]

@@ -35,7 +35,8 @@ use crate::handle::files::Files;
 use crate::handle::files::find::{self, Ask};
 use crate::handle::resident::pool::Order;
 use crate::handle::resident::{self, Home, Resident};
-use crate::handle::warm::Links;
+use crate::handle::warm::keep::{self, Means};
+use crate::handle::warm::{Host, Links};
 use crate::handle::{Handler, plain, redirect, respond};
 use crate::process::Launcher;
 use crate::route::pattern::Captures;
@@ -120,6 +121,18 @@ impl Answers {
     pub(crate) fn start_worker(&self, order: Order) {
         if let Some(home) = self.desk.home.get() {
             home.start(order);
+        }
+    }
+
+    /// Starts an interpreter that scripts are forked from, on this thread.
+    pub(crate) fn start_host(&self, host: &Arc<Host>) {
+        if let Some(home) = self.desk.home.get() {
+            let means = Means {
+                launcher: home.launcher.clone(),
+                reactor: home.reactor.clone(),
+                counters: Arc::clone(&home.counters),
+            };
+            keep::start(host, &means);
         }
     }
 

@@ -182,6 +182,7 @@ impl Server {
         fleet.set_workers_max(config.limits.workers);
         self.shared.set_sites(sites);
         self.shared.fleet.tend();
+        self.shared.hosts.tend(&self.shared.fleet);
         let before = std::mem::replace(&mut self.logs, new_logs);
         let older = std::mem::replace(&mut self.old_logs, before);
         self.retire(older);

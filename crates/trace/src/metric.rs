@@ -134,6 +134,11 @@ counters! {
     limit_program_linger: "Answers ended without knowing whether more would come: the program had ended, or fallen silent.";
     limit_program_grace: "Programs killed: they did not end when they were asked to.";
     program_stderr_dropped: "Lines of programs' standard error left out of the log.";
+    warm_starts: "Starts of interpreters that scripts are forked from.";
+    warm_failures: "Starts of such interpreters after which they were never ready.";
+    warm_crashes: "Such interpreters that died after they had been ready.";
+    warm_forks: "Scripts given to such an interpreter.";
+    warm_ends: "Scripts whose end such an interpreter has told.";
     worker_starts: "Workers of resident programs that were started.";
     worker_crashes: "Workers of resident programs that ended without being told to.";
     worker_reuses: "Requests answered by a worker that had answered one before.";

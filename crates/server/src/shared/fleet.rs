@@ -9,6 +9,7 @@ use hob_http::thread::{Crew, Handle, Thread};
 
 use crate::answer::Answers;
 use crate::handle::resident::pool::{Keep, Order, Pool};
+use crate::handle::warm::Host;
 
 /// All workers.
 pub(crate) struct Fleet {
@@ -138,6 +139,14 @@ impl Fleet {
             // A thread that has ended drops the order, which is told to the pool.
             Handle::new(crew, thread)
                 .run(move |thread: &mut Thread<Answers>| thread.answer_mut().start_worker(order));
+        }
+    }
+
+    /// Has an interpreter that scripts are forked from started on a thread.
+    pub(crate) fn start_host(&self, thread: usize, host: Arc<Host>) {
+        if let Some(crew) = self.crew.get() {
+            Handle::new(crew, thread)
+                .run(move |thread: &mut Thread<Answers>| thread.answer_mut().start_host(&host));
         }
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Admin, lock};
 use crate::handle::resident::status::programs;
+use crate::handle::warm::status::hosts;
 
 /// What is told of a generation of the config.
 #[derive(Clone, Debug)]
@@ -46,6 +47,8 @@ pub(super) fn status(admin: &Admin) -> Value {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let is_root = rustix::process::geteuid().is_root();
+    let mut all = programs(&admin.shared.fleet);
+    all["hosts"] = hosts(&admin.shared.hosts);
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "generation": report.generation,
@@ -81,7 +84,7 @@ pub(super) fn status(admin: &Admin) -> Value {
             "idle": load.idle,
             "queued": load.queued,
         },
-        "programs": programs(&admin.shared.fleet),
+        "programs": all,
         "counters": counters,
     })
 }

@@ -88,7 +88,7 @@ pub fn build(
             })
         }
     };
-    let warm = forked_from(settings, program, &environment, shared)?;
+    let warm = forked_from(settings, (program, reference), &environment, shared)?;
     Ok(Cgi {
         warm,
         id: shared.handler_id(format!("cgi {settings:?}")),
@@ -110,7 +110,7 @@ pub fn build(
 /// What its processes are forked from, when they are.
 fn forked_from(
     settings: &config::Cgi,
-    program: &Program,
+    (program, reference): (&Program, ProgramRef),
     environment: &Strings,
     shared: &Shared,
 ) -> Result<Option<Warm>, String> {
@@ -122,7 +122,14 @@ fn forked_from(
         CgiRuns::Folder { dir, .. } | CgiRuns::Command { dir, .. } => dir,
         CgiRuns::Script { file, .. } => file.parent().unwrap_or(Path::new("/")),
     };
-    warm::build::build(warm, &interpreter, dir, (program, environment, shared)).map(Some)
+    warm::build::build(
+        warm,
+        &interpreter,
+        dir,
+        (program, reference),
+        (environment, shared),
+    )
+    .map(Some)
 }
 
 /// Two routes that run the same program have a gate each, and a route keeps its own over a reload.

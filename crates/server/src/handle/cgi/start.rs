@@ -23,17 +23,20 @@ use crate::handle::cgi::reply;
 use crate::handle::cgi::run::{Run, Why};
 use crate::handle::cgi::running::Running;
 use crate::handle::variables::push_unique_id;
-use crate::handle::warm::{self, Warm, Way};
+use crate::handle::warm::keep::Means;
+use crate::handle::warm::{self, Host, Warm, Way};
 use crate::process::{Child, Start, Strings};
 
 /// Runs a program and gives its answer, or that to its failure.
 pub(super) async fn run(ask: &Ask, job: Job, permit: Permit, body: Body) -> Response {
-    let mut running = None;
-    match answer(ask, &job, permit, body, &mut running).await {
+    let mut attempt = Attempt::default();
+    match answer(ask, &job, permit, body, &mut attempt).await {
         Ok(response) => response,
         Err(failure) => {
-            let printed = match &running {
-                Some(_) if matches!(failure, Failure::HostGone) => host_words(ask).await,
+            let printed = match &attempt.running {
+                Some(_) if matches!(failure, Failure::HostGone) => {
+                    host_words(ask, attempt.host.as_deref()).await
+                }
                 Some(run) if failure.is_by_output() => last_words(run).await,
                 Some(run) => run.printed(),
                 None => Vec::new(),
@@ -43,13 +46,21 @@ pub(super) async fn run(ask: &Ask, job: Job, permit: Permit, body: Body) -> Resp
     }
 }
 
+/// What has come of a request so far.
+#[derive(Default)]
+struct Attempt {
+    running: Option<Rc<Run>>,
+    /// What it was forked from.
+    host: Option<Arc<Host>>,
+}
+
 /// Starts the program and makes an answer of what it prints.
 async fn answer(
     ask: &Ask,
     job: &Job,
     permit: Permit,
     body: Body,
-    running: &mut Option<Rc<Run>>,
+    attempt: &mut Attempt,
 ) -> Result<Response, Failure> {
     let request = &ask.request;
     let environment = job
@@ -83,7 +94,9 @@ async fn answer(
                 is_stdin_file: is_file,
             };
             let standard = opened_again(stdin, is_file, [program_stdout, program_stderr])?;
-            Running::Forked(link.run(&host, &script, standard))
+            let forked = link.run(&host, &script, standard);
+            attempt.host = Some(host);
+            Running::Forked(forked)
         }
         None => {
             let standard = (stdin, program_stdout, program_stderr);
@@ -100,7 +113,7 @@ async fn answer(
         job.file.as_slice().into(),
     );
     run.oversee(child, stderr, permit);
-    *running = Some(Rc::clone(&run));
+    attempt.running = Some(Rc::clone(&run));
     let mut output = Some(Output::new(&run, stdout));
     let answered = match &job.kind {
         Kind::Program { .. } => reply::of_program(request, &mut output, started).await,
@@ -165,11 +178,16 @@ async fn reach_host(ask: &Ask, warm: &Warm) -> Result<Way, Failure> {
     let reactor = ask.request.reactor();
     let timer = reactor.timer();
     timer.set(ask.cgi.settings.limits.queue_time);
+    let means = Means {
+        launcher: ask.launcher.clone(),
+        reactor: reactor.clone(),
+        counters: Arc::clone(&ask.counters),
+    };
+    let program = ask.cgi.program;
     poll_fn(|cx| {
-        let (program, launcher) = (ask.cgi.program, &ask.launcher);
-        match ask.links.poll_link(cx, warm, program, launcher, reactor) {
-            Poll::Ready(Ok(way)) => Poll::Ready(Ok(way)),
-            Poll::Ready(Err(broken)) => Poll::Ready(Err(Failure::NoHost(broken.0))),
+        let asked = ask.links.poll_link(cx, warm, program, &means);
+        match asked.map_err(|broken| Failure::NoHost(broken.0)) {
+            Poll::Ready(way) => Poll::Ready(way),
             Poll::Pending => timer.poll_elapsed(cx).map(|()| Err(Failure::HostTime)),
         }
     })
@@ -183,11 +201,10 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), Failure> {
 }
 
 /// Why the interpreter died, waited for a moment: it is its keeper who hears of that.
-async fn host_words(ask: &Ask) -> Vec<u8> {
-    let Some(warm) = &ask.cgi.warm else {
+async fn host_words(ask: &Ask, host: Option<&Host>) -> Vec<u8> {
+    let Some(host) = host else {
         return Vec::new();
     };
-    let host = ask.links.host(warm);
     let timer = ask.request.reactor().timer();
     timer.set(STDERR_WAIT);
     let words = poll_fn(|cx| match host.poll_death(cx) {

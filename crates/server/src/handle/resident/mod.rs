@@ -31,7 +31,7 @@ pub(crate) mod pool;
 mod post;
 mod requests;
 mod said;
-mod scale;
+pub(crate) mod scale;
 mod service;
 mod shared;
 mod start;

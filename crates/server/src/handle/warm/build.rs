@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::config::{Program, Warm as Settings};
 use crate::handle::warm::host::{Birth, Host};
 use crate::handle::warm::{Warm, source};
-use crate::process::Strings;
+use crate::process::{ProgramRef, Strings};
 use crate::shared::Shared;
 
 /// Hosts for a route: those that are there already, when they are what it wants. `interpreter` is
@@ -15,7 +15,8 @@ pub(crate) fn build(
     settings: &Settings,
     interpreter: &[u8],
     dir: &Path,
-    (program, environment, shared): (&Program, &Strings, &Shared),
+    (program, reference): (&Program, ProgramRef),
+    (environment, shared): (&Strings, &Shared),
 ) -> Result<Warm, String> {
     let has_nul = |_| "a name of a module has a NUL character".to_owned();
     let mut arguments = Strings::new();
@@ -29,6 +30,8 @@ pub(crate) fn build(
     }
     let birth = Birth {
         language: settings.language,
+        preload: settings.preload.clone(),
+        compiles: settings.compile,
         interpreter: interpreter.to_vec(),
         arguments,
         environment: environment.clone(),
@@ -36,9 +39,10 @@ pub(crate) fn build(
     };
     let name = host_name(&birth, program, !settings.preload.is_empty());
     let host = |index| {
-        shared
-            .hosts
-            .find(format!("{index} {name}"), || Host::new(birth.clone()))
+        let make = || Host::new(birth.clone(), reference);
+        let host = shared.hosts.find(format!("{index} {name}"), make);
+        host.set_program(reference);
+        host
     };
     Ok(Warm {
         hosts: (0..settings.hosts).map(host).collect::<Vec<Arc<Host>>>(),

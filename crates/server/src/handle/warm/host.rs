@@ -1,15 +1,21 @@
 //! A host as all threads see it: whether it is there, who waits for it, what it said last.
 //!
 //! ```text
-//!          first request              ready
-//!   Off ------------------> Starting --------> Up
-//!    ^  back-off over           | died          | died
-//!    '------------ Broken <-----'---------------'
+//!       a config in force                ready
+//!   Off ----------------> Starting -----------------> Up
+//!                          ^   | died                  | died
+//!            a request     |   v                       v
+//!            wants it,     '- Failed                 Resting
+//!            back-off over                              |
+//!                         Starting <--------------------'
+//!                                     back-off over
 //! ```
 //!
 //! One thread starts a host and looks after it (`keep`); the others get a link of their own over
-//! the host's first one. A host outlives a reload that leaves its settings as they are, and ends
-//! when no route wants it any more.
+//! the host's first one. A host that had been ready is started again by itself, and requests wait
+//! for that; one that could not start is tried again when a request wants it, so that an error of a
+//! module is told once and not for ever. A host outlives a reload that leaves its settings as they
+//! are, and ends when no route wants it any more.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,9 +27,11 @@ use std::time::{Duration, Instant};
 use crate::config::Language;
 use crate::handle::warm::limits::{BACK_OFF, BACK_OFF_MAX, LAST_LINES, PROVEN_AFTER};
 use crate::handle::warm::protocol;
+use crate::handle::warm::tally::Tally;
 use crate::life::parcel;
 use crate::process::packet::{self, Sent};
-use crate::process::{End, Strings};
+use crate::process::{End, ProgramRef, Strings};
+use crate::shared::fleet::Fleet;
 
 /// The hosts that routes want.
 #[derive(Default)]
@@ -41,12 +49,42 @@ impl Hosts {
         hosts.insert(name, Arc::downgrade(&host));
         host
     }
+
+    /// Those that some route wants, by name.
+    pub(super) fn all(&self) -> Vec<Arc<Host>> {
+        let hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = hosts.iter().collect();
+        all.sort_by_key(|(name, _)| *name);
+        all.into_iter()
+            .filter_map(|(_, host)| host.upgrade())
+            .collect()
+    }
+
+    /// Has every host started that never was: called when a config has come into force.
+    pub(crate) fn tend(&self, fleet: &Fleet) {
+        let all = self.all();
+        let home_of = |host: &Arc<Host>| host.tally.thread.load(Ordering::Relaxed);
+        for host in &all {
+            let on = |thread| all.iter().filter(|one| home_of(one) == thread).count();
+            let Some(thread) = fleet.choose_thread(on) else {
+                return;
+            };
+            if host.is_begun() {
+                host.tally.thread.store(thread, Ordering::Relaxed);
+                fleet.start_host(thread, Arc::clone(host));
+            }
+        }
+    }
 }
 
 /// What a host is started with.
 #[derive(Clone, Debug)]
 pub(super) struct Birth {
     pub(super) language: Language,
+    /// Modules it loads.
+    pub(super) preload: Vec<String>,
+    /// It keeps scripts compiled.
+    pub(super) compiles: bool,
     /// The interpreter's file.
     pub(super) interpreter: Vec<u8>,
     pub(super) arguments: Strings,
@@ -59,13 +97,15 @@ pub(super) struct Birth {
 /// An interpreter that is kept, or will be when someone asks.
 pub struct Host {
     pub(super) birth: Birth,
+    pub(super) tally: Tally,
     state: Mutex<State>,
     last_run: AtomicU64,
 }
 
-#[derive(Default)]
 struct State {
     phase: Phase,
+    /// The rules it is started under: those of the last config that was built.
+    program: ProgramRef,
     /// Requests that wait for another phase.
     waiting: Vec<Waker>,
     /// The task that looks after it, and what it is to do.
@@ -74,6 +114,8 @@ struct State {
     last_lines: VecDeque<String>,
     /// Deaths in a row.
     deaths: u32,
+    /// Why it last could not start, or died.
+    last_failure: Option<Arc<str>>,
 }
 
 /// What a thread wants done to a host that another thread started.
@@ -91,10 +133,13 @@ enum Phase {
     Off,
     Starting,
     Up(Arc<Up>),
-    Broken {
+    /// It could not start, and is let alone for a while.
+    Failed {
         until: Instant,
         reason: Arc<str>,
     },
+    /// It died, and its keeper starts it again in a moment.
+    Resting,
 }
 
 /// A host that runs.
@@ -104,6 +149,18 @@ pub(super) struct Up {
     /// The first link.
     first: OwnedFd,
     since: Instant,
+    /// What it says it is.
+    what: String,
+    /// Runs that had ended before it started.
+    ended_before: u64,
+}
+
+/// A host as `hob status` shows it.
+pub(super) struct Condition {
+    pub(super) name: &'static str,
+    pub(super) what: Option<String>,
+    pub(super) age: Option<Duration>,
+    pub(super) last_failure: Option<Arc<str>>,
 }
 
 /// Why there is no host.
@@ -124,12 +181,47 @@ pub(super) enum Asked {
 const FIRST_RUN: u64 = 1 << 62;
 
 impl Host {
-    pub(super) fn new(birth: Birth) -> Host {
+    pub(super) fn new(birth: Birth, program: ProgramRef) -> Host {
         Host {
             birth,
-            state: Mutex::default(),
+            tally: Tally::default(),
+            state: Mutex::new(State {
+                phase: Phase::Off,
+                program,
+                waiting: Vec::new(),
+                keeper: None,
+                orders: VecDeque::new(),
+                last_lines: VecDeque::new(),
+                deaths: 0,
+                last_failure: None,
+            }),
             last_run: AtomicU64::new(FIRST_RUN),
         }
+    }
+
+    /// The rules it is started under.
+    pub(super) fn program(&self) -> ProgramRef {
+        self.lock().program
+    }
+
+    /// The same rules as they are called in another config.
+    pub(super) fn set_program(&self, program: ProgramRef) {
+        self.lock().program = program;
+    }
+
+    /// Whether whoever asks has to start it, which nobody has done yet.
+    fn is_begun(&self) -> bool {
+        let mut state = self.lock();
+        let is_off = matches!(state.phase, Phase::Off);
+        if is_off {
+            state.begin();
+        }
+        is_off
+    }
+
+    /// Its keeper starts it once more.
+    pub(super) fn begin_again(&self) {
+        self.lock().begin();
     }
 
     /// A number for one more run.
@@ -142,44 +234,69 @@ impl Host {
         let mut state = self.lock();
         match &state.phase {
             Phase::Up(up) => return Asked::Up(Arc::clone(up)),
-            Phase::Broken { until, reason } if Instant::now() < *until => {
+            Phase::Failed { until, reason } if Instant::now() < *until => {
                 return Asked::Broken(Broken(Arc::clone(reason)));
             }
-            Phase::Starting => {
+            Phase::Starting | Phase::Resting => {
                 state.waiting.push(cx.waker().clone());
                 return Asked::Wait;
             }
-            Phase::Off | Phase::Broken { .. } => {}
+            Phase::Off | Phase::Failed { .. } => {}
         }
-        state.phase = Phase::Starting;
-        state.last_lines.clear();
-        state.orders.clear();
+        state.begin();
         Asked::Start
     }
 
-    /// It is ready.
-    pub(super) fn is_up(&self, serial: u64, first: OwnedFd) {
+    /// It is ready, and says what it is.
+    pub(super) fn is_up(&self, serial: u64, first: OwnedFd, what: String) {
         let mut state = self.lock();
         state.phase = Phase::Up(Arc::new(Up {
             serial,
             first,
             since: Instant::now(),
+            what,
+            ended_before: self.tally.ends.load(Ordering::Relaxed),
         }));
+        self.tally.is_up.store(true, Ordering::Relaxed);
         state.wake_waiting();
     }
 
-    /// It died, or could not be started. Who asks before the back-off is over is told why.
-    pub(super) fn is_gone(&self, why: &str) {
+    /// It died, or could not be started. When it had been ready, or was not to blame, it is to be
+    /// started again after this time; else who asks before the back-off is over is told why.
+    pub(super) fn is_gone(&self, why: &str, is_blameless: bool) -> Option<Duration> {
         let mut state = self.lock();
-        let is_proven = matches!(&state.phase, Phase::Up(up) if up.since.elapsed() >= PROVEN_AFTER);
-        state.deaths = if is_proven { 0 } else { state.deaths + 1 };
+        self.tally.is_up.store(false, Ordering::Relaxed);
+        self.tally.pid.store(0, Ordering::Relaxed);
+        let was_up = match &state.phase {
+            Phase::Up(up) => {
+                let ended = self.tally.ends.load(Ordering::Relaxed);
+                if up.since.elapsed() >= PROVEN_AFTER || ended > up.ended_before {
+                    state.deaths = 0;
+                }
+                true
+            }
+            _ => false,
+        };
+        let count = match was_up {
+            true => &self.tally.crashes,
+            false => &self.tally.failures,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        state.deaths += 1;
         state.keeper = None;
-        let reason = state.explain(why);
-        state.phase = Phase::Broken {
-            until: Instant::now() + back_off(state.deaths),
-            reason: reason.into(),
+        let reason: Arc<str> = state.explain(why).into();
+        state.last_failure = Some(Arc::clone(&reason));
+        let pause = back_off(state.deaths);
+        let is_again = was_up || is_blameless;
+        state.phase = match is_again {
+            true => Phase::Resting,
+            false => Phase::Failed {
+                until: Instant::now() + pause,
+                reason,
+            },
         };
         state.wake_waiting();
+        is_again.then_some(pause)
     }
 
     /// Remembers what it said.
@@ -201,8 +318,26 @@ impl Host {
                 state.waiting.push(cx.waker().clone());
                 Poll::Pending
             }
-            Phase::Broken { reason, .. } => Poll::Ready(Arc::clone(reason)),
-            Phase::Off | Phase::Starting => Poll::Ready("".into()),
+            _ => Poll::Ready(state.last_failure.clone().unwrap_or_else(|| "".into())),
+        }
+    }
+
+    /// What is told of it: its state, what it says it is, how long it has been ready, and why it
+    /// last failed.
+    pub(super) fn condition(&self) -> Condition {
+        let state = self.lock();
+        let (name, up) = match &state.phase {
+            Phase::Off => ("off", None),
+            Phase::Starting => ("starting", None),
+            Phase::Up(up) => ("ready", Some(up)),
+            Phase::Failed { .. } => ("failed", None),
+            Phase::Resting => ("restarting", None),
+        };
+        Condition {
+            name,
+            what: up.map(|up| up.what.clone()),
+            age: up.map(|up| up.since.elapsed()),
+            last_failure: state.last_failure.clone(),
         }
     }
 
@@ -239,6 +374,12 @@ impl Drop for Host {
 }
 
 impl State {
+    fn begin(&mut self) {
+        self.phase = Phase::Starting;
+        self.last_lines.clear();
+        self.orders.clear();
+    }
+
     fn wake_waiting(&mut self) {
         self.waiting.drain(..).for_each(Waker::wake);
     }
@@ -278,13 +419,20 @@ mod tests {
     use super::*;
 
     fn host() -> Host {
-        Host::new(Birth {
+        let birth = Birth {
             language: Language::Python,
+            preload: Vec::new(),
+            compiles: true,
             interpreter: Vec::new(),
             arguments: Strings::new(),
             environment: Strings::new(),
             dir: Vec::new(),
-        })
+        };
+        let program = ProgramRef {
+            generation: 1,
+            index: 0,
+        };
+        Host::new(birth, program)
     }
 
     fn ask(host: &Host) -> Asked {
@@ -297,14 +445,41 @@ mod tests {
         assert!(matches!(ask(&host), Asked::Start));
         assert!(matches!(ask(&host), Asked::Wait));
         host.note_line(b"no module named x");
-        host.is_gone("the interpreter ended");
+        assert_eq!(host.is_gone("the interpreter ended", false), None);
         let Asked::Broken(Broken(reason)) = ask(&host) else {
             panic!("it is let alone for a while");
         };
         assert_eq!(&*reason, "the interpreter ended\nno module named x");
         let (ours, _theirs) = parcel::pair().unwrap();
-        host.is_up(7, ours);
+        host.is_up(7, ours, "python 3".to_owned());
         assert!(matches!(ask(&host), Asked::Up(up) if up.serial == 7));
+    }
+
+    #[test]
+    fn one_that_was_ready_is_started_again_and_requests_wait_for_it() {
+        let host = host();
+        let up = || {
+            host.begin_again();
+            host.is_up(7, parcel::pair().unwrap().0, String::new());
+        };
+        assert!(host.is_begun());
+        assert!(!host.is_begun());
+        up();
+        assert_eq!(host.is_gone("killed", false), Some(BACK_OFF));
+        assert!(matches!(ask(&host), Asked::Wait));
+        up();
+        assert_eq!(host.is_gone("killed", false), Some(BACK_OFF * 2));
+        // One that has served is not one that cannot.
+        up();
+        host.tally.ends.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(host.is_gone("killed", false), Some(BACK_OFF));
+        host.begin_again();
+        assert!(host.is_gone("no spawner", true).is_some());
+        let counts = [&host.tally.crashes, &host.tally.failures];
+        assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [3, 1]);
+        let condition = host.condition();
+        assert_eq!(condition.name, "restarting");
+        assert_eq!(condition.last_failure.as_deref(), Some("no spawner"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The task that starts a host and looks after it, on the thread that first wanted it.
+//! The task that starts a host, looks after it, and starts it again, on one of the threads.
 
 use std::future::poll_fn;
 use std::io;
@@ -6,9 +6,11 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hob_http::reactor::Timer;
 use hob_http::{Reactor, Watched};
+use hob_trace::metric::ThreadCounters;
 use rustix::pipe::PipeFlags;
 
 use crate::handle::cgi::stderr::Stderr;
@@ -18,30 +20,72 @@ use crate::handle::warm::protocol::{FROM_HOST_BYTES_MAX, FromHost};
 use crate::handle::warm::source;
 use crate::life::{memory, parcel};
 use crate::process::packet::{self, Received};
-use crate::process::{Child, End, Exit, Launcher, ProgramRef, Start};
+use crate::process::{Child, End, Exit, Launcher, Start};
 
-/// Starts a host under the rules of `program` and looks after it until it is gone.
-pub(super) fn start(host: &Arc<Host>, program: ProgramRef, launcher: &Launcher, reactor: &Reactor) {
-    match begin(host, program, launcher, reactor) {
-        Ok(mut keeper) => {
-            reactor.spawn_standing(async move { poll_fn(|cx| keeper.poll(cx)).await });
-        }
-        Err(error) => host.is_gone(&format!("the interpreter could not be started: {error}")),
-    }
+/// What a thread starts hosts with.
+#[derive(Clone)]
+pub(crate) struct Means {
+    pub(crate) launcher: Launcher,
+    pub(crate) reactor: Reactor,
+    pub(crate) counters: Arc<ThreadCounters>,
 }
 
-fn begin(
-    host: &Arc<Host>,
-    program: ProgramRef,
-    launcher: &Launcher,
-    reactor: &Reactor,
-) -> io::Result<Keeper> {
+/// Starts a host, looks after it, and starts it again when it dies, until no route wants it or it
+/// cannot start.
+pub(crate) fn start(host: &Arc<Host>, means: &Means) {
+    let (host, means) = (Arc::downgrade(host), means.clone());
+    let reactor = means.reactor.clone();
+    reactor.spawn_standing(async move {
+        while let Some(pause) = run(&host, &means).await {
+            let timer = means.reactor.timer();
+            timer.set(pause);
+            poll_fn(|cx| timer.poll_elapsed(cx)).await;
+            match host.upgrade() {
+                Some(host) => host.begin_again(),
+                None => return,
+            }
+        }
+    });
+}
+
+/// One life of a host; how long to wait before the next, when there is to be one.
+async fn run(host: &Weak<Host>, means: &Means) -> Option<Duration> {
+    // Held for no longer than it takes: a keeper keeps no host that nobody wants.
+    let begun = {
+        let host = host.upgrade()?;
+        host.tally.starts.fetch_add(1, Ordering::Relaxed);
+        means.counters.warm_starts.add(1);
+        begin(&host, means)
+    };
+    let exit = match begun {
+        Ok(mut keeper) => poll_fn(|cx| keeper.poll(cx)).await,
+        Err(error) => {
+            let errno = error.raw_os_error().unwrap_or(libc::EIO);
+            let step = "make its sockets and pipes";
+            Exit::NotStarted { step, errno }
+        }
+    };
+    let host = host.upgrade()?;
+    let is_blameless = matches!(exit, Exit::SpawnerGone | Exit::HostGone | Exit::Busy);
+    let is_crash = host.tally.is_up.load(Ordering::Relaxed);
+    match is_crash {
+        true => means.counters.warm_crashes.add(1),
+        false => means.counters.warm_failures.add(1),
+    }
+    let why = ending(exit);
+    let name = String::from_utf8_lossy(&host.birth.interpreter);
+    tracing::warn!(interpreter = %name, "warm: {why}");
+    host.is_gone(&why, is_blameless)
+}
+
+fn begin(host: &Arc<Host>, means: &Means) -> io::Result<Keeper> {
+    let (launcher, reactor) = (&means.launcher, &means.reactor);
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let birth = &host.birth;
     let (first, theirs) = parcel::pair()?;
     let (output, printed) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     let child = launcher.start(Start {
-        program,
+        program: host.program(),
         path: birth.interpreter.clone(),
         dir: birth.dir.clone(),
         arguments: birth.arguments.clone(),
@@ -92,12 +136,15 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Ready when the host is gone.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// How the host ended, once it has and what it said is in.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Exit> {
         let host = self.host.upgrade();
         self.read_output(cx, host.as_deref());
         match &host {
             Some(host) => {
+                if let Some(pid) = self.child.pid() {
+                    host.tally.pid.store(pid, Ordering::Relaxed);
+                }
                 self.follow_orders(cx, host);
                 self.read_link(cx, host);
             }
@@ -114,10 +161,7 @@ impl Keeper {
             if !self.is_output_over && self.timer.poll_elapsed(cx).is_pending() {
                 return Poll::Pending;
             }
-            if let Some(host) = host {
-                host.is_gone(&ending(exit));
-            }
-            return Poll::Ready(());
+            return Poll::Ready(exit);
         }
         if self.for_others.is_some() && self.timer.poll_elapsed(cx).is_ready() {
             tracing::warn!(interpreter = %self.name, "a warm interpreter took too long to start");
@@ -174,7 +218,10 @@ impl Keeper {
             self.timer.clear();
             let what = String::from_utf8_lossy(what);
             tracing::info!(interpreter = %self.name, "warm: {} is ready", what.escape_debug());
-            host.is_up(self.serial, first);
+            if let Some(pid) = self.child.pid() {
+                host.tally.pid.store(pid, Ordering::Relaxed);
+            }
+            host.is_up(self.serial, first, what.into_owned());
         }
     }
 }

@@ -9,19 +9,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
-use hob_http::{Reactor, Watched};
+use hob_http::Watched;
+use hob_trace::metric::ThreadCounters;
 
+use crate::handle::warm::Warm;
 use crate::handle::warm::host::{Asked, Broken, Host, Order};
+use crate::handle::warm::keep::{self, Means};
 use crate::handle::warm::limits::{KILLS_MAX, RUNS_WAITING_MAX};
 use crate::handle::warm::protocol::{self, FROM_HOST_BYTES_MAX, FromHost, Script};
-use crate::handle::warm::{Warm, keep};
 use crate::life::memory;
 use crate::process::packet::{self, Received, Sent};
-use crate::process::{Awaited, End, Exit, Launcher, ProgramRef};
+use crate::process::{Awaited, End, Exit, ProgramRef};
 
 /// One thread's links, by the host they go to.
 pub struct Links {
-    /// Which of a route's hosts is this thread's.
+    /// Where it begins to look among a route's hosts.
     number: usize,
     by_serial: Rc<RefCell<HashMap<u64, Rc<Link>>>>,
 }
@@ -44,6 +46,7 @@ pub(crate) struct Link {
     /// Not kept alive by this: it ends when no route wants it.
     host: Weak<Host>,
     socket: Watched,
+    counters: Arc<ThreadCounters>,
     core: RefCell<Core>,
 }
 
@@ -73,31 +76,37 @@ pub(crate) struct Forked {
 }
 
 impl Links {
-    /// The host of this thread.
-    pub(crate) fn host<'w>(&self, warm: &'w Warm) -> &'w Arc<Host> {
-        &warm.hosts[self.number % warm.hosts.len()]
+    /// The host that has the fewest runs; threads do not all begin with the same.
+    fn choose<'w>(&self, warm: &'w Warm) -> &'w Arc<Host> {
+        let count = warm.hosts.len();
+        let turns = (0..count).map(|turn| &warm.hosts[(self.number + turn) % count]);
+        turns
+            .min_by_key(|host| host.tally.load())
+            .unwrap_or(&warm.hosts[0])
     }
 
-    /// A link to the host of this thread, which is started if it has to be.
+    /// A link to a host, which is started if it has to be.
     pub(crate) fn poll_link(
         &self,
         cx: &mut Context<'_>,
         warm: &Warm,
         program: ProgramRef,
-        launcher: &Launcher,
-        reactor: &Reactor,
+        means: &Means,
     ) -> Poll<Result<Way, Broken>> {
-        let host = self.host(warm);
+        let host = self.choose(warm);
         loop {
             match host.ask(cx) {
                 Asked::Wait => return Poll::Pending,
                 Asked::Broken(broken) => return Poll::Ready(Err(broken)),
-                Asked::Start => keep::start(host, program, launcher, reactor),
+                Asked::Start => {
+                    host.set_program(program);
+                    keep::start(host, means);
+                }
                 Asked::Up(up) => {
                     if let Some(link) = self.by_serial.borrow().get(&up.serial) {
                         return Poll::Ready(Ok((Rc::clone(link), Arc::clone(host))));
                     }
-                    let socket = up.link().and_then(|end| reactor.watch(end));
+                    let socket = up.link().and_then(|end| means.reactor.watch(end));
                     let socket = match socket {
                         Ok(socket) => socket,
                         Err(error) => {
@@ -105,22 +114,23 @@ impl Links {
                             return Poll::Ready(Err(Broken(reason.into())));
                         }
                     };
-                    let link = self.add(host, socket, up.serial, reactor);
+                    let link = self.add(host, socket, up.serial, means);
                     return Poll::Ready(Ok((link, Arc::clone(host))));
                 }
             }
         }
     }
 
-    fn add(&self, host: &Arc<Host>, socket: Watched, serial: u64, reactor: &Reactor) -> Rc<Link> {
+    fn add(&self, host: &Arc<Host>, socket: Watched, serial: u64, means: &Means) -> Rc<Link> {
         let link = Rc::new(Link {
             host: Arc::downgrade(host),
             socket,
+            counters: Arc::clone(&means.counters),
             core: RefCell::default(),
         });
         self.by_serial.borrow_mut().insert(serial, Rc::clone(&link));
         let (all, own) = (Rc::clone(&self.by_serial), Rc::clone(&link));
-        reactor.spawn_standing(async move {
+        means.reactor.spawn_standing(async move {
             poll_fn(|cx| own.poll(cx)).await;
             all.borrow_mut().remove(&serial);
         });
@@ -137,6 +147,8 @@ impl Link {
         standard: [OwnedFd; 3],
     ) -> Forked {
         let id = host.next_run();
+        host.tally.note_fork();
+        self.counters.warm_forks.add(1);
         let entry = Awaited::default();
         let forked = Forked {
             link: Rc::clone(self),
@@ -213,7 +225,10 @@ impl Link {
                 Received::Packet(len, _) => match FromHost::decode(&buffer[..len]) {
                     Ok(FromHost::Over(id, exit)) => {
                         let entry = self.core.borrow_mut().runs.remove(&id);
-                        entry.inspect(|entry| entry.finish(exit));
+                        if let Some(entry) = entry {
+                            self.note_end();
+                            entry.finish(exit);
+                        }
                     }
                     Ok(FromHost::Ready(_)) | Err(_) => {
                         tracing::error!("a warm interpreter makes no sense");
@@ -231,6 +246,13 @@ impl Link {
         }
         self.core.borrow_mut().task = Some(cx.waker().clone());
         Poll::Pending
+    }
+
+    fn note_end(&self) {
+        self.counters.warm_ends.add(1);
+        if let Some(host) = self.host.upgrade() {
+            host.tally.ends.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// What ran over it is gone.
@@ -276,6 +298,12 @@ impl Forked {
             false => Order::EndRun(self.id, how),
         };
         self.host.order(order);
+    }
+}
+
+impl Drop for Forked {
+    fn drop(&mut self) {
+        self.host.tally.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

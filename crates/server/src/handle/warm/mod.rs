@@ -6,15 +6,18 @@
 //! - `host` one host, as all threads see it; `keep` the task that starts it and looks after it
 //! - `link` a thread's way to a host: runs go out, their ends come back
 //! - `source` the hosts' programs
+//! - `tally` what is counted of a host, `status` what is told of it
 //! - `build` what a route needs of all this, `limits` what nobody needs to set
 
 pub mod build;
 mod host;
-mod keep;
+pub(crate) mod keep;
 mod limits;
 mod link;
 mod protocol;
 mod source;
+pub(crate) mod status;
+mod tally;
 
 use std::sync::Arc;
 
@@ -25,6 +28,6 @@ pub(crate) use protocol::Script;
 
 /// What a route forks its scripts from.
 pub struct Warm {
-    /// The hosts; each thread has its own of them.
+    /// The hosts; a request goes to the one with the fewest.
     pub hosts: Vec<Arc<Host>>,
 }

@@ -1,0 +1,41 @@
+//! What `hob status --programs` tells of interpreters that are kept.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+
+use crate::config::Language;
+use crate::handle::resident::scale::resident_bytes;
+use crate::handle::warm::host::{Host, Hosts};
+
+/// All hosts.
+pub(crate) fn hosts(hosts: &Hosts) -> Value {
+    hosts.all().iter().map(|host| told(host)).collect()
+}
+
+fn told(host: &Host) -> Value {
+    let (birth, tally, condition) = (&host.birth, &host.tally, host.condition());
+    let pid = Some(tally.pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0);
+    let language = match birth.language {
+        Language::Python => "python",
+        Language::Perl => "perl",
+    };
+    json!({
+        "interpreter": String::from_utf8_lossy(&birth.interpreter),
+        "language": language,
+        "version": condition.what,
+        "preload": birth.preload,
+        "compile": birth.compiles,
+        "dir": String::from_utf8_lossy(&birth.dir),
+        "state": condition.name,
+        "pid": pid,
+        "age_s": condition.age.map(|age| age.as_secs()),
+        "served": tally.ends.load(Ordering::Relaxed),
+        "running": tally.running.load(Ordering::Relaxed),
+        "memory_bytes": pid.and_then(resident_bytes),
+        "starts": tally.starts.load(Ordering::Relaxed),
+        "failures": tally.failures.load(Ordering::Relaxed),
+        "crashes": tally.crashes.load(Ordering::Relaxed),
+        "last_failure": condition.last_failure.as_deref(),
+    })
+}
