@@ -59,6 +59,12 @@ BEGIN {
 
     sub fd_close { syscall $call{close}, $_[0] }
 
+    # Those that came with a packet: mostly neighbours.
+    sub fd_close_all {
+        return if @_ && $_[-1] - $_[0] == $#_ && syscall($call{close_range}, $_[0], $_[-1], 0) == 0;
+        fd_close($_) for @_;
+    }
+
     # The same descriptor out of the way, closed on exec.
     sub fd_own {
         my ($fd) = @_;
@@ -179,7 +185,7 @@ BEGIN {
                 leave(127);
             }
         }
-        fd_close($_) for @fds;
+        fd_close_all(@fds);
         my (undef, $folder) = split /\0/, $run->{strings}, 3;
         our $template_folder;
         if (!(defined $template_folder && $template_folder eq $folder) && !chdir $folder) {
@@ -206,15 +212,23 @@ BEGIN {
         my ($arguments, $variables) = @{ $run->{counts} };
         my @strings = split /\0/, $run->{strings}, -1;
         @main::ARGV = @strings[3 .. 1 + $arguments];
-        my %gone = %told;
-        for (@strings[2 + $arguments .. 1 + $arguments + $variables]) {
-            my ($name, $value) = split /=/, $_, 2;
-            delete $gone{$name};
-            next if $set_by_script{$name};
-            next if exists $told{$name} && $told{$name} eq $value;
-            $ENV{$name} = $told{$name} = $value;
+        # Most are as they were for the request before, and are not touched.
+        my $same = 0;
+        my ($first, $last) = (2 + $arguments, 1 + $arguments + $variables);
+        my @new = grep { !(exists $told{$_} && ++$same) } @strings[$first .. $last];
+        if (@new || $same != keys %told) {
+            my %now = map { $_ => 1 } @strings[$first .. $last];
+            for (grep { !$now{$_} } keys %told) {
+                delete $told{$_};
+                my ($name) = split /=/, $_, 2;
+                delete $ENV{$name} unless $set_by_script{$name};
+            }
+            for (@new) {
+                $told{$_} = 1;
+                my ($name, $value) = split /=/, $_, 2;
+                $ENV{$name} = $value unless $set_by_script{$name};
+            }
         }
-        delete @ENV{ keys %gone }, delete @told{ keys %gone } if %gone;
         $0 = $run->{file} if $0 ne $run->{file};
         $^T = time;
         syscall $call{getrandom}, $seed, 4, 0;
@@ -362,7 +376,7 @@ BEGIN {
         if (!defined $process || $process) {
             fd_close($theirs);
             return fd_close($ours), 0 if !$process;
-            @$script{qw(template process)} = ($ours, $process);
+            @$script{qw(template process links)} = ($ours, $process, {});
             $templates{$process} = $file;
             return 0;
         }
@@ -400,7 +414,8 @@ BEGIN {
 
     # The script is compiled: forks for each run, and returns in the children.
     sub serve_template {
-        our ($template_socket, $template_file);
+        our ($template_socket, $template_file, $template_folder, $cpu_seconds);
+        my $no_signals = pack 'Q', 0;
         my $old = select STDOUT;
         my $is_hot = $|;
         $| = 1;
@@ -409,12 +424,15 @@ BEGIN {
         # Who prints while it is compiled would not do so for each request.
         leave(3) if syscall($call{lseek}, 1, 0, 2) > 0;
         find_data();
+        my $has_data = defined $data;
         # What BEGIN blocks did to the environment stays.
         our %neutral;
         $set_by_script{$_} = 1 for grep {
             ($ENV{$_} // "\0") ne ($neutral{$_} // "\0")
         } keys %ENV, keys %neutral;
         my $bell = bell();
+        my %told_links;
+        tidy_memory();
         fd_tell($template_socket, 'ready');
         my ($bits, $is_over) = ('', 0);
         vec($bits, $_, 1) = 1 for $bell, $template_socket;
@@ -429,28 +447,55 @@ BEGIN {
                 vec($bits, $template_socket, 1) = 0;
                 next;
             }
-            my $link = pop @fds;
+            my ($flags, $link_number) = unpack 'x2Sx24L', $packet;
+            # A link comes once, with the first run that is to be told over it.
+            $told_links{$link_number} = fd_own(pop @fds) if @fds > 3 + ($flags & 1);
+            my $link = $told_links{$link_number};
             my $run = parse($length, @fds);
             settle($run);
+            my $limits = pack 'QQ', ($run->{number}) x 2;
+            my (undef, $folder) = split /\0/, $run->{strings}, 3;
+            my $is_other = $cpu_seconds || $folder ne $template_folder
+                || @fds != 3 || $fds[2] != $fds[0] + 2;
             my $process = fork;
             if (!defined $process) {
                 failed($link, $run->{number}, $FORK, $! + 0);
-                fd_close($_) for @fds, $link;
             }
             elsif ($process) {
-                fd_close($_) for @fds;
-                $runs{$process} = [$link, $run->{number}, 1];
+                $runs{$process} = [$link, $run->{number}];
             }
             else {
-                connect_run($run, $link, @fds);
-                fd_close($_) for $link, $template_socket, map { $_->[0] } values %runs;
-                close_own();
-                reopen_data($template_file);
+                # As connect_run and close_own do, but each call of a sub touches memory that is
+                # copied then.
+                syscall $call{prlimit64}, 0, 10, $limits, 0;
+                setpgrp 0, 0;
+                if ($is_other
+                    || syscall($call{dup3}, $fds[0], 0, 0) < 0
+                    || syscall($call{dup3}, $fds[1], 1, 0) < 0
+                    || syscall($call{dup3}, $fds[2], 2, 0) < 0
+                    || syscall($call{close_range}, $fds[0], $fds[2], 0) < 0
+                    || syscall($call{close_range}, $OWN_BASE - 1, 0x7fffffff, 0) < 0) {
+                    connect_run($run, $link, @fds);
+                    fd_close($template_socket);
+                    close_own();
+                }
+                else {
+                    syscall $call{rt_sigprocmask}, 2, $no_signals, 0, 8;
+                }
+                reopen_data($template_file) if $has_data;
                 $! = $? = 0;
                 return;
             }
+            fd_close_all(@fds);
         }
         leave(0);
+    }
+
+    # Has the allocator join its free pieces now. It does when a large one is let go, and a child
+    # would have to copy all that stands between them.
+    sub tidy_memory {
+        my $large = "\1" x (256 * 1024);
+        undef $large;
     }
 
     sub report {
@@ -459,9 +504,7 @@ BEGIN {
             my ($process, @how) = @$one;
             my $run = delete $runs{$process};
             if ($run) {
-                my ($link, $number, $is_ours) = @$run;
-                tell_ended($link, $number, $process, @how);
-                fd_close($link) if $is_ours;
+                tell_ended(@$run, $process, @how);
             }
             elsif (defined(my $file = delete $templates{$process})) {
                 my $script = $scripts{$file};
@@ -476,7 +519,8 @@ BEGIN {
     # ------------------------------------------------------------------ the host
 
     my ($first, $bell) = (3);
-    my %links;
+    # By descriptor: its number, which is never another's.
+    my (%links, $link_count);
 
     # Takes a packet of a link; true in a child, which has to return from here on.
     sub take {
@@ -490,12 +534,12 @@ BEGIN {
         }
         my $kind = unpack 'xC', $packet;
         if ($kind == 1 && @fds == 1) {
-            $links{ fd_own($fds[0]) } = 1;
+            $links{ fd_own($fds[0]) } = ++$link_count;
             return 0;
         }
         die "the server makes no sense to this host\n" if $kind != 2 || $length < 32;
         my $is_child = take_run($link, $length, @fds);
-        fd_close($_) for $is_child ? () : @fds;
+        fd_close_all(@fds) unless $is_child;
         return $is_child;
     }
 
@@ -509,13 +553,22 @@ BEGIN {
         our $compiles;
         if ($compiles && !$script->{is_foreign}) {
             check_ready($script) if defined $script->{template} && !$script->{is_ready};
-            return 0 if $script->{is_ready} && fd_pass_on($script->{template}, $length, @fds, $link);
+            if ($script->{is_ready}) {
+                # It knows links by number, and each is passed to it once.
+                my $link_number = $links{$link};
+                substr $packet, 28, 4, pack 'L', $link_number;
+                my @new = $script->{links}{$link_number} ? () : $link;
+                if (fd_pass_on($script->{template}, $length, @fds, @new)) {
+                    $script->{links}{$link_number} = 1 if @new;
+                    return 0;
+                }
+            }
             return 1 if !$script->{is_tried} && start_template($script, $run, @fds);
         }
         my $process = fork;
         return failed($link, $number, $FORK, $! + 0), 0 unless defined $process;
         if ($process) {
-            $runs{$process} = [$link, $number, 0];
+            $runs{$process} = [$link, $number];
             return 0;
         }
         connect_run($run, $link, @fds);
@@ -564,7 +617,7 @@ BEGIN {
     sub serve {
         $bell = bell();
         $first = fd_own(3);
-        $links{$first} = 1;
+        $links{$first} = ++$link_count;
         fd_tell($first, pack('CCSLQ', 1, 32, 0, 0, 0) . sprintf 'perl %vd', $^V);
         while (defined $first || %runs) {
             my $bits = '';

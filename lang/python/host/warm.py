@@ -1,13 +1,13 @@
 """A Python that is kept, and forks for each request: it runs CGI scripts unchanged.
 
-The server gives it this text as standard input and speaks with it over descriptor 3; what they say
-to each other is drawn in `crates/server/src/handle/warm/protocol.rs`. The loop at the
-bottom is the kept interpreter; who leaves it is a child, which becomes what `python3 SCRIPT` would
-be. The script runs from there too, so that nothing of ours is between it and the top.
+The server speaks with it over descriptor 3; what they say to each other is drawn in
+`crates/server/src/handle/warm/protocol.rs`. Everything but the loop is here; `loop.py`, which the
+interpreter is started with, is that, and brings this text.
 
 What costs here is memory: each page that a child writes to is copied first, and counting a
-reference is writing. So all that can be is done before the fork, where pages are not copied once
-the last child is gone, and a child calls as little as it can.
+reference is writing; and each page there is has its entry copied. So all that can be is done before
+the fork, where pages are not copied once the last child is gone, a child calls as little as it can,
+and what is not needed is not loaded.
 """
 
 import sys
@@ -283,7 +283,7 @@ class Host:
         last = 2 + arguments
         del words[-1]
         variables = words[last:]
-        settle(script, words[2:last], variables, strings)
+        settle(script, words[2:last], variables)
         self.has_file = flags & STDIN_IS_FILE
         return (link, number, carried, script, words[2:last], variables)
 
@@ -319,15 +319,9 @@ def execute(script, arguments, variables):
     os.execve(file, [*begin, *arguments], {name: value for name, _, value in pairs})
 
 
-def settle(script, arguments, variables, strings):
+def settle(script, arguments, variables):
     """Makes the interpreter look as if it had just been started for the script."""
-    known = os.environ._data
-    known.clear()
-    for item in variables:
-        name, _, value = item.partition(b"=")
-        known[name] = value
-    known.update(OWN_VARIABLES)
-    ENVIRONMENT(variables, strings)
+    VARIABLES.settle(variables)
     sys.argv = arguments = [str(argument, FILE_CODING, FILE_ERRORS) for argument in arguments]
     if ORIGINAL_NAME is not None:
         sys.orig_argv = [ORIGINAL_NAME, *arguments]
@@ -337,58 +331,33 @@ def settle(script, arguments, variables, strings):
     NAMES["__loader__"] = script.loader
 
 
-class Environment:
-    """The environment as C sees it: an array of addresses in the strings that came, because a
-    `putenv` for each would touch, and so copy, twice as much memory as all the rest."""
+class Variables:
+    """The environment. Most variables are as they were for the request before, and are not touched:
+    an array of all of them for C, which `ctypes` could make, costs more than the few that change."""
 
     def __init__(self):
-        import array
-        import ctypes
+        self.last = set()
 
-        self.array = array.array
-        self.place = ctypes.c_void_p.in_dll(ctypes.CDLL(None), "environ")
-        self.offset = bytes.__basicsize__ - 1
-        probe = b"where the bytes of an object stand"
-        if ctypes.string_at(id(probe) + self.offset, len(probe)) != probe:
-            raise ValueError("somewhere else")
-        self.own = tuple(b"%s=%s" % pair for pair in OWN_VARIABLES.items())
-        self.kept = None
-
-    def __call__(self, variables, strings):
-        at = id(strings) + self.offset + len(strings)
-        addresses = [0]
-        for item in reversed(variables):
-            at -= len(item) + 1
-            addresses.append(at)
-        for item in self.own:
-            addresses.append(id(item) + self.offset)
-        addresses.reverse()
-        all = self.array("Q", addresses)
-        self.kept = (all, strings)
-        self.place.value = all.buffer_info()[0]
-
-
-class Putting:
-    """The same where there is no `ctypes`."""
-
-    def __init__(self):
-        self.names = set()
-
-    def __call__(self, variables, _):
-        for name in self.names:
+    def settle(self, variables):
+        last = self.last
+        new = [item for item in variables if item not in last]
+        if not new and len(variables) == len(last):
+            return
+        known = os.environ._data
+        for item in last.difference(variables):
+            last.remove(item)
+            name = item.partition(b"=")[0]
             os.unsetenv(name)
-        self.names.clear()
-        for item in variables:
+            known.pop(name, None)
+        for item in new:
+            last.add(item)
             name, _, value = item.partition(b"=")
             os.putenv(name, value)
-            self.names.add(name)
-
-
-def environment():
-    try:
-        return Environment()
-    except Exception:
-        return Putting()
+            known[name] = value
+        for name, value in OWN_VARIABLES.items():
+            if name not in known:
+                os.putenv(name, value)
+                known[name] = value
 
 
 def code_of(script):
@@ -457,7 +426,9 @@ def has_thread_exits(threading):
 def forget():
     """Lets go of what the script holds, so that its files are written and its objects finalized.
     What was there before the script is not looked at: that would copy its memory."""
-    collects = gc.isenabled()
+    # Nothing is there to be collected but what can be in a circle, which is counted. What is not
+    # seen by that is not finalized at the end, as the language has it.
+    collects = gc.isenabled() and gc.get_count() != COUNT
     if collects:
         collect()
     new = len(sys.modules) - MODULE_COUNT
@@ -661,7 +632,7 @@ DESCRIPTOR_COUNT = KEPT_COUNT + 4
 HOST = Host()
 #: What the interpreter or a module has set by itself, and no request does.
 OWN_VARIABLES = {name: os.environ._data[name] for name in os.environ._data if name not in GIVEN_VARIABLES}
-ENVIRONMENT = environment()
+VARIABLES = Variables()
 #: Where the script's folder belongs: in the place of ours, unless a module has moved it away.
 if HAS_OWN_FOLDER and OWN_FOLDER not in sys.path:
     sys.path.insert(0, OWN_FOLDER)
@@ -676,6 +647,8 @@ if "__annotations__" in NAMES:
     NAMES["__annotations__"] = {}
 sys.modules["__main__"] = MAIN
 MODULE_COUNT = len(sys.modules)
+#: Of containers when a child began.
+COUNT = None
 sys.stdout.flush()
 sys.stderr.flush()
 rehearse()
@@ -684,31 +657,3 @@ tell(
     HOST.first,
     HEAD.pack(VERSION, READY, 0, 0, 0) + b"python " + sys.version.split()[0].encode(),
 )
-
-while True:
-    RUN_HERE = HOST.next_run()
-    # What is there belongs to nobody's garbage.
-    gc.freeze()
-    try:
-        PROCESS = os.fork()
-    except OSError as error:
-        HOST.note_failed(RUN_HERE, FORK, error)
-        continue
-    if PROCESS == 0:
-        break
-    HOST.note_started(PROCESS, RUN_HERE)
-become(*RUN_HERE)
-if HOST.has_file:
-    open_stdin()
-if "numpy.random" in sys.modules:
-    sys.modules["numpy.random"].seed()
-try:
-    CODE = code_of(RUN_HERE[3])
-except BaseException as error:
-    error.__traceback__ = None
-    leave(report(error))
-try:
-    exec(CODE, NAMES)
-except BaseException as error:
-    leave(report(error))
-leave(0)

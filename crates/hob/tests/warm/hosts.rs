@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::compare::{Case, await_settled, serve};
-use crate::harness::client::Connection;
+use crate::harness::client::{Connection, call};
 use crate::harness::{DEADLINE, send_signal, wait_for_end};
 use crate::site::Programs;
 
@@ -29,6 +29,45 @@ fn requests_get_random_numbers_of_their_own() {
         let path = format!("/warm/{name}");
         let all: BTreeSet<String> = (0..6).map(|_| programs.text(&path)).collect();
         assert_eq!(all.len(), 6, "{name}: {all:?}");
+        programs.stop();
+    }
+}
+
+#[test]
+fn variables_of_one_request_are_not_those_of_the_next() {
+    // As the language has them, and as a program that the script starts does.
+    let python = "import os, subprocess\nprint('Content-Type: text/plain\\n', flush=True)\n\
+                  print(*sorted('%s=%s' % one for one in os.environ.items() if one[0].startswith('HTTP_X')), flush=True)\n\
+                  os.system('env | grep -a ^HTTP_X | sort | tr \"\\\\n\" \" \"')\n";
+    let perl = "$| = 1; print \"Content-Type: text/plain\\n\\n\";\n\
+                print join(' ', map { \"$_=$ENV{$_}\" } grep { /^HTTP_X/ } sort keys %ENV), \"\\n\";\n\
+                system 'env | grep -a ^HTTP_X | sort | tr \"\\\\n\" \" \"';\n";
+    for (keys, name, text) in [(PYTHON, "a.py", python), (PERL, "a.pl", perl)] {
+        let programs = serve(&[Case::new(name, text)], keys);
+        for fields in [
+            "X-A: 1\r\n",
+            "",
+            "X-B: 2\r\n",
+            "X-A: 2\r\n",
+            "X-A: 2\r\nX-B: 2\r\n",
+            "X-B: =\r\nX-A: 2\r\n",
+            "X-B: \r\nX-AA: 2\r\n",
+            "X-A: 1\r\n",
+        ] {
+            let path = format!("/warm/{name}");
+            let reply = call(programs.port(), "GET", &path, fields, b"");
+            let mut expected: Vec<String> = fields
+                .lines()
+                .map(|field| field.replacen("-", "_", 1).replacen(": ", "=", 1))
+                .map(|field| format!("HTTP_{field}"))
+                .collect();
+            expected.sort();
+            let expected = expected.join(" ");
+            let text = reply.answer.text();
+            let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+            let seen = [lines.first(), lines.get(1)].map(|line| *line.unwrap_or(&""));
+            assert_eq!(seen, [expected.as_str(); 2], "{name} {fields:?}");
+        }
         programs.stop();
     }
 }

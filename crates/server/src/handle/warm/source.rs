@@ -3,8 +3,8 @@
 
 use crate::config::Language;
 
-/// A host's program. Python's begins with modules that it had once and scripts may still want;
-/// where they have gone, the host offers them.
+/// A host's program. Python's is a loop that has all else as a text, and modules that Python had
+/// once and scripts may still want; where they have gone, the host offers them.
 pub(super) fn of(language: Language) -> &'static str {
     match language {
         Language::Python => concat!(
@@ -12,8 +12,10 @@ pub(super) fn of(language: Language) -> &'static str {
             include_str!("../../../../../lang/python/host/offered/cgi.py"),
             "''', 'cgitb': r'''",
             include_str!("../../../../../lang/python/host/offered/cgitb.py"),
-            "'''}\n",
+            "'''}\nTEXT = r'''",
             include_str!("../../../../../lang/python/host/warm.py"),
+            "'''\n",
+            include_str!("../../../../../lang/python/host/loop.py"),
         ),
         Language::Perl => include_str!("../../../../../lang/perl/host/warm.pl"),
     }
