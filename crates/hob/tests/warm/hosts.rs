@@ -37,7 +37,8 @@ fn requests_get_random_numbers_of_their_own() {
 fn variables_of_one_request_are_not_those_of_the_next() {
     // As the language has them, and as a program that the script starts does.
     let python = "import os, subprocess\nprint('Content-Type: text/plain\\n', flush=True)\n\
-                  print(*sorted('%s=%s' % one for one in os.environ.items() if one[0].startswith('HTTP_X')), flush=True)\n\
+                  names = sorted(name for name in os.environ if name.startswith('HTTP_X'))\n\
+                  print(*(name + '=' + os.environ[name] for name in names), flush=True)\n\
                   os.system('env | grep -a ^HTTP_X | sort | tr \"\\\\n\" \" \"')\n";
     let perl = "$| = 1; print \"Content-Type: text/plain\\n\\n\";\n\
                 print join(' ', map { \"$_=$ENV{$_}\" } grep { /^HTTP_X/ } sort keys %ENV), \"\\n\";\n\

@@ -114,6 +114,26 @@ fn module_that_cannot_be_loaded_is_known_when_the_server_has_started() {
 }
 
 #[test]
+fn module_that_has_been_mended_is_loaded_with_a_reload() {
+    let cases = [
+        Case::new("parent.py", PARENT),
+        Case::new("tools.py", "1/0\n"),
+    ];
+    let keys = "interpreter = \"python3\", preload = [\"tools\"]";
+    let programs = serve(&cases, keys);
+    let host = hosts(&programs, |hosts| hosts[0]["state"] == "failed").swap_remove(0);
+    let told = host["last_failure"].as_str().unwrap();
+    assert!(told.contains("ZeroDivisionError"), "{told}");
+    programs.place.write("cgi/tools.py", "");
+    let config = programs.place.path("hob.toml");
+    programs.reload(&std::fs::read_to_string(config).unwrap());
+    let (pid, host) = ready(&programs, 0, |_| true);
+    assert_eq!((&host["starts"], &host["failures"]), (&2.into(), &1.into()));
+    assert_eq!(host_of(&programs, "/warm/parent.py"), pid);
+    programs.stop();
+}
+
+#[test]
 fn as_many_hosts_are_kept_as_are_wanted_and_requests_go_to_the_idlest() {
     let holds = "import os, time\nopen('host-%d' % os.getppid(), 'w').close()\n\
                  while not os.path.exists('go'): time.sleep(0.005)\n\

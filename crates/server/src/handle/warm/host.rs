@@ -4,9 +4,9 @@
 //!       a config in force                ready
 //!   Off ----------------> Starting -----------------> Up
 //!                          ^   | died                  | died
-//!            a request     |   v                       v
-//!            wants it,     '- Failed                 Resting
-//!            back-off over                              |
+//!        a reload, or      |   v                       v
+//!        a request when    '- Failed                 Resting
+//!        its back-off is over                           |
 //!                         Starting <--------------------'
 //!                                     back-off over
 //! ```
@@ -60,7 +60,8 @@ impl Hosts {
             .collect()
     }
 
-    /// Has every host started that never was: called when a config has come into force.
+    /// Has every host started that never was, or could not: called when a config has come into
+    /// force.
     pub(crate) fn tend(&self, fleet: &Fleet) {
         let all = self.all();
         let home_of = |host: &Arc<Host>| host.tally.thread.load(Ordering::Relaxed);
@@ -209,14 +210,14 @@ impl Host {
         self.lock().program = program;
     }
 
-    /// Whether whoever asks has to start it, which nobody has done yet.
+    /// Whether whoever asks has to start it: nobody has yet, or it could not be started.
     fn is_begun(&self) -> bool {
         let mut state = self.lock();
-        let is_off = matches!(state.phase, Phase::Off);
-        if is_off {
+        let is_idle = matches!(state.phase, Phase::Off | Phase::Failed { .. });
+        if is_idle {
             state.begin();
         }
-        is_off
+        is_idle
     }
 
     /// Its keeper starts it once more.
