@@ -8,6 +8,8 @@ mod harness;
 mod bodies;
 #[path = "resident/ending.rs"]
 mod ending;
+#[path = "resident/files.rs"]
+mod files;
 #[path = "resident/framing.rs"]
 mod framing;
 #[path = "resident/lifetime.rs"]

@@ -1,11 +1,13 @@
 //! The payload of the server's hello, which offers what the worker then chooses from.
 //!
 //! ```text
-//!  0 u16 concurrency: requests the worker may have at a time    2 u16 flags, 0
+//!  0 u16 concurrency: requests the worker may have at a time    2 u16 flags: 1 FILES
 //!  4 u32 bytes of data a worker may send per request before it waits for a window
 //!  8 u32 bytes of body the server sends per request before it waits for a window
 //! 12 u8 carrier offered (1 stream, 2 shm)                      13 three bytes, 0
 //! ```
+//!
+//! FILES: the server takes `file` messages. A library passes over flags that it does not know.
 //!
 //! A longer payload is read up to here: what a later server adds does not trouble an old library.
 
@@ -27,13 +29,20 @@ pub struct Hello {
     pub body_window_bytes: u32,
     /// The best carrier there is; `stream` is always possible.
     pub carrier: Carrier,
+    /// The server takes `file` messages.
+    pub takes_files: bool,
 }
+
+/// The flag for that.
+const FILES: u16 = 1;
 
 impl Hello {
     /// The payload.
     pub fn encode(&self) -> [u8; HELLO_BYTES] {
         let mut bytes = [0; HELLO_BYTES];
         bytes[0..2].copy_from_slice(&self.concurrency.to_le_bytes());
+        let flags = if self.takes_files { FILES } else { 0 };
+        bytes[2..4].copy_from_slice(&flags.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.data_window_bytes.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.body_window_bytes.to_le_bytes());
         bytes[12] = self.carrier as u8;
@@ -66,6 +75,7 @@ impl Hello {
             body_window_bytes,
             carrier: Carrier::from_number(bytes[12].into())
                 .ok_or(Malformed::Hello("no such carrier is known"))?,
+            takes_files: u16::from_le_bytes([bytes[2], bytes[3]]) & FILES != 0,
         })
     }
 }

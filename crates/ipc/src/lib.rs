@@ -5,6 +5,7 @@
 //! classic protocol of lines, for shells and old programs. Everything a worker sends is checked
 //! once, where it comes in; a worker that breaks the rules is an error with words, never a panic.
 
+pub mod file;
 pub mod hello;
 pub mod limits;
 pub mod lines;

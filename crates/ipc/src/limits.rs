@@ -9,6 +9,13 @@ pub const REQUEST_BYTES_MAX: usize = 128 * 1024;
 /// The payload of every other message.
 pub const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
 
+/// The payload of a `file`.
+pub const FILE_BYTES: usize = 16;
+
+/// What a `file` takes of its request's window of data, however long the file is: so many
+/// descriptors may be on their way at a time.
+pub const FILE_WINDOW_BYTES: usize = 16 * 1024;
+
 /// The longest message of all, head included.
 pub const MESSAGE_BYTES_MAX: usize = HEAD_BYTES + REQUEST_BYTES_MAX;
 

@@ -22,6 +22,8 @@ pub enum Malformed {
     Flags(Kind, u8),
     /// A reference to a chunk has another length than such references have.
     ChunkReference(u32),
+    /// A `file` whose payload says no range of a file.
+    File,
     /// A request's message without a number, or one about the worker with a number.
     Request(Kind, u32),
     /// A status that is none, or not one of its kind.
@@ -59,6 +61,7 @@ impl fmt::Display for Malformed {
             Malformed::ChunkReference(bytes) => {
                 write!(f, "a reference to a chunk of {bytes} bytes instead of 8")
             }
+            Malformed::File => f.write_str("a file message that says no range of a file"),
             Malformed::Request(kind, 0) => {
                 write!(f, "a {} message that names no request", kind.word())
             }

@@ -32,15 +32,17 @@
 //! 37 info     small: 1xx status; payload: lines
 //! 38 window   large: so many more bytes of body may come
 //! 39 callout  small: serial; payload: "KEYWORD: parameters"; QUIET: no reply wanted
+//! 40 file     bytes of a file are the next data: see `file`; LAST as with data
 //!
 //! flags: 1 LAST   2 TUNNEL   4 QUIET   8 CHUNK (shared memory only: the payload says where)
 //!        16 FAILED (the program failed; the payload is its reason, for log and record)
+//!        32 FILES (hello of a worker: it will pass descriptors, as the server's hello allows)
 //! ```
 //!
 //! Payloads are at most 64 KiB long, a request block 128 KiB. What is longer, of an unknown kind,
 //! or bears a flag that its kind does not have is malformed and ends the worker.
 
-use crate::limits::{HEAD_BYTES, PAYLOAD_BYTES_MAX, REQUEST_BYTES_MAX};
+use crate::limits::{FILE_BYTES, HEAD_BYTES, PAYLOAD_BYTES_MAX, REQUEST_BYTES_MAX};
 use crate::malformed::Malformed;
 
 /// The version of the layout, in both hellos.
@@ -56,6 +58,9 @@ pub const QUIET: u8 = 4;
 pub const CHUNK: u8 = 8;
 /// On an end: the program failed, the payload is its reason.
 pub const FAILED: u8 = 16;
+
+/// On a worker's hello: it will send `file`, which the server's hello has allowed.
+pub const FILES: u8 = 32;
 
 /// The payload of a message with [`CHUNK`]: index of the chunk and bytes in it, two u32.
 pub const CHUNK_REFERENCE_BYTES: usize = 8;
@@ -122,6 +127,8 @@ pub enum Kind {
     WorkerWindow = 38,
     /// The worker asks the server something.
     Callout = 39,
+    /// Bytes of a file are the next of an answer's body.
+    File = 40,
 }
 
 /// What a kind's request number must be.
@@ -152,7 +159,7 @@ const fn rule(kind: Kind, side: Side, flags: u8, about: About, payload_bytes_max
 }
 
 /// The table of kinds.
-const RULES: [Rule; 14] = {
+const RULES: [Rule; 15] = {
     use About::{Either, Request, Worker};
     const MAX: usize = PAYLOAD_BYTES_MAX;
     [
@@ -169,19 +176,20 @@ const RULES: [Rule; 14] = {
         rule(Kind::Window, Side::Server, 0, Request, 0),
         rule(Kind::Reply, Side::Server, 0, Either, MAX),
         rule(Kind::Drain, Side::Server, 0, Worker, 0),
-        rule(Kind::WorkerHello, Side::Worker, 0, Worker, MAX),
+        rule(Kind::WorkerHello, Side::Worker, FILES, Worker, MAX),
         rule(Kind::Head, Side::Worker, LAST | TUNNEL, Request, MAX),
         rule(Kind::Data, Side::Worker, LAST | CHUNK, Request, MAX),
         rule(Kind::End, Side::Worker, LAST | FAILED, Request, MAX),
         rule(Kind::Info, Side::Worker, 0, Request, MAX),
         rule(Kind::WorkerWindow, Side::Worker, 0, Request, 0),
         rule(Kind::Callout, Side::Worker, QUIET, Either, MAX),
+        rule(Kind::File, Side::Worker, LAST, Request, FILE_BYTES),
     ]
 };
 
 /// Where in the table each kind stands, by its number; 255 where there is no kind.
-const PLACES: [u8; 40] = {
-    let mut places = [255; 40];
+const PLACES: [u8; 41] = {
+    let mut places = [255; 41];
     let mut place = 0;
     while place < RULES.len() {
         places[RULES[place].kind as usize] = place as u8;
@@ -216,6 +224,7 @@ impl Kind {
             Kind::End => "end",
             Kind::Info => "info",
             Kind::Callout => "callout",
+            Kind::File => "file",
         }
     }
 
@@ -357,6 +366,9 @@ impl Head {
         if is_chunk && self.len as usize != CHUNK_REFERENCE_BYTES {
             return Err(Malformed::ChunkReference(self.len));
         }
+        if kind == Kind::File && self.len as usize != FILE_BYTES {
+            return Err(Malformed::File);
+        }
         let is_about_worker = self.request == 0;
         match rule.about {
             About::Worker if !is_about_worker => Err(Malformed::Request(kind, self.request)),
@@ -389,6 +401,9 @@ mod tests {
             let mut bytes = [0; HEAD_BYTES];
             bytes[4] = number;
             bytes[8] = 1;
+            if number == Kind::File as u8 {
+                bytes[0] = FILE_BYTES as u8;
+            }
             for side in [Side::Server, Side::Worker] {
                 if let Ok(head) = Head::decode(&bytes, side, Carrier::Stream) {
                     assert_eq!((head.kind as u8, head.kind.side()), (number, side));

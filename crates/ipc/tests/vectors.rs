@@ -6,8 +6,9 @@
 
 use std::path::PathBuf;
 
+use hob_ipc::file::FileRange;
 use hob_ipc::hello::Hello;
-use hob_ipc::message::{Carrier, FAILED, Head, Kind, LAST, QUIET, Side, TUNNEL};
+use hob_ipc::message::{Carrier, FAILED, FILES, Head, Kind, LAST, QUIET, Side, TUNNEL};
 use hob_ipc::request::{Block, BlockBuilder};
 use hob_ipc::stream::{self, Decoder};
 use serde_json::{Value, json};
@@ -113,6 +114,12 @@ fn messages() -> Vec<(&'static str, Head, Vec<u8>)> {
         data_window_bytes: 262_144,
         body_window_bytes: 65_536,
         carrier: Carrier::Shm,
+        takes_files: false,
+    };
+    let offers_files = Hello {
+        carrier: Carrier::Stream,
+        takes_files: true,
+        ..hello
     };
     let (_, length, variables) = blocks().remove(1);
     let mut block = BlockBuilder::new(length);
@@ -126,6 +133,11 @@ fn messages() -> Vec<(&'static str, Head, Vec<u8>)> {
             "hello of the server",
             new(Kind::Hello, 0).small(1),
             hello.encode().to_vec(),
+        ),
+        (
+            "hello of a server that takes files",
+            new(Kind::Hello, 0).small(1),
+            offers_files.encode().to_vec(),
         ),
         (
             "request without a body, in slot 63 of shared memory",
@@ -152,6 +164,11 @@ fn messages() -> Vec<(&'static str, Head, Vec<u8>)> {
         (
             "hello of a worker",
             new(Kind::WorkerHello, 0).small(1).large(1),
+            text("example/1.0"),
+        ),
+        (
+            "hello of a worker that passes files",
+            new(Kind::WorkerHello, 0).flags(FILES).small(1).large(1),
             text("example/1.0"),
         ),
         (
@@ -210,6 +227,16 @@ fn messages() -> Vec<(&'static str, Head, Vec<u8>)> {
             "callout about the worker that wants no reply",
             new(Kind::Callout, 0).flags(QUIET),
             text("LIFETIME: 60"),
+        ),
+        (
+            "file that ends",
+            new(Kind::File, 1).flags(LAST),
+            FileRange {
+                offset: 4096,
+                len: 5_000_000_000,
+            }
+            .encode()
+            .to_vec(),
         ),
     ]
 }

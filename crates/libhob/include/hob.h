@@ -244,7 +244,10 @@ int hob_advance(hob_request *request, size_t count);
 int hob_flush(hob_request *request);
 
 /* Writes bytes of a file, from an offset on: `length` of them, or below 0 up to its end. The
- * descriptor stays the program's.
+ * descriptor stays the program's, and may be closed after the call.
+ *
+ * Much of a file is not read here: the server sends it from the file, as the client takes it.
+ * Leave it as it is until then; an answer whose file has changed meanwhile breaks off.
  *
  * Returns how many bytes, which are fewer only if the file is shorter, or a code below 0.
  */

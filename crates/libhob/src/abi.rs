@@ -455,7 +455,10 @@ pub unsafe extern "C" fn hob_flush(request: *mut hob_request) -> c_int {
 }
 
 /// Writes bytes of a file, from an offset on: `length` of them, or below 0 up to its end. The
-/// descriptor stays the program's.
+/// descriptor stays the program's, and may be closed after the call.
+///
+/// Much of a file is not read here: the server sends it from the file, as the client takes it.
+/// Leave it as it is until then; an answer whose file has changed meanwhile breaks off.
 ///
 /// Returns how many bytes, which are fewer only if the file is shorter, or a code below 0.
 #[unsafe(no_mangle)]

@@ -6,8 +6,11 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+
+use hob_ipc::file::FileRange;
 
 use crate::abi::{HOB_BROKEN, HOB_FORKED, HOB_NO_MORE, HOB_OK, hob, hob_request};
 use crate::failure::Failure;
@@ -172,13 +175,52 @@ pub(crate) fn callout(
     Ok(HOB_OK)
 }
 
-/// Writes bytes of a file into an answer, straight to where they leave from.
+/// A file of which less is to be sent is copied: passing it costs more.
+const PASSED_BYTES_MIN: u64 = 64 * 1024;
+
+/// Sends bytes of a file: passes its descriptor on, or writes them into the answer.
 pub(crate) fn send_file(
     request: &mut Request,
     fd: c_int,
     offset: i64,
     length: i64,
 ) -> Result<i64, Failure> {
+    let len = match passable(fd, offset, length) {
+        // SAFETY: caller: the descriptor is open during the call; `passable` has used it.
+        Some(range) if request.pass_file(unsafe { BorrowedFd::borrow_raw(fd) }, range)? => {
+            range.len
+        }
+        _ => return copy_file(request, fd, offset, length),
+    };
+    i64::try_from(len).map_err(|_| Failure::Misuse)
+}
+
+/// What of a file may be sent by its descriptor: a part that is there, of a file that is one.
+fn passable(fd: c_int, offset: i64, length: i64) -> Option<FileRange> {
+    // SAFETY: zeroes are a value of it.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is a place for what the kernel writes; a wrong descriptor is only refused.
+    let (status, flags) = unsafe {
+        (
+            libc::fstat(fd, &raw mut stat),
+            libc::fcntl(fd, libc::F_GETFL),
+        )
+    };
+    let is_regular = status == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFREG;
+    let is_readable =
+        flags >= 0 && flags & libc::O_PATH == 0 && flags & libc::O_ACCMODE != libc::O_WRONLY;
+    if !is_regular || !is_readable {
+        return None;
+    }
+    let offset = u64::try_from(offset).ok()?;
+    let there = u64::try_from(stat.st_size).ok()?.checked_sub(offset)?;
+    // Below 0 is all there is.
+    let len = u64::try_from(length).map_or(there, |length| length.min(there));
+    (len >= PASSED_BYTES_MIN).then_some(FileRange { offset, len })
+}
+
+/// Writes bytes of a file into an answer, straight to where they leave from.
+fn copy_file(request: &mut Request, fd: c_int, offset: i64, length: i64) -> Result<i64, Failure> {
     let mut sent = 0;
     let mut plain = Vec::new();
     while length < 0 || sent < length {

@@ -4,9 +4,10 @@
 //! full, which the server always empties.
 
 use std::io::IoSlice;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use hob_ipc::file::{self, FileRange};
 use hob_ipc::message::{Carrier, Head, Kind, Side};
 use hob_ipc::shm::{Full, Room, Taken, WorkerEnd};
 use hob_ipc::stream::{self, Decoder};
@@ -113,6 +114,31 @@ impl Link {
         }
     }
 
+    /// Sends bytes of a file by its descriptor. In shared memory there must be room in the ring for
+    /// a `file`; no other message may come between the descriptor and its place there.
+    pub(crate) fn push_file(
+        &mut self,
+        head: Head,
+        range: FileRange,
+        file: BorrowedFd<'_>,
+    ) -> Result<(), Failure> {
+        let payload = range.encode();
+        // Together with what waits on a stream.
+        let outgoing = &mut self.outgoing;
+        stream::append(outgoing, head, &[&payload]);
+        let sent = send_with(&self.socket, outgoing, file);
+        let written = sent.and_then(|sent| {
+            let rest = &outgoing[sent..];
+            write_all(&self.socket, &mut [IoSlice::new(rest)])
+        });
+        outgoing.clear();
+        written?;
+        match &mut self.shm {
+            Some(end) => end.push(head, &[&payload]).map_err(|Full| Failure::Broken),
+            None => Ok(()),
+        }
+    }
+
     /// Shows the server everything that was written.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         if let Some(end) = &mut self.shm {
@@ -150,21 +176,38 @@ pub(crate) fn receive(
     }
 }
 
+fn send_with(socket: &OwnedFd, bytes: &[u8], file: BorrowedFd<'_>) -> Result<usize, Failure> {
+    loop {
+        match file::send(socket.as_fd(), bytes, file) {
+            Ok(count) => return Ok(count),
+            Err(error) => match error.kind() {
+                std::io::ErrorKind::Interrupted => {}
+                std::io::ErrorKind::WouldBlock => wait_for_room(socket)?,
+                std::io::ErrorKind::BrokenPipe => return Err(Failure::Gone),
+                _ => return Err(Failure::System),
+            },
+        }
+    }
+}
+
+fn wait_for_room(socket: &OwnedFd) -> Result<(), Failure> {
+    let mut fds = [PollFd::new(socket, PollFlags::OUT)];
+    match rustix::event::poll(&mut fds, None) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 fn write_all(socket: &OwnedFd, mut pieces: &mut [IoSlice<'_>]) -> Result<(), Failure> {
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    // Empty ones go.
     IoSlice::advance_slices(&mut pieces, 0);
     while !pieces.is_empty() {
         let mut control = rustix::net::SendAncillaryBuffer::default();
         match rustix::net::sendmsg(socket, pieces, &mut control, flags) {
             Ok(count) => IoSlice::advance_slices(&mut pieces, count),
             Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => {
-                let mut fds = [PollFd::new(socket, PollFlags::OUT)];
-                match rustix::event::poll(&mut fds, None) {
-                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                    Err(errno) => return Err(errno.into()),
-                }
-            }
+            Err(rustix::io::Errno::AGAIN) => wait_for_room(socket)?,
             Err(errno) => return Err(errno.into()),
         }
     }

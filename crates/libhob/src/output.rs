@@ -201,7 +201,7 @@ fn send(locked: &mut Locked<'_>, id: u32, flags: u8, pieces: &[&[u8]]) -> Result
 }
 
 /// Waits until so many bytes may be sent.
-fn take_credit(locked: &mut Locked<'_>, id: u32, bytes: usize) -> Result<(), Failure> {
+pub(crate) fn take_credit(locked: &mut Locked<'_>, id: u32, bytes: usize) -> Result<(), Failure> {
     let take = |inner: &mut Inner| match inner.request(id) {
         None => Some(Err(Failure::Misuse)),
         Some(active) if active.is_cancelled => Some(Err(Failure::Cancelled)),

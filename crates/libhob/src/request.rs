@@ -1,15 +1,17 @@
 //! A request that a program answers: its variables, its body, and the answer as it is made.
 
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use hob_ipc::limits::PAYLOAD_BYTES_MAX;
+use hob_ipc::file::FileRange;
+use hob_ipc::limits::{FILE_WINDOW_BYTES, PAYLOAD_BYTES_MAX};
 use hob_ipc::message::{FAILED, Head, Kind, LAST, QUIET, TUNNEL};
 use hob_ipc::request::{Block, OwnedBlock};
 
 use crate::connection::{Accepted, Connection};
 use crate::failure::Failure;
 use crate::link;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::plain::Plain;
 use crate::wait::{Kind as Waits, Until};
 
@@ -34,6 +36,8 @@ pub(crate) struct Request {
     is_head_sent: bool,
     is_tunnel: bool,
     output: Output,
+    /// Bytes of a file that go before what is in `output`.
+    file: Option<(OwnedFd, FileRange)>,
     /// The piece of body being read, and how much of it has been.
     piece: Vec<u8>,
     piece_at: usize,
@@ -74,6 +78,7 @@ impl Request {
             is_head_sent: false,
             is_tunnel: false,
             output: Output::new(collected),
+            file: None,
             piece: Vec::new(),
             piece_at: 0,
             uncredited: 0,
@@ -213,6 +218,7 @@ impl Request {
             }
             Source::Hob(connection) => connection.clone(),
         };
+        self.send_file(&connection, 0)?;
         if self.output.keep(&connection, bytes) {
             return Ok(());
         }
@@ -227,6 +233,7 @@ impl Request {
             Source::Plain(_) => return Ok(self.output.plain_space()),
             Source::Hob(connection) => connection.clone(),
         };
+        self.send_file(&connection, 0)?;
         self.send_head(&connection, 0)?;
         let mut locked = connection.lock();
         self.output.space(&mut locked, &connection, self.id)
@@ -245,6 +252,45 @@ impl Request {
         }
     }
 
+    /// Sends bytes of an open file without reading them, if the server takes that; false when they
+    /// have to be written instead. It is kept until more comes or the answer ends, so that its
+    /// message can say that it is last.
+    pub(crate) fn pass_file(
+        &mut self,
+        file: BorrowedFd<'_>,
+        range: FileRange,
+    ) -> Result<bool, Failure> {
+        let Source::Hob(connection) = &self.source else {
+            return Ok(false);
+        };
+        let connection = connection.clone();
+        let has_window = connection.hello.data_window_bytes as usize >= FILE_WINDOW_BYTES;
+        if !connection.hello.takes_files || !has_window || self.is_tunnel {
+            return Ok(false);
+        }
+        // The program may close its own; without one more the bytes are copied.
+        let Ok(file) = rustix::io::fcntl_dupfd_cloexec(file, 3) else {
+            return Ok(false);
+        };
+        self.send_file(&connection, 0)?;
+        self.send_head(&connection, 0)?;
+        self.output.send(&mut connection.lock(), self.id, 0)?;
+        self.file = Some((file, range));
+        Ok(true)
+    }
+
+    /// Sends the file that was kept; false when there is none.
+    fn send_file(&mut self, connection: &Connection, flags: u8) -> Result<bool, Failure> {
+        let Some((file, range)) = self.file.take() else {
+            return Ok(false);
+        };
+        let mut locked = connection.lock();
+        output::take_credit(&mut locked, self.id, FILE_WINDOW_BYTES)?;
+        let head = Head::new(Kind::File, self.id).flags(flags);
+        locked.push_file(head, range, file.as_fd())?;
+        Ok(true)
+    }
+
     /// Sends all that was written.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         let connection = match &self.source {
@@ -254,6 +300,7 @@ impl Request {
             }
             Source::Hob(connection) => connection.clone(),
         };
+        self.send_file(&connection, 0)?;
         self.send_head(&connection, 0)?;
         let mut locked = connection.lock();
         self.output.send(&mut locked, self.id, 0)?;
@@ -289,14 +336,17 @@ impl Request {
     /// Head, body and trailers, as far as they have not been sent; the last says that it is last.
     fn send_rest(&mut self, connection: &Connection) -> Result<(), Failure> {
         let has_trailers = !self.trailers.is_empty();
+        let last = if has_trailers { 0 } else { LAST };
+        if self.send_file(connection, last)? && !has_trailers {
+            return connection.lock().flush();
+        }
         if !self.is_head_sent && self.output.is_empty() && !has_trailers {
             self.send_head(connection, LAST)?;
             return connection.lock().flush();
         }
         self.send_head(connection, 0)?;
         let mut locked = connection.lock();
-        let flags = if has_trailers { 0 } else { LAST };
-        self.output.send(&mut locked, self.id, flags)?;
+        self.output.send(&mut locked, self.id, last)?;
         if has_trailers {
             locked.push(Head::new(Kind::End, self.id), &[&self.trailers])?;
         }

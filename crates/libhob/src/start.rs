@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hob_ipc::hello::Hello;
-use hob_ipc::message::{Carrier, Head, Kind, VERSION};
+use hob_ipc::message::{Carrier, FILES, Head, Kind, VERSION};
 use hob_ipc::shm::{Gifts, WorkerEnd};
 use rustix::io::FdFlags;
 use rustix::net::RecvFlags;
@@ -95,7 +95,9 @@ fn shake_hands(socket: OwnedFd) -> Result<Connection, Failure> {
         Some(_) => Carrier::Shm,
         None => Carrier::Stream,
     };
+    let flags = if hello.takes_files { FILES } else { 0 };
     let answer = Head::new(Kind::WorkerHello, 0)
+        .flags(flags)
         .small(VERSION)
         .large(carrier as u32);
     // Over the stream in any case.

@@ -6,10 +6,12 @@
 //! cheapest to wake; if nothing came for a while it sleeps in `poll`, where it also sees the
 //! server's end.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Condvar, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use hob_ipc::file::FileRange;
+use hob_ipc::limits::FILE_BYTES;
 use hob_ipc::message::Head;
 use hob_ipc::shm::{Full, How, Room, Sleeper, Taken};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -116,6 +118,24 @@ impl<'a> Locked<'a> {
             };
             self.wait_for_room(room)?;
         }
+    }
+
+    /// Sends bytes of a file by its descriptor, waiting for room if it must.
+    pub(crate) fn push_file(
+        &mut self,
+        head: Head,
+        range: FileRange,
+        file: BorrowedFd<'_>,
+    ) -> Result<(), Failure> {
+        let room = Room {
+            payload_bytes: FILE_BYTES,
+            chunk: false,
+        };
+        while !self.inner().link.has_room(room) {
+            self.wait_for_room(room)?;
+        }
+        // The lock is held from here on: descriptors keep the order of their messages.
+        self.inner().link.push_file(head, range, file)
     }
 
     /// Waits until there is such room.

@@ -156,6 +156,7 @@ counters! {
     worker_kills: "Workers ended with SIGKILL.";
     limit_resident_start: "Workers ended: they were not ready in time.";
     limit_resident_queue: "Requests refused: the queue of their resident program was full (503).";
+    limit_resident_files: "Requests failed: as many files of one worker as may were on their way (503).";
     limit_resident_wait: "Requests refused: no worker became free in time (503).";
     limit_resident_first_byte: "Requests ended: no head from a worker in time (504).";
     limit_resident_total: "Requests ended: a worker took too long (504).";

@@ -46,6 +46,8 @@ subtest 'messages have the bytes of the vectors' => sub {
         my $packed = pack(Hob::Stream::HEAD, length $payload, @$vector{qw(kind flags small request large)});
         is($packed . $payload, $bytes);
     }
+    # Plain Perl passes no descriptors.
+    @vectors = grep { $_->{word} ne 'file' } @vectors;
     my %kind = map { $_->{word} . $_->{from} => $_->{kind} } @vectors;
     is_deeply(\%kind, {
         helloserver   => Hob::Stream::HELLO,    requestserver => Hob::Stream::REQUEST,

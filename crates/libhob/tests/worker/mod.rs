@@ -151,6 +151,7 @@ impl Server {
             data_window_bytes: DATA_WINDOW,
             body_window_bytes: BODY_WINDOW,
             carrier,
+            takes_files: false,
         };
         let mut bytes = Vec::new();
         let head = Head::new(Kind::Hello, 0).small(1);

@@ -25,12 +25,15 @@ VERSION = 1
 LIBRARY = b"hob-python/0.1"
 
 HELLO, REQUEST, BODY, CANCEL, WINDOW, REPLY, DRAIN = range(1, 8)
-GREETING, HEAD, DATA, END, INFO, BODY_WINDOW, CALLOUT = range(33, 40)
-LAST, TUNNEL, QUIET, FAILED = 1, 2, 4, 16
+GREETING, HEAD, DATA, END, INFO, BODY_WINDOW, CALLOUT, FILE = range(33, 41)
+LAST, TUNNEL, QUIET, FAILED, FILES = 1, 2, 4, 16, 32
+TAKES_FILES = 1  # a flag of hello
 
 PIECE_BYTES_MAX = 65536
 REQUEST_BYTES_MAX = 131072
 SENT_AT_ONCE_BYTES_MAX = 4 * PIECE_BYTES_MAX
+# What a file takes of the window, however long it is.
+FILE_WINDOW_BYTES = 16384
 READ_BYTES = PIECE_BYTES_MAX + 4096
 STRINGS_AT = 144
 INDEX_ENTRIES = 16
@@ -43,6 +46,7 @@ pack = message_head.pack
 unpack = message_head.unpack_from
 block_head = struct.Struct("<IHHQ").unpack_from
 hello_payload = struct.Struct("<HHIIB3x")
+file_payload = struct.Struct("<QQ")
 
 Waiter = Any  # a lock of `_thread`, whose type has no public name before Python 3.13
 
@@ -125,6 +129,7 @@ class Channel(Generic[E]):
     body_window = 65536
     is_greeted = False
     is_draining = False
+    takes_files = False
 
     def __init__(self) -> None:
         self.exchanges: Dict[int, E] = {}
@@ -211,7 +216,8 @@ class Channel(Generic[E]):
             raise Malformed(f"the server speaks version {version}, this library {VERSION}")
         if len(payload) != hello_payload.size:
             raise Malformed(f"hello of {len(payload)} bytes")
-        concurrency, _, self.data_window, self.body_window, _ = hello_payload.unpack(payload)
+        concurrency, flags, self.data_window, self.body_window, _ = hello_payload.unpack(payload)
+        self.takes_files = bool(flags & TAKES_FILES) and self.data_window >= FILE_WINDOW_BYTES
         self.concurrency = max(1, concurrency)
         self.is_greeted = True
 
@@ -255,9 +261,9 @@ def reply_of(payload: memoryview) -> Tuple[int, str]:
     return int(code), text
 
 
-def greeting() -> bytes:
+def greeting(flags: int = 0) -> bytes:
     """The answer to hello: this library, over the stream."""
-    return pack(len(LIBRARY), GREETING, 0, VERSION, 0, 1) + LIBRARY
+    return pack(len(LIBRARY), GREETING, flags, VERSION, 0, 1) + LIBRARY
 
 
 def callout_message(ident: int, serial: int, text: str, flags: int) -> bytes:
@@ -384,6 +390,31 @@ class Exchange(Incoming):
         self.channel.send_parts(parts)
         if last and not self.is_over:
             self.end()
+
+    def send_file(self, file: int, offset: int, size: int, *, last: bool = False) -> None:
+        """Bytes of a regular file that is open for reading, where `channel.takes_files` says so.
+
+        The server reads them, as its client takes them: the file must stay as it is until then. The
+        descriptor may be closed after the call.
+        """
+        if self.is_over or not self.has_begun:
+            raise RuntimeError("a file before the head of an answer, or after its end")
+        if self.granted - self.sent < FILE_WINDOW_BYTES and not self.is_cancelled:
+            self.flush()
+            self.channel.wait(self, self._may_send_file)
+        if self.is_cancelled:
+            if last:
+                self.end()
+            return
+        head, self._head = self._head, None
+        self.sent += FILE_WINDOW_BYTES
+        message = pack(file_payload.size, FILE, LAST if last else 0, 0, self.ident, 0)
+        if last:
+            self._forget()
+        self.channel.send_with((head or b"") + message + file_payload.pack(offset, size), file)
+
+    def _may_send_file(self) -> bool:
+        return self.granted - self.sent >= FILE_WINDOW_BYTES or self.is_cancelled
 
     def look(self) -> bool:
         """Whether the client has left, asked anew."""
@@ -548,6 +579,16 @@ class Stream(Channel[Exchange]):
         except (BrokenPipeError, ConnectionResetError):
             raise Disconnected("the server has closed the socket") from None
 
+    def send_with(self, message: bytes, file: int) -> None:
+        """Messages of which the last names a file, together with its descriptor."""
+        try:
+            with self._sending:
+                sent = socket.send_fds(self._socket, [message], [file])
+                if sent < len(message):
+                    self._socket.sendall(message[sent:])
+        except (BrokenPipeError, ConnectionResetError):
+            raise Disconnected("the server has closed the socket") from None
+
     def send_parts(self, parts: List[Any]) -> None:
         """The same from pieces that are not worth a copy. The list is used up."""
         if not parts:
@@ -603,7 +644,7 @@ class Stream(Channel[Exchange]):
             except ConnectionError:
                 data = b""
             self._take(data)
-        self.send(greeting())
+        self.send(greeting(FILES if self.takes_files else 0))
 
     def _turn(self, waiters: Deque[Waiter]) -> None:
         """Reads once, or waits until another thread has read something of interest."""

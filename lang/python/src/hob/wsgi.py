@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import stat
 import sys
 import threading
 import traceback
@@ -16,6 +18,8 @@ Fields = List[Tuple[str, str]]
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 CODES_MAX = 256
+# A file of which less is left is copied: passing it costs more.
+PASSED_BYTES_MIN = 65536
 
 
 def serve(application: Application, source: Source) -> None:
@@ -180,6 +184,8 @@ class Answer:
         if isinstance(result, (list, tuple)):
             result = [b"".join(result)]
         exchange, write = self._exchange, self.write
+        if type(result) is FileWrapper and not self.is_sent and self._pass_on(result):
+            result = ()
         for data in result:
             if data:
                 write(data)
@@ -213,6 +219,24 @@ class Answer:
                 self.left = int(value)
         self._exchange.head(self.status, field_lines(self.fields))
 
+    def _pass_on(self, wrapper: FileWrapper) -> bool:
+        """Lets the server send the file by itself, if it can."""
+        exchange: Any = self._exchange
+        if not getattr(getattr(exchange, "channel", None), "takes_files", False):
+            return False
+        part = wrapper.part()
+        if part is None:
+            return False
+        self._send_head()
+        if self._has_no_body():
+            return True
+        file, offset, size = part
+        if self.left is not None:
+            size = min(size, self.left)
+            self.left -= size
+        exchange.send_file(file, offset, size, last=not self.left)
+        return True
+
     def _has_no_body(self) -> bool:
         return self._is_head or self.left == 0 or self.status in (204, 304)
 
@@ -228,6 +252,22 @@ class FileWrapper:
         self._size = max(size, 65536)
         if hasattr(file, "close"):
             self.close = file.close
+
+    def part(self) -> Optional[Tuple[int, int, int]]:
+        """Descriptor, offset and size of what is left, if that is much of a plain file."""
+        file = getattr(self._file, "file", self._file)  # a temporary file has its file in it
+        raw = file.raw if type(file) in (io.BufferedReader, io.BufferedRandom) else file
+        if type(raw) is not io.FileIO:
+            return None
+        try:
+            file.flush()
+            status, offset = os.fstat(raw.fileno()), file.tell()
+        except (OSError, ValueError):
+            return None
+        size = status.st_size - offset
+        if not stat.S_ISREG(status.st_mode) or not raw.readable() or size < PASSED_BYTES_MIN:
+            return None
+        return raw.fileno(), offset, size
 
     def __iter__(self) -> FileWrapper:
         return self

@@ -279,7 +279,7 @@ fn trouble_of(error: Errno, may: May) -> Trouble {
 }
 
 /// File systems that answer from memory what is in memory, by their magic number (`statfs(2)`).
-fn is_local(magic: u64) -> bool {
+pub(crate) fn is_local(magic: u64) -> bool {
     const LOCAL: &[u64] = &[
         0xef53,      // ext2, ext3, ext4
         0x5846_5342, // xfs

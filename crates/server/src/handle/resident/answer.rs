@@ -13,7 +13,7 @@ use hob_ipc::request::{BlockBuilder, Unfit};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 
-use crate::cache::pool::Pool as FilePool;
+use crate::cache::pool::{self, Pool as FilePool};
 use crate::config::CarrierChoice;
 use crate::handle::cgi::answer::broken_body;
 use crate::handle::cgi::body::Body as RequestBody;
@@ -25,6 +25,7 @@ use crate::handle::resident::body::{AnswerBody, bytes_of};
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::exchange::{Exchange, HeadSaid, Piece, Seen};
 use crate::handle::resident::fail::{self, Failure};
+use crate::handle::resident::file::KnownFile;
 use crate::handle::resident::limits::LOOK_EVERY;
 use crate::handle::resident::pool::Entry;
 use crate::handle::resident::spooled::Spooled;
@@ -231,10 +232,17 @@ impl Queued {
 async fn wait(mut place: Place) -> Response {
     let waited = poll_fn(|cx| place.poll_head(cx)).await;
     match waited {
-        Ok(head) => match place.reply(head) {
-            Ok(response) => response,
-            Err((place, failure)) => place.fail(&failure),
-        },
+        Ok(head) => {
+            // A file that cannot be sent is told of by the status.
+            let first = match place.first_file().await {
+                Ok(first) => first,
+                Err(failure) => return place.fail(&failure),
+            };
+            match place.reply(head, first) {
+                Ok(response) => response,
+                Err((place, failure)) => place.fail(&failure),
+            }
+        }
         Err(Trouble::Failed(failure)) => place.fail(&failure),
         Err(Trouble::Body(error)) => {
             {
@@ -367,13 +375,30 @@ impl Place {
         fail::note(&self.request, &self.resident, failure);
     }
 
+    /// Who looks at files that the program passes.
+    pub(super) fn disk(&self) -> &pool::Pool {
+        &self.resident.pool.0.disk
+    }
+
+    /// The file that the answer's body begins with.
+    async fn first_file(&self) -> Result<Option<KnownFile>, Failure> {
+        match self.exchange.take_first_file() {
+            Some(file) => Ok(Some(file.examine(self.disk()).await?)),
+            None => Ok(None),
+        }
+    }
+
     /// How many bytes the worker may send ahead of the client.
     pub(super) fn window_bytes(&self) -> usize {
         crate::handle::resident::limits::STREAM_WINDOW_BYTES as usize
     }
 
     /// From a head to an answer.
-    fn reply(mut self, said: HeadSaid) -> Result<Response, (Place, Failure)> {
+    fn reply(
+        mut self,
+        said: HeadSaid,
+        first: Option<KnownFile>,
+    ) -> Result<Response, (Place, Failure)> {
         let head = match said.read() {
             Ok(head) => head,
             Err(bad) => return Err((self, Failure::Head(bad))),
@@ -405,37 +430,94 @@ impl Place {
             };
             return Ok(Response::new(status, fields, body));
         }
-        // What is sent in its place has a type of its own.
-        let is_typed = control.instead.is_none();
+        let said = BodySaid {
+            announced: body_bytes,
+            is_chunked,
+            // What is sent in its place has a type of its own.
+            is_typed: control.instead.is_none(),
+        };
+        match first {
+            Some(file) => Ok(self.reply_file(status, fields, &said, file)),
+            None => self.reply_body(status, fields, &said),
+        }
+    }
+
+    /// An answer whose body is here, or comes.
+    fn reply_body(
+        mut self,
+        status: u16,
+        fields: Fields,
+        said: &BodySaid,
+    ) -> Result<Response, (Place, Failure)> {
         match self.exchange.take_whole() {
-            None => {
-                if is_typed && body_bytes != Some(0) {
-                    say_type(&mut fields);
-                }
-                let body = Body::Stream(Box::new(AnswerBody::new(self, body_bytes)));
-                let body = match is_chunked {
-                    true => Body::Stream(Box::new(Dechunked::new(body.into_stream()))),
-                    false => body,
-                };
-                Ok(Response::new(status, fields, body))
-            }
+            None => Ok(self.reply_stream(status, fields, said, None)),
             Some(Err(failure)) => Err((self, failure)),
             Some(Ok(pieces)) => {
                 self.is_over = true;
-                let pieces = match is_chunked {
+                let pieces = match said.is_chunked {
                     true => match dechunk(&bytes_of(pieces)) {
                         Some(bytes) => vec![Piece::Bytes(bytes.into())],
                         None => return Err((self, Failure::Chunks)),
                     },
                     false => pieces,
                 };
-                match whole(status, fields, pieces, body_bytes, is_typed) {
+                match whole(status, fields, pieces, said.announced, said.is_typed) {
                     Ok(response) => Ok(response),
                     Err(failure) => Err((self, failure)),
                 }
             }
         }
     }
+
+    /// An answer that begins with a file, or is one.
+    fn reply_file(
+        mut self,
+        status: u16,
+        mut fields: Fields,
+        said: &BodySaid,
+        file: KnownFile,
+    ) -> Response {
+        let is_exact = said
+            .announced
+            .is_none_or(|announced| announced == file.len());
+        if !is_exact || said.is_chunked || !self.exchange.take_end() {
+            return self.reply_stream(status, fields, said, Some(file));
+        }
+        self.is_over = true;
+        if said.is_typed {
+            say_type(&mut fields);
+        }
+        let body = Body::File(file.into_body(self.disk(), &self.request));
+        Response::new(status, fields, body)
+    }
+
+    fn reply_stream(
+        self,
+        status: u16,
+        mut fields: Fields,
+        said: &BodySaid,
+        first: Option<KnownFile>,
+    ) -> Response {
+        if said.is_typed && said.announced != Some(0) {
+            say_type(&mut fields);
+        }
+        let body = Body::Stream(Box::new(AnswerBody::new(self, said.announced, first)));
+        let body = match said.is_chunked {
+            true => Body::Stream(Box::new(Dechunked::new(body.into_stream()))),
+            false => body,
+        };
+        Response::new(status, fields, body)
+    }
+}
+
+/// What a head says of the body.
+struct BodySaid {
+    /// Its length, if it is announced.
+    announced: Option<u64>,
+    /// It comes in chunks.
+    is_chunked: bool,
+    /// It is this body that is sent.
+    is_typed: bool,
 }
 
 /// An answer whose body is all here.

@@ -1,13 +1,17 @@
 //! The body of an answer, as it comes from its worker: never more of it is held than the worker's
 //! window.
 
-use std::task::{Context, Poll};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use hob_http::{BodyError, BodyStream, Bytes, Chunk, Fields};
 
 use crate::handle::cgi::head::read_fields;
 use crate::handle::resident::answer::Place;
 use crate::handle::resident::exchange::{Piece, Taken};
+use crate::handle::resident::fail::Failure;
+use crate::handle::resident::file::KnownFile;
 use crate::handle::resident::limits::TRAILER_BYTES_MAX;
 
 /// A body on its way.
@@ -16,17 +20,52 @@ pub(super) struct AnswerBody {
     len: Option<u64>,
     /// What of a piece was too much for one chunk.
     rest: Bytes,
+    file: Option<FileOnItsWay>,
     trailers: Option<Fields>,
 }
 
+/// A file that is the body's next piece.
+enum FileOnItsWay {
+    Examined(Examination),
+    Known(KnownFile),
+}
+
+type Examination = Pin<Box<dyn Future<Output = Result<KnownFile, Failure>>>>;
+
 impl AnswerBody {
-    pub(super) fn new(place: Place, len: Option<u64>) -> AnswerBody {
+    /// `first`: a file that the body begins with.
+    pub(super) fn new(place: Place, len: Option<u64>, first: Option<KnownFile>) -> AnswerBody {
         AnswerBody {
             place,
             len,
             rest: Bytes::new(),
+            file: first.map(FileOnItsWay::Known),
             trailers: None,
         }
+    }
+
+    /// The file that is next, once it is known.
+    fn poll_file(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Chunk, Failure>>> {
+        let known = match self.file.take() {
+            None => return Poll::Ready(None),
+            Some(FileOnItsWay::Known(known)) => Ok(known),
+            Some(FileOnItsWay::Examined(mut examination)) => match examination.as_mut().poll(cx) {
+                Poll::Ready(examined) => examined,
+                Poll::Pending => {
+                    self.file = Some(FileOnItsWay::Examined(examination));
+                    return Poll::Pending;
+                }
+            },
+        };
+        let place = &self.place;
+        Poll::Ready(Some(known.map(|known| {
+            Chunk::File(known.into_body(place.disk(), &place.request))
+        })))
+    }
+
+    fn broken(&mut self, failure: &Failure) -> BodyError {
+        self.place.note(failure);
+        BodyError::Source(failure.fault(), failure.reason())
     }
 
     fn cut(&mut self, max: usize) -> Chunk {
@@ -49,8 +88,19 @@ impl BodyStream for AnswerBody {
         if let Err(error) = self.place.feed(cx) {
             return Poll::Ready(Some(Err(error)));
         }
+        match ready!(self.poll_file(cx)) {
+            Some(Ok(chunk)) => return Poll::Ready(Some(Ok(chunk))),
+            Some(Err(failure)) => return Poll::Ready(Some(Err(self.broken(&failure)))),
+            None => {}
+        }
         let window_bytes = self.place.window_bytes();
         match self.place.exchange.take(cx, window_bytes) {
+            Taken::Piece(Piece::File(file)) => {
+                let pool = self.place.disk().clone();
+                let examination = async move { file.examine(&pool).await };
+                self.file = Some(FileOnItsWay::Examined(Box::pin(examination)));
+                self.poll_chunk(cx, max)
+            }
             Taken::Piece(Piece::Chunk(chunk)) if chunk.len() <= max => {
                 Poll::Ready(Some(Ok(Chunk::Region(Box::new(chunk)))))
             }
@@ -67,9 +117,7 @@ impl BodyStream for AnswerBody {
             }
             Taken::Failed(failure) => {
                 self.place.is_over = true;
-                self.place.note(&failure);
-                let error = BodyError::Source(failure.fault(), failure.reason());
-                Poll::Ready(Some(Err(error)))
+                Poll::Ready(Some(Err(self.broken(&failure))))
             }
             Taken::Nothing => Poll::Pending,
         }
@@ -97,6 +145,8 @@ pub(super) fn bytes_of(mut pieces: Vec<Piece>) -> Bytes {
         match piece {
             Piece::Bytes(bytes) => all.extend_from_slice(bytes),
             Piece::Chunk(chunk) => chunk.copy_to(&mut all),
+            // It is no piece in memory, and never among them.
+            Piece::File(_) => {}
         }
     }
     all.into()

@@ -1,5 +1,6 @@
 //! A handler as the config has it: names of programs looked up, the pool found or made.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::PoisonError;
 
@@ -73,7 +74,8 @@ pub fn build(
     };
     let key = format!("{} {same:?} {program:?}", route.path);
     let pool = shared.fleet.pool(&key, || {
-        Pool::new(name, settings.clone(), recipe.clone(), &shared.fleet)
+        let disk = shared.pool.for_lane(lane(&key));
+        Pool::new(name, settings.clone(), recipe.clone(), disk, &shared.fleet)
     });
     // One that is kept starts workers under the rules of this config, which are the same.
     *pool.0.recipe.lock().unwrap_or_else(PoisonError::into_inner) = recipe;
@@ -92,4 +94,11 @@ pub fn build(
         settings: settings.clone(),
         pool,
     })
+}
+
+/// A program's own lane in the file pool; those of roots are counted from zero.
+fn lane(key: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish() | 1 << 63
 }

@@ -9,6 +9,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use hob_http::Bytes;
+use hob_ipc::file::FileRange;
 use hob_ipc::message::{self, Carrier, Head, Kind};
 use hob_ipc::shm::Payload;
 use hob_trace::metric::Cell;
@@ -66,6 +67,12 @@ pub(super) struct Core {
     pub(super) idle_since_ms: u64,
     /// The request that was sent last, if nothing was sent after it.
     pub(super) sent_last: u32,
+    /// It may pass descriptors.
+    pub(super) passes_files: bool,
+    /// Files that were named, in order: their descriptors are to be taken.
+    pub(super) files: Vec<(Head, FileRange)>,
+    /// Its files that are on their way to clients.
+    pub(super) files_held: Arc<()>,
     /// What it did wrong, or why it was ended.
     pub(super) blame: Option<String>,
     /// It was told to go: its end is no crash.
@@ -125,6 +132,9 @@ impl Core {
             idle: settings.workers.idle_timeout,
             idle_since_ms: now_ms,
             sent_last: 0,
+            passes_files: false,
+            files: Vec::new(),
+            files_held: Arc::default(),
             blame: None,
             is_asked: false,
             is_concluded: false,
@@ -255,6 +265,9 @@ impl Core {
             self.blame = Some("it spoke before it greeted".to_owned());
             return;
         }
+        if head.kind == Kind::File {
+            return self.note_file(head, payload);
+        }
         let Some(index) = self.requests.find(head.request) else {
             // Of a request that is over, or of none.
             if head.kind == Kind::Callout {
@@ -319,6 +332,7 @@ impl Core {
             return;
         };
         self.offer = chosen;
+        self.passes_files = head.has(message::FILES);
         let _ = self.post.greeting.set(Greeting::new(head.large, library));
         self.be_ready();
     }
@@ -404,7 +418,7 @@ impl Core {
     }
 
     /// Data that nobody wants: the worker is to come to its end.
-    fn drop_data(&mut self, index: usize, bytes: usize) {
+    pub(super) fn drop_data(&mut self, index: usize, bytes: usize) {
         let one = self.requests.at(index);
         one.dropped_bytes += bytes;
         if one.dropped_bytes >= STREAM_WINDOW_BYTES as usize / 2 {
@@ -440,6 +454,9 @@ impl Core {
 
     /// What follows from messages, once they are no longer looked at.
     pub(super) fn follow_up(&mut self, wire: &mut Wire) {
+        if !self.files.is_empty() {
+            self.take_files(wire);
+        }
         for number in self.over.drain(..) {
             if let Some(shared) = wire.shared() {
                 shared.release(number);

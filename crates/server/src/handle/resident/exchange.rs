@@ -17,10 +17,12 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use hob_http::{Bytes, Request};
+use hob_ipc::limits::FILE_WINDOW_BYTES;
 
 use crate::handle::cgi::head::{BadHead, CgiHead, read_fields};
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::fail::Failure;
+use crate::handle::resident::file::PassedFile;
 use crate::handle::resident::limits::{BODY_HELD_BYTES_MAX, BODY_PIECES_MAX, INTERIM_BYTES_MAX};
 use crate::handle::resident::post::{Letter, Post};
 
@@ -96,13 +98,16 @@ impl HeadSaid {
 pub(super) enum Piece {
     Bytes(Bytes),
     Chunk(ChunkBytes),
+    File(PassedFile),
 }
 
 impl Piece {
+    /// What it takes of the worker's window: its bytes, unless they are in a file.
     pub(super) fn len(&self) -> usize {
         match self {
             Piece::Bytes(bytes) => bytes.len(),
             Piece::Chunk(chunk) => chunk.len(),
+            Piece::File(_) => FILE_WINDOW_BYTES,
         }
     }
 }
@@ -241,9 +246,42 @@ impl Exchange {
         self.lock().requeued.take()
     }
 
-    /// The whole body, if all of it is here.
+    /// The file that the body begins with, if it is here.
+    pub(super) fn take_first_file(&self) -> Option<PassedFile> {
+        let mut state = self.lock();
+        match state.data.pop_front()? {
+            Piece::File(file) => {
+                state.taken_bytes += FILE_WINDOW_BYTES;
+                Some(file)
+            }
+            other => {
+                state.data.push_front(other);
+                None
+            }
+        }
+    }
+
+    /// Takes the end of the body, if that and nothing else is next.
+    pub(super) fn take_end(&self) -> bool {
+        let mut state = self.lock();
+        let is_next = state.data.is_empty()
+            && matches!(&state.ending, Some(Ending::Whole(trailers)) if trailers.is_empty());
+        if is_next {
+            state.ending = None;
+        }
+        is_next
+    }
+
+    /// The whole body, if all of it is here, in memory.
     pub(super) fn take_whole(&self) -> Option<Result<Vec<Piece>, Failure>> {
         let mut state = self.lock();
+        if state
+            .data
+            .iter()
+            .any(|piece| matches!(piece, Piece::File(_)))
+        {
+            return None;
+        }
         match state.ending.take()? {
             Ending::Whole(trailers) if trailers.is_empty() => {
                 Some(Ok(state.data.drain(..).collect()))

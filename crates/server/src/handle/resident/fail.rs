@@ -46,6 +46,10 @@ pub(super) enum Failure {
     },
     /// The body is not in chunks, as its head says.
     Chunks,
+    /// A file that the program passed cannot be sent.
+    File(&'static str),
+    /// As many files of the worker as may are on their way.
+    TooManyFiles,
     /// A variable cannot be passed on.
     Unpassable(&'static str),
     /// The variables are too long together.
@@ -61,6 +65,7 @@ impl Failure {
             Failure::QueueFull(_)
             | Failure::QueueWait(_)
             | Failure::NoWorkers
+            | Failure::TooManyFiles
             | Failure::Stopping => 503,
             Failure::FirstByte | Failure::Total | Failure::Progress => 504,
             Failure::Said(_) => 500,
@@ -100,7 +105,8 @@ impl Failure {
             Failure::Head(bad) => bad.reason,
             Failure::Short { .. } => "the answer is shorter than its Content-Length",
             Failure::Chunks => "the answer is not in chunks, as its head says",
-            Failure::Unpassable(reason) => reason,
+            Failure::File(reason) | Failure::Unpassable(reason) => reason,
+            Failure::TooManyFiles => "limits: as many files of one worker as may are on their way",
             Failure::TooLong => "the variables of the request are longer than 128 KiB",
             Failure::Stopping => "the program is no longer in the config",
         }

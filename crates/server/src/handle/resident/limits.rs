@@ -14,6 +14,10 @@ pub(super) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 /// Chunks of a worker's shared memory that clients may hold; what comes while there are more is
 /// copied, so that clients that take their time do not stop the worker.
 pub(super) const CHUNKS_HELD_MAX: u32 = 16;
+/// Files of one worker that are on their way to clients at a time.
+pub(super) const FILES_HELD_MAX: usize = 128;
+/// Descriptors that came over a worker's socket before the messages they belong to.
+pub(super) const FILES_AHEAD_MAX: usize = 16;
 /// Requests that a worker is handed ahead of those it works on, in shared memory, while it answers
 /// within [`AHEAD_US_MAX`]. They can be taken back.
 pub(super) const AHEAD_MAX: usize = 16;

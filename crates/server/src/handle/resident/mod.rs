@@ -15,6 +15,7 @@
 //! - `start` starting a process, `host` the hosts that hob brings along, `native` the compiled
 //!   parts that make them faster
 //! - `watch` files whose change replaces the workers, `renew` how
+//! - `file` files that a program passes by their descriptors
 //! - `fail` what went wrong, `status` what is told of pools
 //! - `build` a handler as the config has it, `limits` what nobody needs to set
 
@@ -27,6 +28,7 @@ mod driver;
 mod ending;
 mod exchange;
 mod fail;
+mod file;
 mod host;
 mod ladder;
 mod limits;

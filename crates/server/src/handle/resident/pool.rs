@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
+use crate::cache;
 use crate::config::{self, CarrierChoice};
 use crate::handle::cgi::stderr::Pace;
 use crate::handle::resident::exchange::{Ending, Exchange};
@@ -35,6 +36,8 @@ pub(crate) struct Pool {
     pub(super) recipe: Mutex<Recipe>,
     /// How much of what they print is logged.
     pub(super) pace: Pace,
+    /// Threads that may wait for files the program passes.
+    pub(super) disk: cache::pool::Pool,
     pub(super) fleet: Arc<Fleet>,
     state: Mutex<State>,
 }
@@ -170,6 +173,7 @@ impl Pool {
         name: String,
         settings: config::Resident,
         recipe: Recipe,
+        disk: cache::pool::Pool,
         fleet: &Arc<Fleet>,
     ) -> Pool {
         let workers = &settings.workers;
@@ -180,6 +184,7 @@ impl Pool {
             settings,
             recipe: Mutex::new(recipe),
             pace: Pace::default(),
+            disk,
             fleet: Arc::clone(fleet),
             state: Mutex::new(State {
                 members: Vec::new(),

@@ -1,17 +1,19 @@
 //! How messages travel between a driver and its worker: over a socket, through shared memory, or as
 //! lines (`lines`).
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::task::{Context, Poll};
 
 use hob_http::{Reactor, Watched};
+use hob_ipc::file;
 use hob_ipc::message::{Head, Side};
 use hob_ipc::shm::Gifts;
 use hob_ipc::stream::{self, Decoder};
 
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::limits::BODY_WINDOW_BYTES;
+use crate::handle::resident::limits::{BODY_WINDOW_BYTES, FILES_AHEAD_MAX};
 use crate::handle::resident::lines::Lines;
 use crate::handle::resident::shared::Shared;
 
@@ -38,6 +40,8 @@ pub(super) struct Messages {
     /// Offered, or in use.
     shared: Option<Shared>,
     is_shared: bool,
+    /// Descriptors that came over the socket, if any may come.
+    files: Option<VecDeque<OwnedFd>>,
 }
 
 /// What a worker is offered.
@@ -56,6 +60,8 @@ pub(super) enum Filled {
     Bytes(usize),
     /// None for now.
     Nothing,
+    /// Descriptors came that there is no place for: which are which is not known any more.
+    Lost,
     /// The worker has closed it.
     Closed {
         /// What was sent last was not read.
@@ -125,6 +131,17 @@ impl Wire {
         }
     }
 
+    /// The descriptor of a file whose turn it is.
+    ///
+    /// # Errors
+    /// What the worker did wrong: there is none.
+    pub(super) fn take_file(&mut self) -> Result<OwnedFd, &'static str> {
+        match self {
+            Wire::Messages(messages) => messages.take_file(),
+            Wire::Lines(_) => Err("lines have no descriptors"),
+        }
+    }
+
     /// The worker's process has ended: what it wrote is there, whether or not that was told.
     pub(super) fn look_again(&mut self) {
         match self {
@@ -174,6 +191,7 @@ impl Messages {
             gifts,
             shared,
             is_shared: false,
+            files: None,
         })
     }
 
@@ -244,17 +262,18 @@ impl Messages {
         if self.socket.poll_readable(cx).is_pending() {
             return Filled::Nothing;
         }
-        let space = self.decoder.space();
-        let room = space.len();
-        match self.socket.poll_read(cx, space) {
+        let room = self.decoder.space().len();
+        match self.poll_read(cx) {
+            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::QuotaExceeded => Filled::Lost,
             // In shared memory the slots say what was not started.
             Poll::Ready(Ok(0)) => Filled::Closed {
                 is_unread: !self.is_shared && (self.is_broken || self.waiting_bytes() > 0),
             },
             Poll::Ready(Ok(count)) => {
                 self.decoder.filled(count);
-                // Fewer bytes than there was room for: what comes later gives a new event.
-                if count < room && !self.socket.is_hung_up() {
+                // Fewer bytes than there was room for: what comes later gives a new event. With
+                // descriptors a read ends where one came, too.
+                if count < room && self.files.is_none() && !self.socket.is_hung_up() {
                     self.socket.clear_readable();
                 }
                 Filled::Bytes(count)
@@ -267,6 +286,54 @@ impl Messages {
         }
     }
 
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.files.is_none() {
+            return self.socket.poll_read(cx, self.decoder.space());
+        }
+        while self.socket.poll_readable(cx).is_ready() {
+            match self.receive() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.socket.clear_readable();
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return Poll::Ready(result),
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Reads once, descriptors too.
+    fn receive(&mut self) -> io::Result<usize> {
+        let received = file::receive(self.socket.fd(), self.decoder.space())?;
+        if let Some(files) = &mut self.files {
+            files.extend(received.files);
+            if received.is_cut || files.len() > FILES_AHEAD_MAX {
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            }
+        }
+        Ok(received.count)
+    }
+
+    /// The worker has said that it passes descriptors.
+    pub(super) fn expect_files(&mut self) {
+        self.files.get_or_insert_default();
+    }
+
+    fn take_file(&mut self) -> Result<OwnedFd, &'static str> {
+        if self.is_shared && self.files.as_ref().is_some_and(VecDeque::is_empty) {
+            // It was sent before the message in the ring, so it is there.
+            let count = match self.receive() {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(_) => return Err(FILES_LOST),
+            };
+            self.decoder.filled(count);
+            while let Ok(Some(_)) = self.decoder.next_message() {}
+        }
+        let next = self.files.as_mut().and_then(VecDeque::pop_front);
+        next.ok_or("it named a file without its descriptor")
+    }
+
     fn look_again(&self) {
         self.socket.mark_readable();
     }
@@ -276,6 +343,10 @@ impl Messages {
         &mut self.decoder
     }
 }
+
+/// Why descriptors are no longer believed.
+pub(super) const FILES_LOST: &str =
+    "descriptors it passed were lost: more than may be, or than the server may have open";
 
 /// Memory that is kept for what is sent next.
 const KEPT_BYTES_MAX: usize = 64 * 1024;

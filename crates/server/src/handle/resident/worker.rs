@@ -32,7 +32,7 @@ use crate::handle::resident::pool::{Gone, Order, Pool};
 use crate::handle::resident::post::{Letter, Post};
 use crate::handle::resident::said::{Said, Speaker};
 use crate::handle::resident::start::Started;
-use crate::handle::resident::wire::{Filled, Offer, Wire};
+use crate::handle::resident::wire::{FILES_LOST, Filled, Offer, Wire};
 use crate::process::{Child, Exit, Launcher};
 use crate::shared::fleet::Fleet;
 
@@ -262,17 +262,24 @@ impl Worker {
             match messages.fill(cx) {
                 Filled::Bytes(count) => read_bytes += count,
                 Filled::Nothing => break,
+                Filled::Lost => {
+                    self.core.blame = Some(FILES_LOST.to_owned());
+                    break;
+                }
                 Filled::Closed { is_unread } => {
                     // What it wrote before its end is there now.
                     while self.read_shared(&mut 0) {}
                     return self.close(is_unread);
                 }
             }
+            let is_shared = self.wire.shared().is_some();
             loop {
                 let Wire::Messages(messages) = &mut self.wire else {
                     return;
                 };
                 match messages.decoder().next_message() {
+                    // With shared memory its place is in the ring; this only brings the descriptor.
+                    Ok(Some(message)) if is_shared && message.head.kind == Kind::File => {}
                     Ok(Some(message)) => {
                         let payload = Payload::Bytes(message.payload);
                         self.core.handle(message.head, payload);
@@ -285,6 +292,9 @@ impl Worker {
                 }
                 if self.core.stage == Stage::Ready && messages.offer() == Offer::SharedMemory {
                     messages.choose(self.core.offer);
+                }
+                if self.core.passes_files {
+                    messages.expect_files();
                 }
                 self.core.follow_up(&mut self.wire);
                 if self.core.blame.is_some() {
@@ -473,6 +483,7 @@ fn greet(wire: &mut Wire, pool: &Pool) {
             Offer::Stream => Carrier::Stream,
             Offer::Lines => return,
         },
+        takes_files: true,
     };
     let head = Head::new(Kind::Hello, 0).small(message::VERSION);
     wire.push(head, &hello.encode());
