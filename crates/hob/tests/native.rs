@@ -88,7 +88,7 @@ fn begun_and_let_go(site: &Programs, host: &str, verb: &str) -> Vec<u8> {
 #[test]
 fn workers_of_every_host_use_them_and_status_says_so() {
     let site = native();
-    for host in HOSTS.iter().filter(|host| **host != "asgi") {
+    for host in HOSTS {
         pid(&site, host);
         let worker = &pool(&site, host)["workers"][0];
         assert_eq!(worker["carrier"], "shm", "{host}: {worker}");

@@ -232,6 +232,11 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// The same as they stand there: name, NUL, value, NUL, and so on.
+    pub fn strings(&self) -> &'a [u8] {
+        &self.bytes[STRINGS_AT..]
+    }
+
     fn number(&self, at: usize) -> u32 {
         let bytes = self.bytes;
         u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])

@@ -151,6 +151,14 @@ int hob_accept(hob *server, hob_request **request);
  */
 int hob_accept_within(hob *server, hob_request **request, int64_t milliseconds);
 
+/* Takes in what has come for requests that were accepted: body, room for more of an answer, the
+ * news that a client has left. Accepts none.
+ *
+ * Returns HOB_OK when something has come since the last call of this one: look at the requests
+ * that wait. HOB_AGAIN when there was nothing; then hob_fd will become readable when there is.
+ */
+int hob_look(hob *server);
+
 /* A descriptor for poll, select or epoll: readable when a request, a body or anything else has
  * come. Never read it. It says nothing unless the last call was one with 0 milliseconds that
  * returned HOB_AGAIN.
@@ -190,6 +198,11 @@ int hob_next_variable(
     size_t *cursor,
     const char **name,
     const char **value);
+
+/* All variables in one piece: name, NUL, value, NUL, and so on, `*length` bytes in all. It belongs
+ * to the library and lives until the request is finished.
+ */
+const char *hob_variables(const hob_request *request, size_t *length);
 
 /* The length of the request's body, or -1 when it is not known. */
 int64_t hob_content_length(const hob_request *request);
@@ -231,6 +244,14 @@ int hob_tunnel(hob_request *request, int status, const char *lines, size_t lengt
  * with hob_flush, or with hob_finish. Waits when the client is slower than the program.
  */
 int hob_write(hob_request *request, const void *from, size_t size);
+
+/* Writes as much of these bytes as finds room now, for programs that may not wait; a hob_flush or
+ * hob_finish that follows does not wait either.
+ *
+ * Returns how many bytes, or HOB_AGAIN when the client is slower than the program: hob_look then
+ * says when to try again.
+ */
+int64_t hob_write_some(hob_request *request, const void *from, size_t size);
 
 /* A place for the next part of the body, to be written without a copy: `*place` and how many bytes
  * fit. Write there, then call hob_advance; any other call for the request ends its life.

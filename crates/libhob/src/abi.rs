@@ -165,6 +165,19 @@ pub unsafe extern "C" fn hob_accept_within(
     accept(server, request, Until::after_ms(milliseconds))
 }
 
+/// Takes in what has come for requests that were accepted: body, room for more of an answer, the
+/// news that a client has left. Accepts none.
+///
+/// Returns HOB_OK when something has come since the last call of this one: look at the requests
+/// that wait. HOB_AGAIN when there was nothing; then hob_fd will become readable when there is.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hob_look(server: *mut hob) -> c_int {
+    guard(|| {
+        request::look(&server_of(server)?.source)?;
+        Ok(HOB_OK)
+    })
+}
+
 /// A descriptor for poll, select or epoll: readable when a request, a body or anything else has
 /// come. Never read it. It says nothing unless the last call was one with 0 milliseconds that
 /// returned HOB_AGAIN.
@@ -285,6 +298,16 @@ pub unsafe extern "C" fn hob_next_variable(
         }
         Ok(1)
     })
+}
+
+/// All variables in one piece: name, NUL, value, NUL, and so on, `*length` bytes in all. It belongs
+/// to the library and lives until the request is finished.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hob_variables(
+    request: *const hob_request,
+    length: *mut usize,
+) -> *const c_char {
+    found(length, || Ok(Some(shared(request)?.block().strings())))
 }
 
 /// The length of the request's body, or -1 when it is not known.
@@ -413,6 +436,23 @@ pub unsafe extern "C" fn hob_write(
     guard(|| {
         unique(request)?.write(bytes(from, size)?)?;
         Ok(HOB_OK)
+    })
+}
+
+/// Writes as much of these bytes as finds room now, for programs that may not wait; a hob_flush or
+/// hob_finish that follows does not wait either.
+///
+/// Returns how many bytes, or HOB_AGAIN when the client is slower than the program: hob_look then
+/// says when to try again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hob_write_some(
+    request: *mut hob_request,
+    from: *const c_void,
+    size: usize,
+) -> i64 {
+    guard_wide(|| {
+        let count = unique(request)?.write_some(bytes(from, size)?)?;
+        Ok(count as i64)
     })
 }
 

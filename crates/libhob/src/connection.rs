@@ -49,6 +49,13 @@ pub(crate) struct Inner {
     pub(crate) is_pumped: bool,
     /// The bell was left on for a program's own `poll`.
     pub(crate) is_armed: bool,
+    /// How often in a row a call did not wait and found that nobody had rung.
+    pub(crate) in_vain: u32,
+    /// How many messages were taken in, and how many of them a look has told of.
+    pub(crate) taken_in: u64,
+    pub(crate) looked_at: u64,
+    /// Room that a write that did not wait has not found.
+    pub(crate) wanted: Option<Room>,
     pub(crate) arrivals_waiting: usize,
     pub(crate) changes_waiting: usize,
     /// Room that sleeping threads want.
@@ -99,6 +106,10 @@ impl Connection {
                 failure: None,
                 is_pumped: false,
                 is_armed: false,
+                in_vain: 0,
+                taken_in: 0,
+                looked_at: 0,
+                wanted: None,
                 arrivals_waiting: 0,
                 changes_waiting: 0,
                 rooms: Vec::new(),
@@ -121,6 +132,7 @@ impl Inner {
         let Some(head) = self.link.take()? else {
             return Ok(false);
         };
+        self.taken_in += 1;
         match head.kind {
             Kind::Request => self.arrive(head),
             Kind::Body => self.take_body(head),
@@ -212,6 +224,26 @@ impl Inner {
     /// The request of that number, if it is still going on.
     pub(crate) fn request(&mut self, id: u32) -> Option<&mut Active> {
         self.active.iter_mut().find(|active| active.id == id)
+    }
+
+    /// How many bytes of an answer could leave now, besides those that have been collected, in
+    /// messages that take that room.
+    pub(crate) fn may_send(
+        &mut self,
+        id: u32,
+        unsent: usize,
+        room: Room,
+    ) -> Result<usize, Failure> {
+        let active = self.request(id).ok_or(Failure::Misuse)?;
+        if active.is_cancelled {
+            return Err(Failure::Cancelled);
+        }
+        let credit = active.credit.saturating_sub(unsent as u64);
+        if credit > 0 && !self.link.has_room(room) {
+            self.wanted = Some(room);
+            return Ok(0);
+        }
+        Ok(usize::try_from(credit).unwrap_or(usize::MAX))
     }
 
     /// The request is over for this side.

@@ -34,6 +34,11 @@ impl Output {
         self.small.is_empty() && self.chunk.is_none()
     }
 
+    /// How many bytes were collected.
+    pub(crate) fn bytes(&self) -> usize {
+        self.small.len() + self.chunk.as_ref().map_or(0, |(_, filled)| *filled)
+    }
+
     /// Collects bytes that need no message yet; false when they do.
     pub(crate) fn keep(&mut self, connection: &Connection, bytes: &[u8]) -> bool {
         match &mut self.chunk {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use hob_ipc::limits::PAYLOAD_BYTES_MAX;
+use hob_ipc::limits::{PAYLOAD_BYTES_MAX, RING_DATA_BYTES_MAX};
 use hob_ipc::message::{FAILED, Head, Kind, LAST, QUIET, TUNNEL};
 use hob_ipc::request::{Block, OwnedBlock};
+use hob_ipc::shm::Room;
 
 use crate::connection::{Accepted, Connection};
 use crate::failure::Failure;
@@ -12,6 +13,9 @@ use crate::link;
 use crate::output::Output;
 use crate::plain::Plain;
 use crate::wait::{Kind as Waits, Until};
+
+/// What the messages of one write take of a ring at most, without the head's fields.
+const MESSAGES_BYTES_MAX: usize = RING_DATA_BYTES_MAX + 128;
 
 /// Where requests come from.
 #[derive(Clone, Debug)]
@@ -221,6 +225,28 @@ impl Request {
         self.output.write(&mut locked, &connection, self.id, bytes)
     }
 
+    /// Writes as much as finds room now; then a flush does not wait either.
+    pub(crate) fn write_some(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+        let mut count = bytes.len().min(PAYLOAD_BYTES_MAX);
+        if let Source::Hob(connection) = &self.source {
+            let connection = connection.clone();
+            let mut locked = connection.lock();
+            locked.take_in_all()?;
+            let room = Room {
+                payload_bytes: self.fields.len() + MESSAGES_BYTES_MAX,
+                chunk: true,
+            };
+            let unsent = self.output.bytes();
+            let may_send = locked.inner().may_send(self.id, unsent, room)?;
+            if may_send == 0 {
+                return Err(Failure::Again);
+            }
+            count = count.min(may_send);
+        }
+        self.write(&bytes[..count])?;
+        Ok(count)
+    }
+
     /// A place to write to directly.
     pub(crate) fn space(&mut self) -> Result<(*mut u8, usize), Failure> {
         let connection = match &self.source {
@@ -353,6 +379,14 @@ impl Request {
     /// Asks the server something about this request.
     pub(crate) fn callout(&self, text: &[u8], reply: Reply<'_>) -> Result<usize, Failure> {
         callout(&self.source, self.id, text, reply)
+    }
+}
+
+/// Takes in what has come; [`Failure::Again`] when nothing has.
+pub(crate) fn look(source: &Source) -> Result<(), Failure> {
+    match source {
+        Source::Hob(connection) => connection.lock().take_news(),
+        Source::Plain(_) => Err(Failure::Again),
     }
 }
 

@@ -22,6 +22,9 @@ use crate::link;
 /// How long a thread sleeps on a word before it sleeps in `poll`.
 const ON_WORD_MAX: Duration = Duration::from_millis(100);
 
+/// A polling program calls once or twice before it polls; more calls in vain are one too many.
+const IN_VAIN_MAX: u32 = 2;
+
 /// How long to wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
@@ -147,7 +150,7 @@ impl<'a> Locked<'a> {
             self.flush()?;
             let left = until.left();
             if left == Some(Duration::ZERO) {
-                if matches!(until, Until::Now) && self.look_once_more()? {
+                if matches!(until, Until::Now) && self.look_once_more(None)? {
                     continue;
                 }
                 self.tell_others(kind);
@@ -163,6 +166,43 @@ impl<'a> Locked<'a> {
                 how => how,
             };
         }
+    }
+
+    /// Takes in all that has come, for requests that wait for something. [`Failure::Again`] when
+    /// nothing has; then the bell is on, and rings too when there is room that was wanted.
+    pub(crate) fn take_news(&mut self) -> Result<(), Failure> {
+        self.disarm();
+        self.flush()?;
+        for _ in 0..2 {
+            while self.take_one_in()? {
+                self.tell_of_message(Kind::Change);
+            }
+            // Also what another call has taken in meanwhile.
+            let inner = self.inner();
+            if std::mem::replace(&mut inner.looked_at, inner.taken_in) != inner.taken_in {
+                return Ok(());
+            }
+            let wanted = inner.wanted;
+            if !self.look_once_more(wanted)? {
+                return Err(self.why_nothing_came());
+            }
+        }
+        // It was room, or a part of a message.
+        self.inner().wanted = None;
+        Ok(())
+    }
+
+    fn take_one_in(&mut self) -> Result<bool, Failure> {
+        let inner = self.inner();
+        if let Some(failure) = inner.failure {
+            return Err(failure);
+        }
+        let taken = inner.take_in();
+        if let Err(failure) = taken {
+            inner.failure = Some(failure);
+            self.tell_all();
+        }
+        taken
     }
 
     /// Takes in all that is here, without waiting.
@@ -203,13 +243,13 @@ impl<'a> Locked<'a> {
 
     /// For a call that does not wait: reads the stream, or leaves the bell on. True when something
     /// is there after all.
-    fn look_once_more(&mut self) -> Result<bool, Failure> {
+    fn look_once_more(&mut self, room: Option<Room>) -> Result<bool, Failure> {
         let inner = self.inner();
         if inner.is_pumped {
             return Ok(false);
         }
         if let Some(end) = &mut inner.link.shm {
-            let may_sleep = end.fall_asleep(How::OnBell, &[]);
+            let may_sleep = end.fall_asleep(How::OnBell, room.as_slice());
             inner.is_armed = may_sleep;
             if !may_sleep {
                 end.sleeper().wake_up();
@@ -220,10 +260,12 @@ impl<'a> Locked<'a> {
         inner.link.fill()
     }
 
-    /// Nothing came in the time given: perhaps nothing ever will.
+    /// Nothing came in the time given: perhaps nothing ever will. A program that polls asks again
+    /// and again: the socket is looked at when that was in vain.
     fn why_nothing_came(&mut self) -> Failure {
         let inner = self.inner();
-        if inner.link.shm.is_some() && has_ended(&self.connection.socket) {
+        let may_have_ended = !inner.is_armed || inner.in_vain >= IN_VAIN_MAX;
+        if inner.link.shm.is_some() && may_have_ended && has_ended(&self.connection.socket) {
             self.inner().failure = Some(Failure::Gone);
             self.tell_all();
             return Failure::Gone;
@@ -237,10 +279,14 @@ impl<'a> Locked<'a> {
         if !std::mem::take(&mut inner.is_armed) {
             return;
         }
+        inner.in_vain += 1;
         if let Some(end) = &inner.link.shm {
             let sleeper = end.sleeper();
-            sleeper.wake_up();
-            sleeper.quiet_bell();
+            // Who was not woken has no bell to quiet.
+            if sleeper.wake_up() {
+                inner.in_vain = 0;
+                sleeper.quiet_bell();
+            }
         }
     }
 

@@ -11,6 +11,15 @@ use hob_ipc::message::Carrier;
 
 use worker::{Asked, Server, get, library};
 
+const WSGI: &str = "wsgi probe_wsgi:application";
+const ASGI: &str = "asgi probe_asgi:application";
+const HOSTS: [(Carrier, &str); 4] = [
+    (Carrier::Shm, WSGI),
+    (Carrier::Stream, WSGI),
+    (Carrier::Shm, ASGI),
+    (Carrier::Stream, ASGI),
+];
+
 fn package() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lang/python")
 }
@@ -37,7 +46,9 @@ fn started(carrier: Carrier, words: &str) -> Option<Server> {
         eprintln!("skipped: no Python.h here, which Python's accelerator is built with");
         return None;
     };
-    let program = library().join(format!("python-{}-{}", words.len(), std::process::id()));
+    let name = words.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let name = name.rsplit('-').take(3).collect::<String>();
+    let program = library().join(format!("python-{name}-{}", std::process::id()));
     let text = format!("#!/bin/sh\nexec python3 -W error -m hob {words}\n");
     std::fs::write(&program, text).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -75,16 +86,17 @@ fn pattern(bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn wsgi_answers_of_every_size_come_over_both_carriers() {
-    for carrier in [Carrier::Shm, Carrier::Stream] {
-        let Some(mut server) = started(carrier, "wsgi probe_wsgi:application") else {
+fn answers_of_every_size_come_over_both_carriers() {
+    for (carrier, words) in HOSTS {
+        let Some(mut server) = started(carrier, words) else {
             return;
         };
         for _ in 0..3 {
             let answer = server.ask(&get("/hello"));
             assert_eq!(answer.body, b"Hello world\n");
-            let fields = "Content-Type: text/plain\nContent-Length: 12\n";
-            assert_eq!((answer.status, &*answer.fields), (200, fields));
+            let fields = "content-type: text/plain\ncontent-length: 12\n";
+            let answered = (answer.status, answer.fields.to_lowercase());
+            assert_eq!(answered, (200, fields.to_owned()));
         }
         for bytes in [1, 65_536, 65_537, 3_000_000] {
             let body = pattern(bytes);
@@ -111,8 +123,8 @@ fn wsgi_answers_of_every_size_come_over_both_carriers() {
 
 #[test]
 fn many_requests_at_a_time_are_told_apart() {
-    for carrier in [Carrier::Shm, Carrier::Stream] {
-        let Some(mut server) = started(carrier, "wsgi probe_wsgi:application") else {
+    for (carrier, words) in HOSTS {
+        let Some(mut server) = started(carrier, words) else {
             return;
         };
         for round in 0..5 {

@@ -13,7 +13,14 @@ from typing import List, Tuple
 import native
 
 # Tests of whole programs, which run a second time with the accelerator.
-THROUGH_LIBHOB = ["test_wsgi", "test_loop", "test_probe", "test_samples", "test_served"]
+THROUGH_LIBHOB = [
+    "test_wsgi",
+    "test_asgi",
+    "test_loop",
+    "test_probe",
+    "test_samples",
+    "test_served",
+]
 FOLDER = Path(__file__).resolve().parent
 
 

@@ -331,7 +331,7 @@ class Life(Application):
         server.send(peer.message(99, b"", 0, 0, 1))
         code, _, err = self.worker.end()
         self.assertEqual(code, 1)
-        self.assertIn("the server does not speak as agreed: a message of kind 99", err)
+        self.assertIn("the server does not speak as agreed: ", err)
 
     def test_without_a_server_it_says_so(self) -> None:
         worker = peer.Worker(

@@ -8,16 +8,17 @@
 #include "EXTERN.h"
 #include "perl.h"
 #include "XSUB.h"
+#include "perliol.h"
 #include <dlfcn.h>
 #include "hob.h"
 
 /* What Native.pm expects of this module; it has the same number. */
-#define INTERFACE 2
+#define INTERFACE 3
 
 /* The calls of libhob that are used here. */
 #define CALLS(X) \
     X(hob_connect) X(hob_accept_within) X(hob_concurrency) X(hob_carrier) X(hob_is_draining) \
-    X(hob_set_lifetime) X(hob_indexed) X(hob_next_variable) X(hob_content_length) X(hob_read) \
+    X(hob_set_lifetime) X(hob_indexed) X(hob_variables) X(hob_content_length) X(hob_read) \
     X(hob_head) X(hob_trailer) X(hob_interim) X(hob_tunnel) X(hob_write) X(hob_flush) \
     X(hob_finish) X(hob_fail) X(hob_is_cancelled) X(hob_log) X(hob_trace) X(hob_set_timeout) \
     X(hob_callout) X(hob_explain)
@@ -64,6 +65,164 @@ static void set_one(pTHX_ HV *hash, const char *name, STRLEN name_bytes, const c
     if (SvPOK(*place) && SvCUR(*place) == value_bytes && memEQ(SvPVX(*place), value, value_bytes))
         return;
     sv_setpvn_mg(*place, value, value_bytes);
+}
+
+/* Names and values that follow each other, a NUL behind each. */
+typedef struct {
+    const char *at, *stop, *name, *value;
+    STRLEN name_bytes, value_bytes;
+} variables;
+
+static variables variables_of(request *self) {
+    variables all = {0};
+    size_t length = 0;
+    if (self->handle) all.at = lib.hob_variables(self->handle, &length);
+    all.stop = all.at + length;
+    return all;
+}
+
+static int next_variable(variables *all) {
+    if (all->at >= all->stop) return 0;
+    all->name = all->at;
+    all->name_bytes = strlen(all->name);
+    all->value = all->name + all->name_bytes + 1;
+    all->value_bytes = strlen(all->value);
+    all->at = all->value + all->value_bytes + 1;
+    return 1;
+}
+
+/* The environment of the last request, of which those that follow are copies in which only what
+ * differs is set. */
+static struct {
+    HV *base, *env;
+    char *kept;
+    STRLEN length;
+} last;
+
+static void store(pTHX_ HV *hash, const variables *one) {
+    (void)hv_store(hash, one->name, (I32)one->name_bytes, newSVpvn(one->value, one->value_bytes), 0);
+}
+
+/* Sets what differs; false when the names are others. */
+static int set_changed(pTHX_ variables all) {
+    variables kept = {0};
+    kept.at = last.kept;
+    kept.stop = last.kept + last.length;
+    while (next_variable(&all)) {
+        if (!next_variable(&kept) || all.name_bytes != kept.name_bytes
+            || memNE(all.name, kept.name, all.name_bytes))
+            return 0;
+        if (all.value_bytes != kept.value_bytes || memNE(all.value, kept.value, all.value_bytes))
+            store(aTHX_ last.env, &all);
+    }
+    return kept.at == kept.stop;
+}
+
+/* The variables in a copy of a hash. */
+static HV *env_on(pTHX_ request *self, HV *base) {
+    variables all = variables_of(self);
+    STRLEN length = all.stop - all.at;
+    int is_known = last.base == base && last.env;
+    if (!is_known || length != last.length || memNE(all.at, last.kept, length)) {
+        if (!is_known || !set_changed(aTHX_ all)) {
+            variables rest = all;
+            if (last.base != base) {
+                SvREFCNT_dec((SV *)last.base);
+                last.base = (HV *)SvREFCNT_inc((SV *)base);
+            }
+            SvREFCNT_dec((SV *)last.env);
+            last.env = newHVhv(base);
+            while (next_variable(&rest)) store(aTHX_ last.env, &rest);
+        }
+        Renew(last.kept, length + 1, char);
+        Copy(all.at, last.kept, length, char);
+        last.length = length;
+    }
+    return newHVhv(last.env);
+}
+
+/* ---- a whole answer ---- */
+
+#define LINES_BYTES_MAX 4096
+
+/* Appends bytes to lines; false when they are too many, no bytes, or could forge a line. */
+static int append(pTHX_ char *lines, STRLEN *length, SV *text, char after) {
+    STRLEN bytes;
+    const char *from;
+    if (SvROK(text)) return 0; /* what it says is for Perl to find out */
+    from = SvOK(text) ? SvPV(text, bytes) : (bytes = 0, "");
+    if (SvUTF8(text) || *length + bytes + 2 > LINES_BYTES_MAX || memchr(from, '\n', bytes)
+        || memchr(from, '\r', bytes) || memchr(from, '\0', bytes))
+        return 0;
+    Copy(from, lines + *length, bytes, char);
+    *length += bytes;
+    lines[(*length)++] = after;
+    if (after == ':') lines[(*length)++] = ' ';
+    return 1;
+}
+
+static AV *array_of(pTHX_ AV *response, SSize_t at) {
+    SV **place = av_fetch(response, at, 0);
+    if (!place || !SvROK(*place) || SvOBJECT(SvRV(*place)) || SvTYPE(SvRV(*place)) != SVt_PVAV) return NULL;
+    return SvRMAGICAL(SvRV(*place)) ? NULL : (AV *)SvRV(*place);
+}
+
+/* Sends [status, fields, [bytes ...]]; false when it is not that simple. */
+static int send_array(pTHX_ request *self, SV *given) {
+    AV *response, *fields, *body;
+    SV **place;
+    SSize_t at;
+    IV status;
+    char lines[LINES_BYTES_MAX];
+    STRLEN length = 0;
+    if (!self->handle || self->is_begun || !SvROK(given) || SvTYPE(SvRV(given)) != SVt_PVAV) return 0;
+    response = (AV *)SvRV(given);
+    if (SvRMAGICAL(response) || av_len(response) != 2 || !(place = av_fetch(response, 0, 0))
+        || SvROK(*place) || !looks_like_number(*place))
+        return 0;
+    status = SvIV(*place);
+    fields = array_of(aTHX_ response, 1);
+    body = array_of(aTHX_ response, 2);
+    if (!fields || !body || status < 200 || status > 599 || !(av_len(fields) & 1)) return 0;
+    for (at = 0; at <= av_len(fields); at++) {
+        place = av_fetch(fields, at, 0);
+        if (!place || !append(aTHX_ lines, &length, *place, at & 1 ? '\n' : ':')) return 0;
+    }
+    for (at = 0; at <= av_len(body); at++) {
+        place = av_fetch(body, at, 0);
+        if (!place || SvROK(*place) || SvGMAGICAL(*place) || (SvOK(*place) && SvUTF8(*place))) return 0;
+    }
+    if (checked(aTHX_ self, lib.hob_head(self->handle, (int)status, lines, length)) < 0) return 0;
+    self->is_begun = 1;
+    for (at = 0; at <= av_len(body); at++) {
+        STRLEN bytes;
+        const char *from;
+        place = av_fetch(body, at, 0);
+        if (!SvOK(*place)) continue;
+        from = SvPV(*place, bytes);
+        if (bytes) checked(aTHX_ self, lib.hob_write(self->handle, from, bytes));
+    }
+    finish(aTHX_ self);
+    return 1;
+}
+
+/* ---- what a script may leave behind ---- */
+
+#define HANDLE_COUNT 3
+#define LAYER_COUNT 6
+static struct {
+    PerlIO *file;
+    int layer_count;
+    PerlIO_funcs *layers[LAYER_COUNT];
+    U32 flags[LAYER_COUNT];
+} standard[HANDLE_COUNT];
+
+#define KEPT_FLAGS (PERLIO_F_UTF8 | PERLIO_F_CRLF)
+
+static PerlIO *file_of(pTHX_ int at) {
+    GV *handle = at == 0 ? PL_stdingv : gv_fetchpvn_flags(at == 1 ? "STDOUT" : "STDERR", 6, 0, SVt_PVIO);
+    IO *io = handle ? GvIO(handle) : NULL;
+    return io ? (at == 0 ? IoIFP(io) : IoOFP(io)) : NULL;
 }
 
 static SV *callout(pTHX_ request *self, const char *text) {
@@ -134,10 +293,62 @@ next(...)
     if (code == HOB_NO_MORE || code == HOB_GONE || code == HOB_FORKED) XSRETURN_UNDEF;
     checked(aTHX_ NULL, code);
     {
+        static HV *class;
         request *new;
         Newxz(new, 1, request);
         new->handle = handle;
-        RETVAL = sv_setref_pv(newSV(0), "Hob::Native::Request", new);
+        if (!class) class = gv_stashpvs("Hob::Native::Request", GV_ADD);
+        RETVAL = sv_bless(newRV_noinc(newSViv(PTR2IV(new))), class);
+    }
+  OUTPUT: RETVAL
+
+ # The hash that environments are copies of has changed.
+void
+forget()
+  CODE:
+    SvREFCNT_dec((SV *)last.env);
+    last.env = NULL;
+
+ # Whether one of these signals has a handler, or warnings or death have one.
+int
+has_handlers()
+  CODE:
+    static const int signals[] = {SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
+    size_t at;
+    RETVAL = PL_warnhook || PL_diehook;
+    for (at = 0; at < sizeof signals / sizeof *signals; at++) RETVAL |= PL_psig_ptr[signals[at]] != NULL;
+  OUTPUT: RETVAL
+
+ # Remembers how the standard handles are made.
+void
+remember_handles()
+  CODE:
+    int at;
+    for (at = 0; at < HANDLE_COUNT; at++) {
+        PerlIO *layer = standard[at].file = file_of(aTHX_ at);
+        int count = 0;
+        for (; layer && *layer && count < LAYER_COUNT; layer = PerlIONext(layer), count++) {
+            standard[at].layers[count] = PerlIOBase(layer)->tab;
+            standard[at].flags[count] = PerlIOBase(layer)->flags & KEPT_FLAGS;
+        }
+        standard[at].layer_count = count;
+    }
+
+ # Whether they still are: the same files with the same layers, on descriptors 0, 1 and 2.
+int
+are_handles_kept()
+  CODE:
+    int at;
+    RETVAL = 1;
+    for (at = 0; RETVAL && at < HANDLE_COUNT; at++) {
+        PerlIO *layer = file_of(aTHX_ at);
+        int count = 0;
+        if (!layer || layer != standard[at].file || !*layer || PerlIO_fileno(layer) != at) RETVAL = 0;
+        for (; RETVAL && *layer; layer = PerlIONext(layer), count++)
+            if (count >= standard[at].layer_count || PerlIOBase(layer)->tab != standard[at].layers[count]
+                || (PerlIOBase(layer)->flags & KEPT_FLAGS) != standard[at].flags[count])
+                RETVAL = 0;
+        if (count != standard[at].layer_count) RETVAL = 0;
     }
   OUTPUT: RETVAL
 
@@ -154,36 +365,57 @@ DESTROY(SV *self)
 void
 fill(SV *self, SV *into)
   CODE:
-    request *it = REQUEST(self);
-    HV *hash = (HV *)SvRV(into);
-    size_t cursor = 0;
-    const char *name, *value;
-    while (it->handle && lib.hob_next_variable(it->handle, &cursor, &name, &value) == 1)
-        (void)hv_store(hash, name, (I32)strlen(name), newSVpv(value, 0), 0);
+    variables all = variables_of(REQUEST(self));
+    while (next_variable(&all)) store(aTHX_ (HV *)SvRV(into), &all);
 
- # Sets variables in a hash with magic, as %ENV is, and those of an array of names and values: only
- # what differs. How many there are.
-int
-set(SV *self, SV *into, SV *more)
+ # The variables in a copy of a hash, and the request itself.
+SV *
+env_on(SV *self, SV *base)
   CODE:
-    request *it = REQUEST(self);
+    HV *env = env_on(aTHX_ REQUEST(self), (HV *)SvRV(base));
+    (void)hv_stores(env, "hob.request", newSVsv(self));
+    (void)hv_stores(env, "psgix.cleanup.handlers", newRV_noinc((SV *)newAV()));
+    RETVAL = newRV_noinc((SV *)env);
+  OUTPUT: RETVAL
+
+ # Sends [status, fields, [bytes ...]]; false when it is not that simple.
+int
+send_array(SV *self, SV *response)
+  CODE:
+    RETVAL = send_array(aTHX_ REQUEST(self), response);
+  OUTPUT: RETVAL
+
+ # Sets variables in a hash with magic, as %ENV is, and those of two arrays of names and values, the
+ # second of which has other values for some: only what differs. False when there are more in it.
+int
+set(SV *self, SV *into, SV *more, SV *instead)
+  CODE:
+    variables all = variables_of(REQUEST(self));
     HV *hash = (HV *)SvRV(into);
-    AV *array = (AV *)SvRV(more);
-    size_t cursor = 0;
-    const char *name, *value;
-    SSize_t at;
-    RETVAL = 0;
-    while (it->handle && lib.hob_next_variable(it->handle, &cursor, &name, &value) == 1) {
-        set_one(aTHX_ hash, name, strlen(name), value, strlen(value));
-        RETVAL++;
+    AV *arrays[2] = {(AV *)SvRV(more), (AV *)SvRV(instead)};
+    UV count = 0;
+    int which;
+    while (next_variable(&all)) {
+        SSize_t at = 0, end = av_len(arrays[1]);
+        for (; at < end; at += 2) {
+            STRLEN bytes;
+            const char *name = SvPV(*av_fetch(arrays[1], at, 0), bytes);
+            if (bytes == all.name_bytes && memEQ(name, all.name, bytes)) break;
+        }
+        if (at > end || end < 0) set_one(aTHX_ hash, all.name, all.name_bytes, all.value, all.value_bytes);
+        if (at > end || end < 0) count++;
     }
-    for (at = 0; at < av_len(array); at += 2) {
-        STRLEN name_bytes, value_bytes;
-        name = SvPV(*av_fetch(array, at, 0), name_bytes);
-        value = SvPV(*av_fetch(array, at + 1, 0), value_bytes);
-        set_one(aTHX_ hash, name, name_bytes, value, value_bytes);
-        RETVAL++;
+    for (which = 0; which < 2; which++) {
+        SSize_t at, end = av_len(arrays[which]);
+        for (at = 0; at < end; at += 2) {
+            STRLEN name_bytes, value_bytes;
+            const char *name = SvPV(*av_fetch(arrays[which], at, 0), name_bytes);
+            const char *value = SvPV(*av_fetch(arrays[which], at + 1, 0), value_bytes);
+            set_one(aTHX_ hash, name, name_bytes, value, value_bytes);
+            count++;
+        }
     }
+    RETVAL = HvUSEDKEYS(hash) == count;
   OUTPUT: RETVAL
 
 SV *

@@ -36,29 +36,36 @@ sub serve {
         'psgix.harakiri'       => !!1,
         'psgix.informational'  => $inform,
     );
-    my $is_native = ref $stream eq 'Hob::Native';    # it fills a hash faster than a list
+    my %base = (@fixed, 'psgi.input' => $nothing, 'psgi.url_scheme' => 'http',
+        'hob.request' => undef, 'psgix.cleanup.handlers' => undef);
+    my $is_native = ref $stream eq 'Hob::Native';    # it copies a hash faster than Perl a list
     while ($request = $stream->next) {
-        $nothing = _nothing() if !defined fileno $nothing;
-        my %env = (
+        if (!defined fileno $nothing) {
+            $nothing = _nothing();
+            %base    = (%base, 'psgi.input' => $nothing);
+            $is_native and Hob::Native::forget();
+        }
+        my $env = $is_native ? $request->env_on(\%base) : {
             @fixed,
             'psgi.input'             => $nothing,
+            'psgi.url_scheme'        => 'http',
             'psgix.cleanup.handlers' => [],
             'hob.request'            => $request,
-            $is_native ? () : $request->pairs,
-        );
-        $request->fill(\%env) if $is_native;
-        @env{qw(psgi.input CONTENT_LENGTH)} = _body($request) if $request->has_body;
-        $env{'psgi.url_scheme'} = $env{REQUEST_SCHEME} // 'http';
-        _keep_slashes(\%env) if index($env{REQUEST_URI} // '', '//') >= 0;
+            $request->pairs,
+        };
+        @$env{qw(psgi.input CONTENT_LENGTH)} = _body($request) if $request->has_body;
+        $env->{'psgi.url_scheme'} = 'https' if ($env->{REQUEST_SCHEME} // '') eq 'https';
+        _keep_slashes($env) if index($env->{REQUEST_URI} // '', '//') >= 0;
         eval {
-            my $response = $app->(\%env);
-            if   (ref $response eq 'CODE') { _later($request, $response) }
-            else                           { _answer($request, $response) }
+            my $response = $app->($env);
+            if    ($is_native && $request->send_array($response)) { }
+            elsif (ref $response eq 'CODE')                       { _later($request, $response) }
+            else                                                  { _answer($request, $response) }
             1;
         } or _fail($request, $@);
         $request->is_over or _fail($request, "the application gave no answer\n");
-        _clean_up(\%env) if @{ $env{'psgix.cleanup.handlers'} };
-        last             if $env{'psgix.harakiri.commit'};
+        _clean_up($env) if @{ $env->{'psgix.cleanup.handlers'} };
+        last            if $env->{'psgix.harakiri.commit'};
     }
     return;
 }

@@ -74,6 +74,7 @@ sub new {
         base    => \@base,
         scripts => {},
         found   => {},
+        known   => {},
         count   => 0,
         current => '',
     }, $class;
@@ -89,6 +90,8 @@ sub serve {
     $self->{has_error_pipe} = -p STDERR;
     open $self->{error}, '>&', \*STDERR or die "standard error cannot be duplicated: $!\n";
     _renew_files();
+    $self->{is_native} = ref $stream eq 'Hob::Native';
+    Hob::Native::remember_handles() if $self->{is_native};
     while ($request = $stream->next) {
         $self->_serve_one;
         undef $request;
@@ -105,7 +108,8 @@ sub _serve_one {
     $self->_set_body if $request->has_body;
     my $file = $request->indexed(11);    # SCRIPT_FILENAME
     if ($file eq $self->{folder}) {
-        $file = $self->_find
+        my $instead = $self->{instead};    # of a native request, where it is known
+        $file = ($instead && @$instead ? $instead->[1] : $self->_find)
             // return $request->answer(404, "Content-Type: text/plain\n", "no such script\n");
     }
     my $error = $self->_run($file);
@@ -127,15 +131,20 @@ sub _find {
     my ($name, $path) = map { $request->indexed($_) } 2, 3;    # SCRIPT_NAME and PATH_INFO as they came
     my $found = $self->{found}{$path} //= $self->_look_up($path) // return;
     %{ $self->{found} } = () if keys %{ $self->{found} } > FOUND_COUNT_MAX;
-    my %resolved = (
+    my @resolved = (
         SCRIPT_FILENAME => $self->{folder} . $found,
         SCRIPT_NAME     => $name . $found,
         PATH_INFO       => substr($path, length $found),
     );
+    my %resolved = @resolved;
     for my $variable (keys %resolved) {
         $ENV{$variable} = $resolved{$variable} if $ENV{$variable} ne $resolved{$variable};
     }
-    $self->{values} = join "\0", values %ENV;
+    if ($self->{instead}) {
+        %{ $self->{known} } = () if keys %{ $self->{known} } > FOUND_COUNT_MAX;
+        $self->{known}{"$name\0$path"} = \@resolved;
+    }
+    else { $self->{values} = join "\0", values %ENV }
     return $resolved{SCRIPT_FILENAME};
 }
 
@@ -217,7 +226,8 @@ sub _script {
     chdir $script->{folder} if $script;
     return $script          if $script && $script->{stamp} eq $stamp && !$script->{is_fresh};
     _forget($script) if $script;
-    %{ $self->{found} } = ();
+    $self->{found} = {};
+    $self->{known} = {};
     $self->{scripts}{$file} = $script = $self->_compile($file, $script);
     return $script if !ref $script && delete $self->{scripts}{$file};
     $script->{stamp} = $stamp;
@@ -443,12 +453,21 @@ sub _set_environment {
     return;
 }
 
-# The same with libhob, which compares by itself.
+# The same with libhob, which compares by itself. What a path leads to is known before, if it has been
+# asked for before.
 sub _set_native {
     my ($self) = @_;
-    my $count = $request->set(\%ENV, $self->{base});
-    $self->_set_all($request->pairs) if keys %ENV != $count;
+    my $instead = $self->{instead} = $request->indexed(11) eq $self->{folder} ? $self->_known : [];
+    return if $request->set(\%ENV, $self->{base}, $instead);
+    $self->_set_all($request->pairs, @$instead);
     return;
+}
+
+# The variables that name the script, for a path that has been looked up before.
+sub _known {
+    my ($self) = @_;
+    my ($name, $path) = map { $request->indexed($_) } 2, 3;
+    return $self->{known}{"$name\0$path"} // [];
 }
 
 sub _set_all {
@@ -607,7 +626,9 @@ sub _take_file {
 sub _clean_up {
     my ($self) = @_;
     alarm 0;
-    for my $name (@SIGNALS) { delete $SIG{$name} if defined $SIG{$name} }
+    if (!$self->{is_native} || Hob::Native::has_handlers()) {
+        for my $name (@SIGNALS) { delete $SIG{$name} if defined $SIG{$name} }
+    }
     $SIG{TERM} = $self->{term} if ($SIG{TERM} // 0) != ($self->{term} // 0);
     ($/, $\, $,, $", $;, $^W) = ("\n", undef, undef, ' ', "\034", 0);
     umask $self->{umask};
@@ -634,6 +655,7 @@ sub _forget_cgi {
 sub _restore_handles {
     my ($self) = @_;
     my $is_shared = $has_forked || $file_taken || $? != -1;
+    return if $self->{is_native} && !$is_shared && !$self->{had_body} && Hob::Native::are_handles_kept();
     if ($is_shared) { _renew_files() }
     else {
         _open_output() if !_is_kept(1, \*STDOUT, OUT_LAYERS);
@@ -651,6 +673,7 @@ sub _restore_handles {
         _open_at(2, \*STDERR, '>&', $self->{error});
         STDERR->autoflush(1);
     }
+    Hob::Native::remember_handles() if $self->{is_native};
     return;
 }
 

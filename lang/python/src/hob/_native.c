@@ -43,46 +43,6 @@ PyObject *raise_code(int code) {
     return NULL;
 }
 
-/* ---- names of variables: made once, kept with their hash ---- */
-
-#define NAME_COUNT 1024
-#define NAME_COUNT_MAX 768
-#define NAME_BYTES_MAX 64
-
-static struct {
-    PyObject *object;
-    size_t length;
-    char text[NAME_BYTES_MAX];
-} names[NAME_COUNT];
-static size_t name_count;
-
-static PyObject *name_object(const char *text) {
-    size_t length = strlen(text), place = 5381;
-    if (length > NAME_BYTES_MAX)
-        return PyUnicode_DecodeLatin1(text, (Py_ssize_t)length, NULL);
-    for (size_t at = 0; at < length; at++)
-        place = place * 33 + (unsigned char)text[at];
-    for (;; place++) {
-        place %= NAME_COUNT;
-        if (names[place].object == NULL)
-            break;
-        if (names[place].length == length && memcmp(names[place].text, text, length) == 0) {
-            Py_INCREF(names[place].object);
-            return names[place].object;
-        }
-    }
-    PyObject *made = PyUnicode_DecodeLatin1(text, (Py_ssize_t)length, NULL);
-    if (made == NULL || name_count == NAME_COUNT_MAX)
-        return made;
-    PyUnicode_InternInPlace(&made);
-    Py_INCREF(made);
-    names[place].object = made;
-    names[place].length = length;
-    memcpy(names[place].text, text, length);
-    name_count++;
-    return made;
-}
-
 /* ---- Exchange: what is known of a request ---- */
 
 static bool is_there(Exchange *self) {
@@ -92,42 +52,24 @@ static bool is_there(Exchange *self) {
     return false;
 }
 
-static int fill(Exchange *self, PyObject *environ) {
-    size_t cursor = 0;
-    const char *name, *value;
-    while (lib.next_variable(self->request, &cursor, &name, &value) == 1) {
-        PyObject *key = name_object(name);
-        PyObject *text =
-            key == NULL ? NULL : PyUnicode_DecodeLatin1(value, (Py_ssize_t)strlen(value), NULL);
-        int failed = text == NULL ? -1 : PyDict_SetItem(environ, key, text);
-        Py_XDECREF(key);
-        Py_XDECREF(text);
-        if (failed)
-            return -1;
-    }
-    return 0;
-}
-
 /* environ_on(base): the variables in a copy of a dict. */
-PyObject *exchange_environ_on(Exchange *self, PyObject *base) {
+static PyObject *exchange_environ_on(Exchange *self, PyObject *base) {
+    static struct Template template;
     if (!is_there(self))
         return NULL;
     if (!PyDict_Check(base)) {
         PyErr_SetString(PyExc_TypeError, "environ_on wants a dict");
         return NULL;
     }
-    PyObject *environ = PyDict_Copy(base);
-    if (environ != NULL && fill(self, environ) < 0)
-        Py_CLEAR(environ);
-    return environ;
+    return environ_of_template(&template, self->request, base);
 }
 
 static PyObject *exchange_environ(Exchange *self, void *unused) {
+    static PyObject *empty;
     (void)unused;
-    PyObject *empty = PyDict_New();
-    PyObject *environ = empty == NULL ? NULL : exchange_environ_on(self, empty);
-    Py_XDECREF(empty);
-    return environ;
+    if (empty == NULL && (empty = PyDict_New()) == NULL)
+        return NULL;
+    return exchange_environ_on(self, empty);
 }
 
 static PyObject *exchange_length(Exchange *self, void *unused) {
@@ -189,6 +131,26 @@ static PyObject *exchange_take(Exchange *self, PyObject *size) {
     return taken;
 }
 
+/* take_now(): what is here of the body, without waiting; None when more will come. */
+static PyObject *exchange_take_now(Exchange *self, PyObject *unused) {
+    (void)unused;
+    if (self->request == NULL)
+        return PyBytes_FromStringAndSize(NULL, 0);
+    char *room = PyMem_Malloc(TAKEN_BYTES_MAX);
+    if (room == NULL)
+        return PyErr_NoMemory();
+    int64_t count = lib.read_within(self->request, room, TAKEN_BYTES_MAX, 0);
+    PyObject *taken;
+    if (count == HOB_CANCELLED)
+        self->is_cancelled = true;
+    if (count == HOB_AGAIN)
+        taken = none();
+    else
+        taken = count < 0 ? raise_code((int)count) : PyBytes_FromStringAndSize(room, (Py_ssize_t)count);
+    PyMem_Free(room);
+    return taken;
+}
+
 /* ---- Exchange: the answer ---- */
 
 bool has_failed(Exchange *self, int code) {
@@ -217,7 +179,7 @@ static int set_head(Exchange *self, int status, PyObject *fields) {
     return 0;
 }
 
-static PyObject *finish(Exchange *self) {
+PyObject *exchange_finished(Exchange *self) {
     hob_request *request = self->request;
     int code;
     self->request = NULL;
@@ -275,6 +237,25 @@ static PyObject *exchange_flush(Exchange *self, PyObject *unused) {
     return none();
 }
 
+/* write_now(data): writes and sends as much as finds room; how many bytes, 0 when none now. */
+static PyObject *exchange_write_now(Exchange *self, PyObject *data) {
+    char *bytes;
+    Py_ssize_t size;
+    if (!is_there(self) || PyBytes_AsStringAndSize(data, &bytes, &size) < 0)
+        return NULL;
+    int64_t count = size ? lib.write_some(self->request, bytes, (size_t)size) : 0;
+    int code = count > 0 ? lib.flush(self->request) : HOB_OK;
+    if (code < 0)
+        count = code;
+    if (count == HOB_AGAIN)
+        count = 0;
+    if (count == HOB_CANCELLED) {
+        self->is_cancelled = true;
+        count = (int64_t)size;
+    }
+    return count < 0 ? raise_code((int)count) : PyLong_FromLongLong(count);
+}
+
 /* Now and then, so that a program that writes for ever notices that its client has left. */
 static void look_now_and_then(Exchange *self) {
     struct timespec now;
@@ -317,7 +298,7 @@ static PyObject *exchange_write(Exchange *self, PyObject *words, PyObject *named
     if (has_failed(self, code))
         return NULL;
     if (last)
-        return finish(self);
+        return exchange_finished(self);
     return none();
 }
 
@@ -364,7 +345,7 @@ static PyObject *exchange_end(Exchange *self, PyObject *words) {
         if (failed)
             return NULL;
     }
-    return finish(self);
+    return exchange_finished(self);
 }
 
 /* fail(reason): 500, or a broken answer if it had begun. */
@@ -470,6 +451,8 @@ static void exchange_free(Exchange *self) {
 static PyMethodDef exchange_methods[] = {
     {"environ_on", (PyCFunction)exchange_environ_on, METH_O, NULL},
     {"take", (PyCFunction)exchange_take, METH_O, NULL},
+    {"take_now", (PyCFunction)exchange_take_now, METH_NOARGS, NULL},
+    {"write_now", (PyCFunction)exchange_write_now, METH_O, NULL},
     {"look", (PyCFunction)exchange_look, METH_NOARGS, NULL},
     {"answer", (PyCFunction)exchange_answer, METH_VARARGS, NULL},
     {"head", (PyCFunction)exchange_head, METH_VARARGS, NULL},
@@ -529,7 +512,13 @@ PyObject *server_accept(Server *self, PyObject *unused) {
         return none();
     if (code < 0)
         return raise_code(code);
-    allocfunc make = (allocfunc)PyType_GetSlot(exchange_type, Py_tp_alloc);
+    return exchange_made(self, request);
+}
+
+PyObject *exchange_made(Server *self, hob_request *request) {
+    static allocfunc make;
+    if (make == NULL)
+        make = (allocfunc)PyType_GetSlot(exchange_type, Py_tp_alloc);
     Exchange *exchange = (Exchange *)make(exchange_type, 0);
     if (exchange == NULL) {
         lib.fail(request, "no memory");
@@ -539,6 +528,20 @@ PyObject *server_accept(Server *self, PyObject *unused) {
     Py_INCREF(self);
     exchange->owner = self;
     return (PyObject *)exchange;
+}
+
+/* look(): takes in what has come for accepted requests; False when nothing has. Then `fd` becomes
+ * readable when something does. */
+static PyObject *server_look(Server *self, PyObject *unused) {
+    (void)unused;
+    int code = lib.look(self->server);
+    return code < 0 && code != HOB_AGAIN ? raise_code(code) : PyBool_FromLong(code == HOB_OK);
+}
+
+static PyObject *server_fd(Server *self, void *unused) {
+    (void)unused;
+    int fd = lib.fd(self->server);
+    return fd < 0 ? raise_code(fd) : PyLong_FromLong(fd);
 }
 
 /* callout(text): of the questions about the worker itself there is one, LIFETIME. */
@@ -575,12 +578,15 @@ static PyMethodDef server_methods[] = {
     {"accept", (PyCFunction)server_accept, METH_NOARGS, NULL},
     {"callout", (PyCFunction)server_callout, METH_VARARGS, NULL},
     {"run_wsgi", (PyCFunction)server_run_wsgi, METH_VARARGS, NULL},
+    {"accept_call", (PyCFunction)server_accept_call, METH_VARARGS, NULL},
+    {"look", (PyCFunction)server_look, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef server_values[] = {
     {"concurrency", (getter)server_concurrency, NULL, NULL, NULL},
     {"carrier", (getter)server_carrier, NULL, NULL, NULL},
+    {"fd", (getter)server_fd, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -669,7 +675,8 @@ PyMODINIT_FUNC PyInit__native(void) {
     server_type = (PyTypeObject *)PyType_FromSpec(&server_spec);
     exchange_type = (PyTypeObject *)PyType_FromSpec(&exchange_spec);
     PyObject *module = PyModule_Create(&module_definition);
-    if (server_type == NULL || exchange_type == NULL || module == NULL || prepare_wsgi() < 0)
+    if (server_type == NULL || exchange_type == NULL || module == NULL || prepare_wsgi() < 0 ||
+        prepare_asgi() < 0)
         return NULL;
     if (PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0)
         return NULL;

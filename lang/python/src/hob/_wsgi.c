@@ -5,9 +5,6 @@
  */
 #include "_native.h"
 
-#define LINES_BYTES_MAX 65536
-#define LINES_BYTES_USUAL 2048
-
 /* start_response, and what it was told. */
 typedef struct {
     PyObject_HEAD
@@ -19,6 +16,7 @@ typedef struct {
 } Start;
 
 static PyTypeObject *start_type;
+static PyObject *name_https, *name_scheme, *name_input, *name_exchange, *name_write;
 
 /* The Answer that has been told what was told here; a borrowed reference. */
 static PyObject *answer_of(Start *self) {
@@ -50,7 +48,7 @@ static PyObject *start_call(Start *self, PyObject *words, PyObject *named) {
     self->fields = PyTuple_GetItem(words, 1);
     Py_INCREF(self->status);
     Py_INCREF(self->fields);
-    return PyObject_GetAttrString((PyObject *)self, "write");
+    return PyObject_GetAttr((PyObject *)self, name_write);
 }
 
 static PyObject *start_write(Start *self, PyObject *data) {
@@ -115,37 +113,15 @@ static int usual_status(PyObject *status) {
     return number < 200 || number > 599 || number == 204 || number == 304 ? 0 : number;
 }
 
-/* Appends text as latin-1; false when there is no room, or it could forge a line. */
-static bool append(char *lines, size_t *length, size_t room, PyObject *text, const char *after) {
-    if (!PyUnicode_Check(text))
-        return false;
-    PyObject *encoded = PyUnicode_AsLatin1String(text);
-    if (encoded == NULL) {
-        PyErr_Clear();
-        return false;
-    }
-    char *bytes = PyBytes_AsString(encoded);
-    size_t count = (size_t)PyBytes_Size(encoded), more = strlen(after);
-    bool fits = *length + count + more <= room && memchr(bytes, '\n', count) == NULL &&
-                memchr(bytes, '\r', count) == NULL && memchr(bytes, 0, count) == NULL;
-    if (fits) {
-        memcpy(lines + *length, bytes, count);
-        memcpy(lines + *length + count, after, more);
-        *length += count + more;
-    }
-    Py_DECREF(encoded);
-    return fits;
-}
-
 /* Lines of the fields; false when they are not that simple. */
-static bool usual_lines(PyObject *fields, char *lines, size_t *length, size_t room) {
+static bool usual_lines(PyObject *fields, struct Lines *lines) {
     if (!PyList_CheckExact(fields))
         return false;
     for (Py_ssize_t at = 0; at < PyList_Size(fields); at++) {
         PyObject *pair = PyList_GetItem(fields, at);
         if (!PyTuple_CheckExact(pair) || PyTuple_Size(pair) != 2 ||
-            !append(lines, length, room, PyTuple_GetItem(pair, 0), ": ") ||
-            !append(lines, length, room, PyTuple_GetItem(pair, 1), "\n"))
+            !PyUnicode_Check(PyTuple_GetItem(pair, 0)) || !PyUnicode_Check(PyTuple_GetItem(pair, 1)) ||
+            !append_field(lines, PyTuple_GetItem(pair, 0), PyTuple_GetItem(pair, 1)))
             return false;
     }
     return true;
@@ -159,12 +135,12 @@ static int send_usual(Start *start, PyObject *result) {
         !PyBytes_CheckExact(PyList_GetItem(result, 0)))
         return 0;
     int status = usual_status(start->status), code;
-    char lines[LINES_BYTES_USUAL];
-    size_t length = 0;
-    if (!status || !usual_lines(start->fields, lines, &length, sizeof lines))
+    struct Lines lines;
+    lines.length = 0;
+    if (!status || !usual_lines(start->fields, &lines))
         return 0;
     hob_request *request = exchange->request;
-    code = lib.head(request, status, lines, length);
+    code = lib.head(request, status, lines.text, lines.length);
     if (code < 0)
         return 0; /* refused by libhob: Answer says what it is */
     PyObject *body = PyList_GetItem(result, 0);
@@ -184,16 +160,15 @@ static int send_usual(Start *start, PyObject *result) {
 
 /* ---- the loop ---- */
 
-static PyObject *name_https, *name_scheme, *name_input, *name_exchange;
-
 static bool prepare_names(void) {
     if (name_exchange == NULL) {
         name_https = PyUnicode_InternFromString("https");
         name_scheme = PyUnicode_InternFromString("wsgi.url_scheme");
         name_input = PyUnicode_InternFromString("wsgi.input");
+        name_write = PyUnicode_InternFromString("write");
         name_exchange = PyUnicode_InternFromString("hob.exchange");
     }
-    return name_https && name_scheme && name_input && name_exchange;
+    return name_https && name_scheme && name_input && name_write && name_exchange;
 }
 
 static bool is_word(Exchange *exchange, int place, const char *word) {
@@ -202,7 +177,8 @@ static bool is_word(Exchange *exchange, int place, const char *word) {
 }
 
 static PyObject *environ_of(Exchange *exchange, PyObject *base, PyObject *server) {
-    PyObject *environ = exchange_environ_on(exchange, base);
+    static struct Template template;
+    PyObject *environ = environ_of_template(&template, exchange->request, base);
     if (environ == NULL)
         return NULL;
     if (is_word(exchange, HOB_REQUEST_SCHEME, "https") &&
@@ -240,7 +216,9 @@ static int report(Start *start) {
 }
 
 static int serve_one(Exchange *exchange, PyObject *application, PyObject *base, PyObject *server) {
-    allocfunc make = (allocfunc)PyType_GetSlot(start_type, Py_tp_alloc);
+    static allocfunc make;
+    if (make == NULL)
+        make = (allocfunc)PyType_GetSlot(start_type, Py_tp_alloc);
     Start *start = (Start *)make(start_type, 0);
     if (start == NULL)
         return -1;

@@ -39,6 +39,7 @@ Scope = Dict[str, Any]
 Message = Dict[str, Any]
 Application = Callable[[Scope, Callable[..., Any], Callable[..., Any]], Awaitable[None]]
 Pairs = Iterable[Iterable[bytes]]
+Connection = Any  # a socket, or Server of _native.c
 
 VERSIONS = {"version": "3.0", "spec_version": "2.4"}
 UNSENT_BYTES_MAX = 262144
@@ -49,15 +50,16 @@ class StartFailed(Exception):
     """The application said that it cannot start."""
 
 
-def serve(load: Callable[[], Application], sock: socket.socket) -> None:
+def serve(load: Callable[[], Application], connect: Callable[[], Connection]) -> None:
     """Answers requests until the server wants no more. Raises Disconnected when it is gone.
 
-    The application is loaded with the loop running, which its module may want already.
+    The application is loaded with the loop running, which its module may want already. Only then,
+    with its start behind it, the connection is made: a socket, or one of the accelerator's.
     """
     loop = new_loop()
     asyncio.set_event_loop(loop)
     try:
-        loop.run_until_complete(_serve(load, sock))
+        loop.run_until_complete(_serve(load, connect))
     finally:
         asyncio.set_event_loop(None)
         loop.close()
@@ -73,11 +75,15 @@ def new_loop() -> asyncio.AbstractEventLoop:
     return made
 
 
-async def _serve(load: Callable[[], Application], sock: socket.socket) -> None:
+async def _serve(load: Callable[[], Application], connect: Callable[[], Connection]) -> None:
     application = load()
     lifespan = Lifespan(application)
     await lifespan.start()
-    await Server(application, sock, lifespan.state).run()
+    connection = connect()
+    if isinstance(connection, socket.socket):
+        await Server(application, connection, lifespan.state).run()
+    else:
+        await Shared(application, connection, lifespan.state).run()
     await lifespan.end()
 
 
@@ -431,6 +437,218 @@ class Call(Incoming):
         return scope
 
 
+class Shared:
+    """The accelerator's connection on an event loop, and the requests that are under way.
+
+    A request is a Call of _asgi.c, whose `receive` and `send` do at once what needs no waiting. All
+    else comes here: whoever waits looks again whenever something has come.
+    """
+
+    def __init__(
+        self, application: Application, connection: Any, state: Optional[Dict[str, Any]]
+    ) -> None:
+        self._application = application
+        self._state = state
+        self._connection = connection
+        self._concurrency: int = connection.concurrency
+        self._loop = asyncio.get_running_loop()
+        self._base: Scope = {"type": "http", "asgi": VERSIONS}
+        self._extensions: Dict[str, Any] = {
+            "http.response.trailers": {},
+            "http.response.early_hint": {},
+            "hob": None,
+        }
+        self._start = starter(self._loop)
+        self._tasks: Set[asyncio.Task[None]] = set()
+        self._waiters: List[asyncio.Future[None]] = []
+        self._is_full = False
+        self._is_draining = False
+        self._is_resting = False
+        self._done: asyncio.Future[None] = self._loop.create_future()
+
+    async def run(self) -> None:
+        """Until the server drains this worker and the last request is through."""
+        number = self._connection.fd
+        self._loop.add_reader(number, self._turn)
+        self._loop.call_soon(self._turn)
+        try:
+            await self._done
+        finally:
+            self._loop.remove_reader(number)
+
+    def _turn(self) -> None:
+        """Something has come: takes requests up, and lets those that wait look again."""
+        try:
+            while True:
+                self._wake()
+                self._accept()
+                if not (self._is_full or self._waiters or self._is_draining):
+                    return  # accepting found nothing, which is what lets us sleep
+                if not self._connection.look():
+                    return
+        except (Disconnected, Malformed) as error:
+            self._end(error)
+
+    def _accept(self) -> None:
+        tasks, accept = self._tasks, self._connection.accept_call
+        while len(tasks) < self._concurrency and not self._is_draining:
+            call = accept(self)
+            if call is None:
+                self._is_full = False
+                return
+            if call is False:
+                self._is_draining = True
+                self._check_end()
+                return
+            task = self._start(self._run(call))
+            if not task.done():
+                tasks.add(task)
+                task.add_done_callback(self._ended)
+        self._is_full = True
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _change(self, call: Any) -> None:
+        """Waits until something has come for somebody, or the answer is over."""
+        waiter = self._loop.create_future()
+        self._waiters.append(waiter)
+        self._rest_soon()
+        call.is_awaited = True
+        await waiter
+
+    def _rest_soon(self) -> None:
+        """Calls outside of a turn may have taken in what others wait for, and the bell with it."""
+        if not self._is_resting:
+            self._is_resting = True
+            self._loop.call_soon(self._rest)
+
+    def _rest(self) -> None:
+        """Before the loop sleeps: what has come meanwhile is looked at, and the bell is on again."""
+        self._is_resting = False
+        try:
+            has_news = self._connection.look()
+        except (Disconnected, Malformed) as error:
+            self._end(error)
+            return
+        if has_news:
+            self._turn()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if self._is_draining:
+            self._check_end()
+        elif self._is_full:
+            self._is_full = False
+            self._loop.call_soon(self._turn)
+
+    def _check_end(self) -> None:
+        if not self._tasks and not self._done.done():
+            self._done.set_result(None)
+
+    def _end(self, error: Exception) -> None:
+        if not self._done.done():
+            self._done.set_exception(error)
+
+    async def _run(self, call: Any) -> None:
+        """The application, from its scope to its end, which may be long after the answer's."""
+        exchange = call.exchange
+        try:
+            scope = call.scope(self._base, self._extensions)
+            if self._state is not None:
+                scope["state"] = self._state.copy()
+            await self._application(scope, call.receive, call.send)
+            if not exchange.is_over and not exchange.look():
+                print("hob: the application ended before its answer was complete", file=sys.stderr)
+                exchange.fail("the application ended before its answer was complete")
+        except (Exception, SystemExit) as error:
+            if not (exchange.is_cancelled and _comes_of_leaving(error)):
+                traceback.print_exc()
+            exchange.fail(f"{type(error).__name__}: {error}")
+        finally:
+            if not exchange.is_over:
+                exchange.fail("the client left" if exchange.is_cancelled else "stopped")
+            if call.is_awaited:
+                self._wake()
+
+    # What a Call does not do itself.
+
+    async def receive(self, call: Any) -> Message:
+        """The next piece of the body; after it, the client's leaving or the answer's end."""
+        exchange = call.exchange
+        self._rest_soon()
+        while not (exchange.is_over or exchange.look()):
+            if not call.is_body_over:
+                piece = exchange.take_now()
+                if piece is not None:
+                    call.is_body_over = not piece
+                    return {"type": "http.request", "body": piece, "more_body": bool(piece)}
+            await self._change(call)
+        return {"type": "http.disconnect"}
+
+    async def send(self, call: Any, message: Message) -> None:
+        """Start, body or trailers of the answer. Raises an OSError once the client has left."""
+        kind, exchange = message["type"], call.exchange
+        self._rest_soon()
+        if exchange.look():
+            raise Cancelled("the client has left")
+        if kind == "http.response.body":
+            if not exchange.has_begun:
+                raise RuntimeError("http.response.body before http.response.start")
+            await self.rest(call, message.get("body", b""), bool(message.get("more_body", False)))
+        elif kind == "http.response.start":
+            if exchange.has_begun:
+                raise RuntimeError("a second http.response.start")
+            status = checked_status(message["status"])
+            exchange.head(status, field_lines(message.get("headers", ())))
+            call.has_trailers = bool(message.get("trailers", False))
+            call.is_head = call.is_head or status in (204, 304)
+        elif kind == "http.response.trailers":
+            if not call.has_trailers:
+                raise RuntimeError("http.response.trailers that the start did not announce")
+            if not exchange.is_over and not message.get("more_trailers", False):
+                exchange.end(field_lines(message.get("headers", ())))
+        elif kind == "http.response.early_hint":
+            if not (exchange.has_begun or exchange.is_over):
+                fields = field_lines([(b"Link", link) for link in message["links"]])
+                exchange.info(103, fields)
+        else:
+            raise RuntimeError(f"a message of type {kind!r}, which is not of HTTP")
+
+    async def callout(self, call: Any, text: str) -> Tuple[int, str]:
+        """Asks the server, which replies at once."""
+        reply: Tuple[int, str] = call.exchange.callout(text)
+        self._rest_soon()
+        return reply
+
+    async def rest(self, call: Any, body: bytes, is_more: bool) -> None:
+        """Sends a piece of the body, however long that takes."""
+        exchange = call.exchange
+        self._rest_soon()
+        if exchange.is_over:
+            if call.is_head:
+                return
+            raise RuntimeError("http.response.body after the end of the answer")
+        if not call.is_head:
+            data = bytes(body)
+            while data:
+                count = exchange.write_now(data)
+                if exchange.is_cancelled:
+                    raise Cancelled("the client has left")
+                data = data[count:]
+                if not count:
+                    await self._change(call)
+            if is_more and not body:
+                exchange.flush()
+        if not (is_more or call.has_trailers) or call.is_head:
+            exchange.end()
+            if call.is_awaited:
+                self._wake()
+
+
 def _comes_of_leaving(error: Optional[BaseException]) -> bool:
     """Whether an exception is, or was raised because of, what `send` raises."""
     while error is not None:
@@ -530,8 +748,39 @@ if sys.version_info >= (3, 12):
         """A task that runs at once as far as it can: short answers never reach the loop."""
         return asyncio.Task(run, loop=loop, eager_start=True)
 
+    def starter(loop: asyncio.AbstractEventLoop) -> Callable[[Any], asyncio.Task[None]]:
+        """Starts tasks as `new_task` does."""
+        return lambda run: asyncio.Task(run, loop=loop, eager_start=True)
+
 else:
 
     def new_task(run: Any, loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
         """A task."""
         return loop.create_task(run)
+
+    def starter(loop: Any) -> Callable[[Any], asyncio.Task[None]]:
+        """Starts tasks that run at once as far as they can: not from within another task.
+
+        A task asks its loop to call its first step soon; here it is called right away.
+        """
+        asked: List[Any] = []
+
+        def call_soon(callback: Any, *words: Any, context: Any = None) -> None:
+            asked.append((context.run, callback))
+
+        def start(run: Any) -> asyncio.Task[None]:
+            loop.call_soon = call_soon
+            try:
+                task: asyncio.Task[None] = asyncio.Task(run, loop=loop)
+            finally:
+                del loop.call_soon
+            step, callback = asked.pop()
+            step(callback)
+            return task
+
+        try:
+            loop.call_soon = call_soon
+            del loop.call_soon
+        except AttributeError:  # a loop that cannot be asked, such as uvloop's own class
+            return lambda run: new_task(run, loop)
+        return start

@@ -12,6 +12,7 @@ import importlib
 import os
 import runpy
 import signal
+import socket
 import sys
 import traceback
 from typing import Any, Callable, Dict, List, NoReturn, Sequence
@@ -81,12 +82,29 @@ def _asgi(words: List[str]) -> None:
     number = os.environ.pop("HOB_FD", None)
     if number is None:
         raise NotLoaded("an ASGI application is no CGI program: HOB_FD is not set")
+    # Before anything of the application's: what it starts or forks must not hold the socket.
     sock = opened(number)
     os.register_at_fork(after_in_child=sock.close)
     try:
-        asgi.serve(functools.partial(load, words[0]), sock)
+        asgi.serve(functools.partial(load, words[0]), lambda: _accelerated(sock) or sock)
     except asgi.StartFailed as error:
         raise NotLoaded(f"the application's start failed: {error}") from None
+
+
+def _accelerated(sock: socket.socket) -> Any:
+    """The accelerator's connection, which takes the socket over; None without an accelerator."""
+    try:
+        from . import native
+    except ImportError:  # a copy that came without it has the stream alone
+        return None
+    os.environ["HOB_FD"] = str(sock.fileno())
+    try:
+        found = native.connect()
+    finally:
+        os.environ.pop("HOB_FD", None)
+    if found is not None:
+        sock.detach()
+    return found
 
 
 def _loop(words: List[str]) -> None:

@@ -54,6 +54,7 @@ class Server:
             "wsgi.multiprocess": True,
             "wsgi.run_once": is_cgi,
             "wsgi.file_wrapper": FileWrapper,
+            "hob.exchange": None,
         }
 
     def run(self, source: Source) -> None:
