@@ -154,8 +154,8 @@ int hob_accept_within(hob *server, hob_request **request, int64_t milliseconds);
 /* Takes in what has come for requests that were accepted: body, room for more of an answer, the
  * news that a client has left. Accepts none.
  *
- * Returns HOB_OK when something has come since the last call of this one: look at the requests that
- * wait. HOB_AGAIN when there was nothing; then hob_fd will become readable when there is.
+ * Returns HOB_OK when something has come since the last call of this one: look at the requests
+ * that wait. HOB_AGAIN when there was nothing; then hob_fd will become readable when there is.
  */
 int hob_look(hob *server);
 

@@ -13,7 +13,7 @@ const CALLS: &[(&str, [&str; 4])] = &[
     ),
     (
         "wait for one only so long, or in an event loop",
-        ["hob_accept_within hob_fd", "", "", ""],
+        ["hob_accept_within hob_fd hob_look", "", "", ""],
     ),
     ("connect, and leave", ["hob_connect hob_close", "", "", ""]),
     (
@@ -35,7 +35,7 @@ const CALLS: &[(&str, [&str; 4])] = &[
     (
         "variables",
         [
-            "hob_variable hob_indexed hob_next_variable",
+            "hob_variable hob_indexed hob_next_variable hob_variables",
             "request.environ",
             "$request->env",
             "",
@@ -87,7 +87,12 @@ const CALLS: &[(&str, [&str; 4])] = &[
     ),
     (
         "write a part of the body",
-        ["hob_write", "request.write", "$request->write", ""],
+        [
+            "hob_write hob_write_some",
+            "request.write",
+            "$request->write",
+            "",
+        ],
     ),
     (
         "write it without a copy",
