@@ -18,10 +18,6 @@ use crate::handle::resident::lines::Lines;
 use crate::handle::resident::shared::Shared;
 
 /// The way to one worker, and what is on it.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one for each worker, and most are of the larger kind"
-)]
 pub(super) enum Wire {
     Messages(Messages),
     Lines(Lines),
