@@ -28,65 +28,37 @@ pub(crate) fn version(language: &str) -> String {
     }
 }
 
-/// Builds Python's accelerator; or says why it cannot be built.
+/// Builds Python's accelerator, `_native.abi3.so`; or says why it cannot be built.
 pub(crate) fn python_helper(folder: &Path) -> Result<(), String> {
-    let script = "import sysconfig; print(sysconfig.get_path('include'))";
-    let include = said("python3", &["-c", script]);
-    if !Path::new(&include).join("Python.h").exists() {
-        return Err("Python.h is not installed (python3-dev)".to_owned());
-    }
-    let sources = root().join("lang/python/src/hob");
-    let mut compiler = shared("-std=gnu11", &folder.join("_native.abi3.so"));
-    compiler
-        .args(["-Wall", "-Wextra", "-DPy_LIMITED_API=0x03090000"])
-        .arg(format!("-I{include}"))
-        .args([sources.join("_native.c"), sources.join("_wsgi.c")])
-        .arg("-ldl");
-    assert!(compiler.status().unwrap().success(), "_native.c compiles");
-    Ok(())
+    let made = folder.join("_native.abi3.so");
+    build("python3", "lang/python/build_native.py", &made)
 }
 
-/// Builds Perl's accelerator; or says why it cannot be built.
+/// Builds Perl's accelerator, `Native.so`; or says why it cannot be built.
 pub(crate) fn perl_helper(folder: &Path) -> Result<(), String> {
-    let script = "use Config; print \"$Config{archlibexp}/CORE\\n$Config{privlibexp}\\n\
-                  $Config{ccflags}\"";
-    let told = said("perl", &["-e", script]);
-    let [headers, modules, flags] = told.lines().collect::<Vec<_>>()[..] else {
-        panic!("{told}");
-    };
-    let types = Path::new(modules).join("ExtUtils/typemap");
-    if !Path::new(headers).join("perl.h").exists() || !types.exists() {
-        return Err("perl.h or xsubpp is not installed".to_owned());
-    }
-    let source = root().join("lang/perl/lib/Hob/Native.xs");
-    let made = folder.join("native_perl.c");
-    let status = Command::new("xsubpp")
-        .env("PATH", PATH)
-        .arg("-typemap")
-        .args([&types, &source])
-        .stdout(std::fs::File::create(&made).unwrap())
-        .status()
-        .unwrap();
-    assert!(status.success(), "Native.xs is taken by xsubpp");
-    let mut compiler = shared("-std=gnu11", &folder.join("Native.so"));
-    compiler
-        .args(flags.split_whitespace())
-        .args(["-DVERSION=\"1.0\"", "-DXS_VERSION=\"1.0\""])
-        .arg(format!("-I{headers}"))
-        .arg(made);
-    assert!(compiler.status().unwrap().success(), "Native.xs compiles");
+    let parts = folder.join("perl");
+    std::fs::create_dir_all(&parts).unwrap();
+    build("perl", "lang/perl/build_native.pl", &parts)?;
+    let mut made = std::fs::read_dir(&parts).unwrap();
+    let made = made.next().unwrap().unwrap().path();
+    std::fs::rename(made, folder.join("Native.so")).unwrap();
     Ok(())
 }
 
-/// A compiler that makes a shared library.
-fn shared(standard: &str, made: &Path) -> Command {
-    let mut compiler = Command::new("cc");
-    compiler
-        .args([standard, "-O1", "-shared", "-fPIC", "-o"])
+/// Runs what a language builds its own part with.
+fn build(interpreter: &str, builder: &str, made: &Path) -> Result<(), String> {
+    const CANNOT: i32 = 2;
+    let output = Command::new(interpreter)
+        .arg(root().join(builder))
         .arg(made)
-        .arg("-I")
-        .arg(root().join("crates/libhob/include"));
-    compiler
+        .env("PATH", PATH)
+        .output()
+        .unwrap();
+    if output.status.code() == Some(CANNOT) {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    }
+    assert!(output.status.success(), "{builder}: {output:?}");
+    Ok(())
 }
 
 fn said(program: &str, arguments: &[&str]) -> String {
