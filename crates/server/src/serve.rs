@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use hob_http::limits::Limits;
 use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
+use hob_http::tls::{Offer, Terms, TicketKeys};
 use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
 use hob_trace::format::{Format, Names};
 use hob_trace::metric::Counters;
@@ -22,10 +23,11 @@ use crate::config::{self, CacheMode, Config, LogChoice, LogTarget};
 use crate::handle::admin::helm::{Helm, Outcome};
 use crate::handle::admin::{Admin, Report};
 use crate::handle::files::pin;
-use crate::life::{Event, Failure, Generation, ServerLife};
+use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
 use crate::process;
 use crate::route::sites::Sites;
 use crate::shared::Shared;
+use crate::tls;
 
 /// Bytes of each thread's ring of finished requests.
 const RING_BYTES: usize = 512 * 1024;
@@ -66,6 +68,8 @@ struct Server {
     logs: Vec<LogId>,
     /// Numbers of the config before: answers under way may still bear them.
     old_logs: Vec<LogId>,
+    /// Keys of session tickets; they outlive reloads.
+    ticket_keys: Arc<TicketKeys>,
     listeners: Vec<Listening>,
     next_listener: u16,
     /// The server's own end to the spawner; while it is open the spawner has a server.
@@ -138,6 +142,7 @@ impl Server {
             rings: Vec::new(),
             logs: Vec::new(),
             old_logs: Vec::new(),
+            ticket_keys: TicketKeys::new(),
             listeners: Vec::new(),
             next_listener: 0,
             spawner: None,
@@ -159,9 +164,11 @@ impl Server {
             config,
             listeners,
             logs,
+            keys,
             control,
             ..
         } = generation;
+        let terms = self.terms(&config, &keys)?;
         let new_logs = self.open_logs(&config, logs)?;
         let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
         let mut sites = match self.build_sites(&config, number, &numbers) {
@@ -171,7 +178,10 @@ impl Server {
                 return Err(text);
             }
         };
-        let numbered = self.number_listeners(listeners, control);
+        let mut numbered = self.number_listeners(listeners, control);
+        for (listening, terms) in numbered.iter_mut().zip(terms) {
+            listening.tls = terms;
+        }
         for (Listening { number, .. }, listener) in numbered.iter().zip(&config.listeners) {
             if let LogChoice::Log(index) = listener.log {
                 let log = numbers.get(index).copied().unwrap_or(0);
@@ -195,6 +205,17 @@ impl Server {
         drop(told);
         self.listeners.clone_from(&numbered);
         Ok((numbered, limits(&config.limits)))
+    }
+
+    /// TLS of each listener.
+    fn terms(&self, config: &Config, keys: &KeyFiles) -> Result<Vec<Option<Arc<Terms>>>, String> {
+        let offers = tls::offers(config, keys)?;
+        let terms = |offer: Option<Offer>| match offer {
+            Some(offer) => Terms::new(&offer, &self.ticket_keys).map(|terms| Some(Arc::new(terms))),
+            None => Ok(None),
+        };
+        let all: Result<Vec<_>, _> = offers.into_iter().map(terms).collect();
+        all.map_err(|error| error.to_string())
     }
 
     fn build_sites(
@@ -486,6 +507,9 @@ pub(crate) fn limits(limits: &config::Limits) -> Limits {
         head_time: limits.head_time,
         body_progress: limits.body_progress,
         write_progress: limits.write_progress,
+        handshake_time: limits.handshake_time,
+        handshake_bytes: limits.handshake_bytes,
+        handshake_count: limits.handshakes,
         idle: limits.idle,
         linger: limits.linger,
         connection_count: limits.connections,

@@ -57,6 +57,9 @@ const READ_BYTES_MIN: usize = 4 * 1024;
 impl<A: Answer + 'static> Thread<A> {
     /// Reads what there is into `input`, at most `len_max` bytes.
     pub(crate) fn receive(&mut self, conn: &mut Conn, len_max: usize) -> Read {
+        if conn.opens_input() {
+            return self.receive_sealed(conn, len_max);
+        }
         let room = &mut self.input[..len_max];
         match rustix::net::recv(&conn.socket, room, RecvFlags::empty()) {
             Ok((0, _)) => {

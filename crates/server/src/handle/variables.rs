@@ -212,7 +212,7 @@ pub static TABLE: &[Variable] = &[
         "SSL_PROTOCOL",
         "Version of TLS; not set in clear text.",
         |asked, out| match &asked.request.facts().tls {
-            Some(tls) => text(out, tls.version.as_bytes()),
+            Some(tls) => text(out, tls.version.word().as_bytes()),
             None => Present::No,
         },
     ),

@@ -13,6 +13,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::SIGTERM;
 
 use super::channel::{End, Outfit, ToKeeper, ToServer, Wish};
+use super::key_files::KeyFiles;
 use super::papers::{Facts, Papers};
 use super::parcel::NotReceived;
 use super::signals::{self, Signals};
@@ -35,6 +36,8 @@ pub struct Generation {
     pub listeners: Vec<OwnedFd>,
     /// Open log files, by index of `Config::logs`; none for a log to standard output.
     pub logs: Vec<Option<OwnedFd>>,
+    /// Certificates and private keys.
+    pub keys: KeyFiles,
     /// The listening control socket.
     pub control: Option<OwnedFd>,
     /// What only the keeper knows.
@@ -392,6 +395,10 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
             }
         }
     }
+    let keys = match &outfit.keys {
+        Some(keys) => KeyFiles::from_memory(keys.as_fd()),
+        None => Ok(KeyFiles::default()),
+    };
     Ok(Generation {
         number: outfit.generation,
         config,
@@ -399,6 +406,7 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
         sources,
         listeners: outfit.listeners,
         logs,
+        keys: keys.map_err(|error| Failure::System(format!("cannot read the keys: {error}")))?,
         control: outfit.control,
         facts: papers.facts,
     })

@@ -15,6 +15,7 @@ fn outfit() -> Outfit {
         listeners: vec![descriptor(), descriptor()],
         logs: vec![(1, descriptor()), (4, descriptor())],
         control: Some(descriptor()),
+        keys: Some(descriptor()),
     }
 }
 

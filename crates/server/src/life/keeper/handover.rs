@@ -235,12 +235,12 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
     let handed = decode(parcel).map_err(system("take over"))?;
     options.inherited = handed.inherited;
     let (generation, kept) = (handed.generation, &handed.listeners);
-    let built = Settings::build(handed.new_sources, generation + 1, kept, &options.inherited);
+    let built = Settings::build(handed.new_sources, generation + 1, kept, &options);
     let (settings, refusal) = match built {
         Ok(settings) => (settings, None),
         Err(failure) => {
             let old = handed.old_sources.clone();
-            let settings = Settings::build(old, generation, kept, &options.inherited)?;
+            let settings = Settings::build(old, generation, kept, &options)?;
             (settings, Some(failure))
         }
     };

@@ -16,6 +16,7 @@
 //! for it, `spawners` who starts programs.
 
 mod backoff;
+mod certificates;
 mod change;
 mod children;
 mod control;
@@ -44,6 +45,8 @@ pub struct Options {
     pub sources: Box<dyn Fn() -> Result<Sources, Errors>>,
     /// Where the control socket stands.
     pub control: ControlChoice,
+    /// Where things are kept over restarts, unless the config says otherwise.
+    pub usual_state: PathBuf,
     /// The program as it can be found on disk: what an upgrade goes over to.
     pub program: PathBuf,
     /// The arguments this process was started with, the program's name included.

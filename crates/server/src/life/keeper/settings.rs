@@ -4,9 +4,10 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use super::listeners::{self, KeptListener};
-use super::{Failure, logs};
+use super::{Failure, Options, certificates, logs};
 use crate::config::{self, Config, Sources};
 use crate::life::channel::Outfit;
+use crate::life::key_files::KeyFiles;
 use crate::life::papers::{Facts, Papers};
 use crate::life::parcel::DESCRIPTORS_MAX;
 use crate::life::privileges::{self, Identity};
@@ -20,6 +21,8 @@ pub(super) struct Settings {
     pub(super) config: Config,
     pub(super) listeners: Vec<Rc<KeptListener>>,
     pub(super) logs: Vec<(u16, OwnedFd)>,
+    /// Certificates and private keys.
+    pub(super) keys: KeyFiles,
     pub(super) identity: Option<Identity>,
     /// What may be started; without programs nobody asks.
     pub(super) policy: Policy,
@@ -34,11 +37,11 @@ impl Settings {
         sources: Sources,
         generation: u64,
         kept: &[Rc<KeptListener>],
-        inherited: &[(String, OwnedFd)],
+        options: &Options,
     ) -> Result<Settings, Failure> {
         let (config, notes) =
             config::load(&sources).map_err(|errors| Failure::Config(errors.to_string()))?;
-        let descriptor_count = config.listeners.len() + config.logs.len() + 2;
+        let descriptor_count = config.listeners.len() + config.logs.len() + 3;
         if descriptor_count > DESCRIPTORS_MAX {
             return Err(Failure::Config(format!(
                 "{descriptor_count} listeners and logs, more than {DESCRIPTORS_MAX}"
@@ -48,12 +51,15 @@ impl Settings {
             .map_err(Failure::Config)?;
         let (policy, policy_warnings) =
             Policy::of(&config, generation, identity.as_ref()).map_err(Failure::Config)?;
-        let logs = logs::open_all(&config.logs)?;
-        let (listeners, clamped) = listeners::open_all(&config.listeners, kept, inherited)?;
         let mut warnings = Vec::new();
         if !notes.is_empty() {
             warnings.push(notes.to_string());
         }
+        let state = config.state.as_ref().unwrap_or(&options.usual_state);
+        let keys = certificates::read_all(&config, state, &mut warnings)?;
+        let logs = logs::open_all(&config.logs)?;
+        let (listeners, clamped) =
+            listeners::open_all(&config.listeners, kept, &options.inherited)?;
         warnings.extend(clamped);
         warnings.extend(policy_warnings);
         Ok(Settings {
@@ -62,6 +68,7 @@ impl Settings {
             config,
             listeners,
             logs,
+            keys,
             identity,
             policy,
             warnings,
@@ -95,6 +102,10 @@ impl Settings {
             listeners: listeners.collect::<Result<_, _>>()?,
             logs: logs.collect::<std::io::Result<_>>()?,
             control: control.map(OwnedFd::try_clone).transpose()?,
+            keys: match self.keys.pairs.is_empty() {
+                true => None,
+                false => Some(self.keys.to_memory()?),
+            },
         })
     }
 

@@ -80,7 +80,7 @@ pub fn run(options: Options) -> Result<(), Failure> {
 
 fn begin(options: Options, signals: Signals) -> Result<Keeper, Failure> {
     let sources = (options.sources)().map_err(|errors| Failure::Config(errors.to_string()))?;
-    let settings = Settings::build(sources, 1, &[], &options.inherited)?;
+    let settings = Settings::build(sources, 1, &[], &options)?;
     let opened = control::open(&options.control, &settings.config);
     let (control, control_warning) = opened.inspect_err(|_| {
         super::listeners::give_up_new(&settings.listeners, &[]);
@@ -256,12 +256,12 @@ impl Keeper {
 }
 
 /// Prints the address of every listener that was not there before.
-pub(super) fn announce(listeners: &[Rc<KeptListener>], before: &[Rc<KeptListener>]) {
+pub(super) fn announce(settings: &Settings, before: &[Rc<KeptListener>]) {
     let mut out = std::io::stdout().lock();
-    for listener in listeners {
+    for (listener, config) in settings.listeners.iter().zip(&settings.config.listeners) {
         if !before.iter().any(|known| known.shown == listener.shown) {
             // Nobody may be reading; serving goes on.
-            let _ = writeln!(out, "{}", announcement(listener));
+            let _ = writeln!(out, "{}", announcement(listener, config));
         }
     }
     let _ = out.flush();
