@@ -7,6 +7,8 @@ mod harness;
 mod certificates;
 #[path = "tls/clients.rs"]
 mod clients;
+#[path = "tls/rules.rs"]
+mod rules;
 
 use std::process::{Command, Output, Stdio};
 

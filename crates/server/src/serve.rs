@@ -68,6 +68,8 @@ struct Server {
     logs: Vec<LogId>,
     /// Numbers of the config before: answers under way may still bear them.
     old_logs: Vec<LogId>,
+    /// The config in force.
+    config: Config,
     /// Keys of session tickets; they outlive reloads.
     ticket_keys: Arc<TicketKeys>,
     listeners: Vec<Listening>,
@@ -142,6 +144,7 @@ impl Server {
             rings: Vec::new(),
             logs: Vec::new(),
             old_logs: Vec::new(),
+            config: generation.config.clone(),
             ticket_keys: TicketKeys::new(),
             listeners: Vec::new(),
             next_listener: 0,
@@ -178,10 +181,12 @@ impl Server {
                 return Err(text);
             }
         };
+        sites.set_client_rules(&tls::client_rules(&config, &keys)?);
         let mut numbered = self.number_listeners(listeners, control);
         for (listening, terms) in numbered.iter_mut().zip(terms) {
             listening.tls = terms;
         }
+        sites.https_port = https_port(&numbered);
         for (Listening { number, .. }, listener) in numbered.iter().zip(&config.listeners) {
             if let LogChoice::Log(index) = listener.log {
                 let log = numbers.get(index).copied().unwrap_or(0);
@@ -204,7 +209,9 @@ impl Server {
         };
         drop(told);
         self.listeners.clone_from(&numbered);
-        Ok((numbered, limits(&config.limits)))
+        let limits = limits(&config.limits);
+        self.config = config;
+        Ok((numbered, limits))
     }
 
     /// TLS of each listener.
@@ -425,6 +432,11 @@ impl Server {
                 self.admin.helm.answer(request, Outcome { is_ok, text });
             }
             Event::Spawner { pid, end } => self.take_spawner(pid, end),
+            Event::Keys(keys) => {
+                if let Err(text) = self.take_keys(&keys) {
+                    tracing::error!("changed certificates are not served: {text}");
+                }
+            }
             Event::Note { text } => {
                 let mut report = lock(&self.admin.report);
                 if !report.warnings.contains(&text) {
@@ -434,18 +446,37 @@ impl Server {
         }
     }
 
+    /// Serves with other certificates from now on.
+    fn take_keys(&mut self, keys: &KeyFiles) -> Result<(), String> {
+        let terms = self.terms(&self.config, keys)?;
+        for (listening, terms) in self.listeners.iter_mut().zip(terms) {
+            listening.tls = terms;
+        }
+        self.give_listeners(self.listeners.clone(), |_| {});
+        Ok(())
+    }
+
     fn reload(&mut self, generation: Generation) -> Result<(), String> {
         let (listeners, limits) = self.put_in_force(generation)?;
+        self.give_listeners(listeners, move |thread| thread.set_limits(limits.clone()));
+        Ok(())
+    }
+
+    /// Has every thread watch these listeners, and do something before.
+    fn give_listeners(
+        &self,
+        listeners: Vec<Listening>,
+        before: impl Fn(&mut Thread<Answers>) + Clone + Send + 'static,
+    ) {
         for index in 0..self.crew.thread_count() {
-            let (listeners, limits) = (listeners.clone(), limits.clone());
+            let (listeners, before) = (listeners.clone(), before.clone());
             Handle::new(&self.crew, index).run(move |thread: &mut Thread<Answers>| {
-                thread.set_limits(limits);
+                before(thread);
                 if let Err(error) = thread.set_listeners(listeners) {
                     tracing::error!(%error, "listening sockets could not be changed");
                 }
             });
         }
-        Ok(())
     }
 
     /// Gives every thread a link to the spawner.
@@ -491,6 +522,18 @@ impl Server {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The port of TLS that a client in clear text can be sent to: the usual one, else the first.
+fn https_port(listeners: &[Listening]) -> u16 {
+    let port = |listening: &Listening| {
+        let address = rustix::net::getsockname(&listening.socket).ok()?;
+        let address = std::net::SocketAddr::try_from(address).ok()?;
+        listening.tls.is_some().then_some(address.port())
+    };
+    let ports: Vec<u16> = listeners.iter().filter_map(port).collect();
+    let first = ports.first().copied().unwrap_or(443);
+    if ports.contains(&443) { 443 } else { first }
 }
 
 /// Cores this process may use: affinity and CPU quota counted.

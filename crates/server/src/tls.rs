@@ -2,10 +2,11 @@
 //! to see whether everything fits together, the server to have it.
 
 use std::collections::HashMap;
+use std::path::Path;
 
-use hob_http::tls::{Certificate, HostOffer, Offer, Version};
+use hob_http::tls::{Certificate, ClientRule, HostOffer, Need, Offer, Version};
 
-use crate::config::{CertificateSource, Config, ListenTls};
+use crate::config::{CertificateSource, ClientNeed, Config, ListenTls, Site};
 use crate::life::KeyFiles;
 
 /// What each listener of a config offers; `None` is clear text.
@@ -20,10 +21,11 @@ pub fn offers(config: &Config, files: &KeyFiles) -> Result<Vec<Option<Offer>>, S
             certificate.map_err(|error| format!("{}: {error}", name(&pair.source)))?;
         certificates.insert(&pair.source, certificate);
     }
+    let rules = client_rules(config, files)?;
     let listeners = config.listeners.iter();
     listeners
         .map(|listener| match &listener.tls {
-            Some(tls) => offer(config, tls, &certificates).map(Some),
+            Some(tls) => offer(config, tls, &certificates, &rules).map(Some),
             None => Ok(None),
         })
         .collect()
@@ -68,24 +70,36 @@ fn offer(
     config: &Config,
     tls: &ListenTls,
     certificates: &HashMap<&CertificateSource, Certificate>,
+    rules: &[Option<ClientRule>],
 ) -> Result<Offer, String> {
     let find = |source: &CertificateSource| {
         let found = certificates.get(source).cloned();
         found.ok_or_else(|| format!("{}: it was not read", name(source)))
     };
     let usual = usual(config, tls);
-    let mut hosts = vec![HostOffer {
-        names: Vec::new(),
-        certificate: find(usual)?,
-        client: None,
-    }];
-    for site in &config.sites {
-        hosts.push(HostOffer {
+    let of_site = |(site, rule): (&Site, &Option<ClientRule>)| {
+        let certificate = find(site.tls.certificate.as_ref().unwrap_or(usual))?;
+        Ok(HostOffer {
             names: site.names.clone(),
-            certificate: find(site.tls.certificate.as_ref().unwrap_or(usual))?,
-            client: None,
-        });
-    }
+            certificate,
+            client: rule.clone(),
+        })
+    };
+    let sites = config.sites.iter().zip(rules);
+    let mut hosts = sites.map(of_site).collect::<Result<Vec<_>, String>>()?;
+    // Requests for hosts that nobody has go to this site, so its rule is theirs.
+    let nameless = config.sites.iter().position(|site| site.names.is_empty());
+    let default = match nameless {
+        Some(index) => index,
+        None => {
+            hosts.push(HostOffer {
+                names: Vec::new(),
+                certificate: find(usual)?,
+                client: rules.first().cloned().flatten(),
+            });
+            hosts.len() - 1
+        }
+    };
     Ok(Offer {
         minimum: match tls.only_13 {
             true => Version::Tls13,
@@ -93,8 +107,44 @@ fn offer(
         },
         suites: tls.suites.iter().map(|suite| (*suite).to_owned()).collect(),
         hosts,
-        default: 0,
+        default,
     })
+}
+
+/// The rule for certificates of clients of each site.
+///
+/// # Errors
+/// A file of authorities that holds none.
+pub fn client_rules(config: &Config, files: &KeyFiles) -> Result<Vec<Option<ClientRule>>, String> {
+    let rule = |site: &Site| {
+        let Some((need, path)) = &site.tls.client else {
+            return Ok(None);
+        };
+        let need = match need {
+            ClientNeed::Ask => Need::Ask,
+            ClientNeed::Require => Need::Require,
+        };
+        let fail = |error: String| format!("{}: {error}", path.display());
+        let known = files.authorities.iter().find(|(known, _)| known == path);
+        let (_, text) = known.ok_or_else(|| fail("it was not read".to_owned()))?;
+        ClientRule::from_pem(need, text).map(Some).map_err(fail)
+    };
+    config.sites.iter().map(rule).collect()
+}
+
+/// Every file of authorities that a config names, each once.
+pub fn authorities(config: &Config) -> Vec<&Path> {
+    let mut paths: Vec<&Path> = Vec::new();
+    for (_, path) in config
+        .sites
+        .iter()
+        .filter_map(|site| site.tls.client.as_ref())
+    {
+        if !paths.contains(&path.as_path()) {
+            paths.push(path);
+        }
+    }
+    paths
 }
 
 /// A certificate as a person knows it.

@@ -87,3 +87,60 @@ fn new_files_are_served_after_a_reload_and_bad_ones_are_not() {
     assert_eq!(fetched(&answer), "hello\n");
     hob.stop();
 }
+
+#[test]
+fn changed_files_are_served_without_a_reload_once_they_fit_together() {
+    let place = Place::new();
+    certificate(&place, "site", "old.test");
+    certificate(&place, "new", "new.test");
+    let files = "{ certificate = \"site.pem\", key = \"site.key\" }";
+    let hob = place.serve_text(&config(files, ""));
+    assert_eq!(shown(&hob, "x.test"), "old.test");
+    std::fs::copy(place.path("new.pem"), place.path("site.pem")).unwrap();
+    let said = hob.wait_for("changed certificates are not served, the old ones are");
+    assert!(said.contains("belongs to another certificate"), "{said}");
+    assert_eq!(shown(&hob, "x.test"), "old.test", "one file is not enough");
+    let warnings = place.status()["warnings"].to_string();
+    assert!(
+        warnings.contains("changed certificates are not served"),
+        "{warnings}"
+    );
+    std::fs::copy(place.path("new.key"), place.path("site.key")).unwrap();
+    hob.wait_for("certificates have changed; the new ones are served");
+    let until = std::time::Instant::now() + super::harness::DEADLINE;
+    while shown(&hob, "x.test") != "new.test" {
+        assert!(
+            std::time::Instant::now() < until,
+            "the new one is served in time"
+        );
+    }
+    hob.stop();
+}
+
+#[test]
+fn key_is_read_by_the_first_process_alone() {
+    if !super::harness::is_root() {
+        println!("skipped: only root reads what others may not");
+        return;
+    }
+    let place = Place::for_user(super::harness::User::Same);
+    certificate(&place, "site", "secret.test");
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(place.path("site.key"), closed).unwrap();
+    let files = "{ certificate = \"site.pem\", key = \"site.key\" }";
+    let text = format!("user = \"nobody\"\n{}", config(files, ""));
+    let hob = place.serve_text(&text);
+    assert_eq!(shown(&hob, "x.test"), "secret.test");
+    let user = super::harness::status_line(hob.server(), "Uid");
+    assert!(!user.starts_with('0'), "{user}");
+    let open_files = std::fs::read_dir(format!("/proc/{}/fd", hob.server())).unwrap();
+    for file in open_files.flatten() {
+        let target = std::fs::read_link(file.path()).unwrap_or_default();
+        let target = target.display().to_string();
+        assert!(
+            !target.contains("hob-keys") && !target.contains("site.key"),
+            "{target}"
+        );
+    }
+    hob.stop();
+}

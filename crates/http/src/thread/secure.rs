@@ -48,6 +48,10 @@ pub(crate) struct Secure {
 }
 
 /// How far a connection has come.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it stands in a box that a connection has one of, and is a session for most of its life"
+)]
 pub(crate) enum State {
     /// The name is not known yet.
     Hello(Box<Begun>),

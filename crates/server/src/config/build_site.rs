@@ -72,6 +72,7 @@ pub(crate) fn build_site(
         routes,
         error_pages,
         headers: answering.headers(),
+        https_only: section.flag("https_only"),
         tls,
         log: logs.choice(section, "log", faults),
         place: faults.sources().place(section.header),

@@ -181,6 +181,25 @@ fn certificates_on_disk(
             file_on_disk(key, spots.key, hint, looked, faults);
         }
     }
+    for (site, spots) in config.sites.iter().zip(&spots.sites) {
+        if let (Some((_, authorities)), Some(spots)) = (&site.tls.client, spots.tls) {
+            let hint = "write the file's own path";
+            file_on_disk(authorities, spots.client_ca, hint, looked, faults);
+        }
+        if site.https_only
+            && config
+                .listeners
+                .iter()
+                .all(|listener| listener.tls.is_none())
+        {
+            faults
+                .error(
+                    spots.header,
+                    "`https_only` without a listener that speaks TLS",
+                )
+                .hint("give one of `[[listen]]` its `tls`, or remove `https_only`");
+        }
+    }
     let has_any = config
         .sites
         .iter()

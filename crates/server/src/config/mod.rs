@@ -54,7 +54,7 @@ pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
 pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, Timeouts, Workers};
 pub use sources::{Environment, Sources};
-pub use tls::{CertificateSource, ListenTls, SiteTls};
+pub use tls::{CertificateSource, ClientNeed, ListenTls, SiteTls};
 pub use tree::Argument;
 pub(crate) use units::parse_duration;
 pub use warm::{Language, Warm};
@@ -236,6 +236,8 @@ pub struct Site {
     pub error_pages: Vec<(u16, PathBuf)>,
     /// Header rules for answers that no route gives.
     pub headers: HeaderRules,
+    /// Requests in clear text are sent to TLS.
+    pub https_only: bool,
     /// What TLS listeners offer for it.
     pub tls: SiteTls,
     /// Access log of this site.

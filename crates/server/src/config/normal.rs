@@ -145,6 +145,9 @@ impl Site {
         writeln!(f, "\n[[site]] # line {}", self.place.line)?;
         writeln!(f, "names = {:?}", self.names)?;
         writeln!(f, "log = {}", self.log)?;
+        if self.https_only {
+            writeln!(f, "https_only = true")?;
+        }
         self.tls.fmt_keys(f)?;
         for (status, path) in &self.error_pages {
             writeln!(f, "error_pages.{status} = {}", quoted(path.display()))?;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::normal::quoted;
-use super::tls::{CertificateSource, ListenTls, SiteTls};
+use super::tls::{CertificateSource, ClientNeed, ListenTls, SiteTls};
 
 impl ListenTls {
     pub(super) fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -19,10 +19,18 @@ impl ListenTls {
 
 impl SiteTls {
     pub(super) fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.certificate {
-            Some(certificate) => certificate.fmt_keys(f),
-            None => Ok(()),
+        if let Some(certificate) = &self.certificate {
+            certificate.fmt_keys(f)?;
         }
+        let Some((need, authorities)) = &self.client else {
+            return Ok(());
+        };
+        let need = match need {
+            ClientNeed::Ask => "ask",
+            ClientNeed::Require => "require",
+        };
+        writeln!(f, "tls.client = \"{need}\"")?;
+        writeln!(f, "tls.client_ca = {}", quoted(authorities.display()))
     }
 }
 

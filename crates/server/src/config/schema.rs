@@ -22,7 +22,7 @@ use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
-pub use tls::{LISTEN_TLS, SITE_TLS};
+pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
 
 /// The top level of a config file.
 pub static ROOT: Table = Table {
@@ -475,6 +475,19 @@ pub static SITE: Table = Table {
         .says("Files sent as the body of error answers, by status (400 to 599).")
         .example("{ 404 = \"pages/404.html\", 500 = \"pages/500.html\" }")
         .aka(&["error_page", "errors"]),
+        Key::new("https_only", Flag, Preset::Flag(false))
+            .says(
+                "Requests in clear text are sent to the same address under `https://`, with 301 \
+                 (GET and HEAD) or 308. Those over a Unix socket are answered.",
+            )
+            .example("true")
+            .aka(&[
+                "redirect_https",
+                "force_https",
+                "https_redirect",
+                "ssl_redirect",
+            ]),
+        Key::new("hsts", OrText("age", &HSTS), Nothing("")).aka(&["strict_transport_security"]),
         Key::new("tls", OrText("certificate", &SITE_TLS), Nothing("")).aka(&["ssl", "https"]),
         Key::new("files", Kind::Table(&FILES), Nothing("")),
         Key::new("route", Tables(&ROUTE), Nothing("")).aka(&["routes", "location"]),

@@ -24,6 +24,17 @@ pub struct ListenTls {
 pub struct SiteTls {
     /// Its certificate; `None` is the listener's.
     pub certificate: Option<CertificateSource>,
+    /// Whether clients need a certificate, and who may have signed it.
+    pub client: Option<(ClientNeed, PathBuf)>,
+}
+
+/// Whether a client must have a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientNeed {
+    /// It may have one.
+    Ask,
+    /// It must.
+    Require,
 }
 
 /// Where a certificate and its key come from.
@@ -45,6 +56,7 @@ pub enum CertificateSource {
 pub(crate) struct TlsSpots {
     pub(crate) certificate: Spot,
     pub(crate) key: Spot,
+    pub(crate) client_ca: Spot,
 }
 
 /// TLS of a `[[listen]]`, if it has any.
@@ -58,7 +70,7 @@ pub(crate) fn build_listen_tls(
     let suites: Vec<_> = given.iter().filter_map(|(name, _)| known(name)).collect();
     let only_13 = tls.word("minimum") == "1.3";
     let is_of_13 = |suite: &&str| !suite.starts_with("TLS_ECDHE_");
-    if only_13 && !suites.is_empty() && !suites.iter().any(|suite| is_of_13(suite)) {
+    if only_13 && !suites.is_empty() && !suites.iter().any(is_of_13) {
         faults
             .error(tls.spot("suites"), "none of these suites is one of TLS 1.3")
             .see(tls.spot("minimum"), "older versions are not spoken")
@@ -77,11 +89,13 @@ pub(crate) fn build_site_tls(
     section: &Section,
     faults: &mut Faults<'_>,
 ) -> (SiteTls, Option<TlsSpots>) {
+    check_hsts(section, faults);
     let Some(tls) = section.section("tls") else {
         return (SiteTls::default(), None);
     };
     let built = SiteTls {
         certificate: certificate(tls, faults),
+        client: client(tls, faults),
     };
     (built, Some(spots(tls)))
 }
@@ -89,7 +103,64 @@ pub(crate) fn build_site_tls(
 fn spots(tls: &Section) -> TlsSpots {
     TlsSpots {
         certificate: tls.spot("certificate"),
+        client_ca: tls.given("client_ca").map_or(tls.header, |g| g.spot),
         key: tls.given("key").map_or(tls.spot("certificate"), |g| g.spot),
+    }
+}
+
+fn client(tls: &Section, faults: &mut Faults<'_>) -> Option<(ClientNeed, PathBuf)> {
+    let need = match tls.word("client") {
+        "ask" => Some(ClientNeed::Ask),
+        "require" => Some(ClientNeed::Require),
+        _ => None,
+    };
+    match (need, tls.optional_path("client_ca")) {
+        (Some(need), Some(path)) => return Some((need, path.clone())),
+        (Some(_), None) if !tls.is_claimed("client_ca") => {
+            faults
+                .error(
+                    tls.spot("client"),
+                    "nobody may sign certificates of clients",
+                )
+                .hint("name the file of those who may: `client_ca = \"clients-ca.pem\"`");
+        }
+        (None, Some(_)) if !tls.is_claimed("client") => {
+            faults
+                .error(
+                    tls.spot("client_ca"),
+                    "no client is asked for a certificate",
+                )
+                .hint("add `client = \"ask\"` or `client = \"require\"`, or remove `client_ca`");
+        }
+        _ => {}
+    }
+    None
+}
+
+/// The value of `Strict-Transport-Security` that a site's `hsts` asks for.
+pub(crate) fn hsts(site: &Section) -> Option<String> {
+    let hsts = site.section("hsts")?;
+    hsts.given("age")?;
+    let mut value = format!("max-age={}", hsts.time("age").as_secs());
+    for (key, word) in [
+        ("subdomains", "; includeSubDomains"),
+        ("preload", "; preload"),
+    ] {
+        if hsts.flag(key) {
+            value.push_str(word);
+        }
+    }
+    Some(value)
+}
+
+fn check_hsts(site: &Section, faults: &mut Faults<'_>) {
+    if site.has("hsts") && !site.flag("https_only") && !site.is_claimed("https_only") {
+        faults
+            .error(
+                site.spot("hsts"),
+                "`hsts` is for sites that answer over TLS only",
+            )
+            .hint("add `https_only = true`");
     }
 }
 

@@ -9,6 +9,7 @@
 //!  5 Answer      to an Ask                         36 Ask           reload, upgrade or stop
 //!  6 Spawner     its pid, an end to it
 //!  7 Note        what the operator should know
+//!  8 Keys        certificates that have changed
 //!                                                  37 Rotate        a log
 //!                                                  38 Leaving       draining on its own account
 //!                                                  39 Drained
@@ -72,6 +73,10 @@ pub(crate) enum ToServer {
     },
     Note {
         text: String,
+    },
+    Keys {
+        /// Memory with `KeyFiles`.
+        memory: OwnedFd,
     },
 }
 
@@ -139,6 +144,10 @@ impl ToServer {
                 writer.text(cut(&text, TEXT_BYTES_MAX));
                 (7, vec![])
             }
+            ToServer::Keys { memory } => {
+                let kind = SLOT_KEYS;
+                (8, vec![(Slot { kind, index: 0 }, memory)])
+            }
         };
         Parcel {
             kind,
@@ -188,6 +197,10 @@ impl ToServer {
             },
             7 => ToServer::Note {
                 text: reader.text(TEXT_BYTES_MAX)?,
+            },
+            8 => match descriptors.pop() {
+                Some((slot, memory)) if slot.kind == SLOT_KEYS => ToServer::Keys { memory },
+                _ => return Err(reader.malformed()),
             },
             _ => return Err(reader.malformed()),
         };

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 use super::memory;
 use super::wire::{Malformed, Reader, Writer};
@@ -13,6 +14,8 @@ use crate::config::CertificateSource;
 pub struct KeyFiles {
     /// Certificates with their keys.
     pub pairs: Vec<Pair>,
+    /// Certificates of those who may sign those of clients, as PEM, by their file.
+    pub authorities: Vec<(PathBuf, Vec<u8>)>,
 }
 
 /// A certificate and its key, as PEM.
@@ -54,6 +57,10 @@ impl KeyFiles {
             };
             writer.block(&pair.certificate).block(&pair.key);
         }
+        writer.count(self.authorities.len());
+        for (path, text) in &self.authorities {
+            writer.path(path).block(text);
+        }
         writer.finish()
     }
 
@@ -76,6 +83,11 @@ impl KeyFiles {
                 certificate: reader.block(FILE_BYTES_MAX)?.to_vec(),
                 key: reader.block(FILE_BYTES_MAX)?.to_vec(),
             });
+        }
+        for _ in 0..reader.count(PAIRS_MAX)? {
+            let path = reader.path()?;
+            let text = reader.block(FILE_BYTES_MAX)?.to_vec();
+            files.authorities.push((path, text));
         }
         reader.end()?;
         Ok(files)
@@ -111,6 +123,7 @@ mod tests {
                     key: b"secret".to_vec(),
                 },
             ],
+            authorities: vec![("/ca.pem".into(), b"ca".to_vec())],
         }
     }
 

@@ -84,6 +84,8 @@ pub enum Event {
         /// One sentence.
         text: String,
     },
+    /// Certificates have changed; serve with these from now on.
+    Keys(KeyFiles),
     /// Nobody holds the sockets any more: drain quickly and end.
     KeeperGone,
 }
@@ -258,6 +260,13 @@ impl ServerLife {
             }),
             ToServer::Spawner { pid, end } => Some(Event::Spawner { pid, end }),
             ToServer::Note { text } => Some(Event::Note { text }),
+            ToServer::Keys { memory } => match KeyFiles::from_memory(memory.as_fd()) {
+                Ok(keys) => Some(Event::Keys(keys)),
+                Err(error) => {
+                    tracing::error!(%error, "changed certificates could not be read");
+                    None
+                }
+            },
         }
     }
 

@@ -79,7 +79,56 @@ pub static SITE_TLS: Table = Table {
             "fullchain",
         ]),
         KEY_FILE,
+        Key::new(
+            "client",
+            Word(&["none", "ask", "require"]),
+            Preset::Text("none"),
+        )
+        .says(
+            "Whether clients need a certificate too. `\"ask\"`: one may be shown, and must be \
+                 good then; `\"require\"`: without one there is no handshake. Programs find it in \
+                 `SSL_CLIENT_VERIFY`, `SSL_CLIENT_S_DN` and others.",
+        )
+        .example("\"ask\"")
+        .aka(&["client_auth", "mtls", "verify", "ssl_verify_client"]),
+        Key::new("client_ca", Path, Nothing("none"))
+            .says(
+                "File with the certificates of those who may have signed a client's, in PEM. Read \
+                 at the start and at each reload.",
+            )
+            .example("\"/etc/hob/clients-ca.pem\"")
+            .aka(&["ca", "client_authorities", "ssl_client_certificate"]),
     ],
+};
+
+/// `hsts` of `[[site]]`
+pub static HSTS: Table = Table {
+    name: "hsts",
+    header: "`hsts` of a site",
+    text: "Strict-Transport-Security: for how long browsers do not even try this site in clear \
+           text. Needs `https_only`. A plain string is `age`.",
+    base: None,
+    keys: &[
+        Key::new("age", TIME_TO_YEARS, Required)
+            .says(
+                "How long, from each answer on. It cannot be taken back before: begin with a short \
+                 time.",
+            )
+            .example("\"365d\"")
+            .aka(&["max_age", "max-age"]),
+        Key::new("subdomains", Flag, Preset::Flag(false))
+            .says("The same for every host below this one.")
+            .example("true")
+            .aka(&["include_subdomains"]),
+        Key::new("preload", Flag, Preset::Flag(false))
+            .says("Makers of browsers may put the site on their lists.")
+            .example("true"),
+    ],
+};
+
+const TIME_TO_YEARS: Kind = Time {
+    min: Duration::ZERO,
+    max: Duration::from_secs(10 * 365 * 86_400),
 };
 
 const KEY_FILE: Key = Key::new("key", Path, Nothing("the file of `certificate`"))

@@ -40,6 +40,9 @@ fn to_server() -> Vec<ToServer> {
             is_ok: true,
             text: "geht".to_owned(),
         },
+        ToServer::Keys {
+            memory: descriptor(),
+        },
     ]
 }
 

@@ -39,6 +39,9 @@ pub(super) fn read_all(
         };
         files.pairs.push(pair);
     }
+    for path in tls::authorities(config) {
+        files.authorities.push((path.to_owned(), read(path)?));
+    }
     tls::offers(config, &files).map_err(Failure::Config)?;
     Ok(files)
 }

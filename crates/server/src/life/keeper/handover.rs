@@ -30,6 +30,7 @@ use super::backoff::{Backoff, LONGEST_SERVER};
 use super::change::{Ask, Change};
 use super::children::{self, Child, Children, Role, State, pid_number};
 use super::control::KeptControl;
+use super::key_watch::KeyWatch;
 use super::listeners::KeptListener;
 use super::logs::Rotations;
 use super::settings::Settings;
@@ -272,6 +273,7 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
         backoff: Backoff::new(LONGEST_SERVER),
         restart_at: None,
         rotations: Rotations::resumed(handed.logs_to_compress, Instant::now()),
+        key_watch: KeyWatch::default(),
         started: handed.started,
         servers_started: handed.servers_started,
         finished: None,

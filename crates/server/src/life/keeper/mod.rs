@@ -13,7 +13,7 @@
 //!
 //! `turn` is the loop, `events` what happens in it, `change` the reload, `upgrade` the upgrade,
 //! `handover` what crosses its exec, `settings` one generation of the config with everything opened
-//! for it, `spawners` who starts programs.
+//! for it, `spawners` who starts programs, `certificates` and `key_watch` what TLS needs.
 
 mod backoff;
 mod certificates;
@@ -22,6 +22,7 @@ mod children;
 mod control;
 mod events;
 mod handover;
+mod key_watch;
 mod listeners;
 mod logs;
 mod settings;

@@ -1,8 +1,10 @@
 //! One generation of the config with everything that was opened for it.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::rc::Rc;
 
+use super::key_watch::{self, Stamp};
 use super::listeners::{self, KeptListener};
 use super::{Failure, Options, certificates, logs};
 use crate::config::{self, Config, Sources};
@@ -23,6 +25,8 @@ pub(super) struct Settings {
     pub(super) logs: Vec<(u16, OwnedFd)>,
     /// Certificates and private keys.
     pub(super) keys: KeyFiles,
+    /// Their files as they were when they were read.
+    pub(super) key_stamps: Vec<Option<Stamp>>,
     pub(super) identity: Option<Identity>,
     /// What may be started; without programs nobody asks.
     pub(super) policy: Policy,
@@ -56,6 +60,8 @@ impl Settings {
             warnings.push(notes.to_string());
         }
         let state = config.state.as_ref().unwrap_or(&options.usual_state);
+        // Before they are read: what changes meanwhile is seen later.
+        let key_stamps = key_watch::stamps(&config);
         let keys = certificates::read_all(&config, state, &mut warnings)?;
         let logs = logs::open_all(&config.logs)?;
         let (listeners, clamped) =
@@ -69,10 +75,16 @@ impl Settings {
             listeners,
             logs,
             keys,
+            key_stamps,
             identity,
             policy,
             warnings,
         })
+    }
+
+    /// Where things are kept over restarts.
+    pub(super) fn state<'s>(&'s self, options: &'s Options) -> &'s Path {
+        self.config.state.as_ref().unwrap_or(&options.usual_state)
     }
 
     /// Copies of everything a server needs.
