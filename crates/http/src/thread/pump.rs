@@ -282,7 +282,8 @@ impl<A: Answer + 'static> Thread<A> {
 /// The client has sent FIN: a tunnel's input ends, a request's body is broken.
 fn end_early(conn: &mut Conn, request: &Request) {
     let mut body = request.exchange.body.borrow_mut();
-    if conn.core.is_tunnel() {
+    // A tunnel's end is told by FIN alone, which anybody on the way can send.
+    if conn.core.is_tunnel() && !conn.is_cut_off() {
         body.end();
     } else {
         body.break_off(BodyError::ClientLeft);

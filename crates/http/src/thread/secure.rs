@@ -42,6 +42,8 @@ pub(crate) struct Secure {
     is_input_over: bool,
     /// The client has sent FIN as well: nobody hears how we end.
     is_gone: bool,
+    /// FIN came without the client's own end: what it sent may have been cut short on its way.
+    is_cut_off: bool,
     /// Bytes of answers since the last pause, and when the last left.
     pub(crate) burst_bytes: u32,
     pub(crate) burst_ms: u64,
@@ -94,6 +96,7 @@ impl Secure {
             outbound_from: 0,
             is_input_over: false,
             is_gone: false,
+            is_cut_off: false,
             burst_bytes: 0,
             burst_ms: 0,
         }
@@ -142,6 +145,11 @@ impl Conn {
     pub(crate) fn opens_input(&self) -> bool {
         let is_session = |secure: &Secure| matches!(secure.state, State::Session(_));
         self.secure.as_deref().is_some_and(is_session) && !matches!(self.stage, Stage::Lingering)
+    }
+
+    /// The input ended, and perhaps not where the client wanted it to.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.secure.as_ref().is_some_and(|secure| secure.is_cut_off)
     }
 
     /// Sealed bytes wait for the socket.
@@ -486,6 +494,7 @@ impl<A: Answer + 'static> Thread<A> {
         if let Some(secure) = &mut conn.secure {
             secure.is_input_over = true;
             secure.is_gone = true;
+            secure.is_cut_off = true;
             secure.inbound = Vec::new();
         }
         conn.is_half_closed = true;

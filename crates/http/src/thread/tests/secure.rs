@@ -220,6 +220,26 @@ fn tunnel_carries_bytes_both_ways() {
 }
 
 #[test]
+fn tunnel_that_is_cut_off_does_not_end_in_order() {
+    let sealed = seal(Limits::default());
+    for is_cut in [false, true] {
+        let mut client = sealed.connect();
+        client.get("/tunnel");
+        client.head();
+        client.write(b"a").unwrap();
+        assert_eq!(client.take(1), b"a");
+        if is_cut {
+            client.half_close();
+        } else {
+            client.tls.as_mut().unwrap().send_close_notify();
+            client.write(b"").unwrap();
+        }
+        let end = client.read(&mut [0; 10]);
+        assert_eq!(end.is_err(), is_cut, "{end:?}");
+    }
+}
+
+#[test]
 fn client_comes_back_with_a_ticket_to_any_thread() {
     let sealed = seal_offer(2, Limits::default(), &[]);
     for version in [&rustls::version::TLS13, &rustls::version::TLS12] {
