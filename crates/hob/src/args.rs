@@ -174,6 +174,8 @@ pub(crate) struct Surroundings {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// The usual place of the control socket for this user.
     pub(crate) usual_control: PathBuf,
+    /// The usual place for what is kept over restarts, for this user.
+    pub(crate) usual_state: PathBuf,
 }
 
 impl Surroundings {
@@ -199,6 +201,12 @@ impl Surroundings {
             usual_control: usual_control(
                 rustix::process::geteuid().as_raw(),
                 env::var_os("XDG_RUNTIME_DIR").as_deref(),
+            ),
+            usual_state: usual_state(
+                rustix::process::geteuid().as_raw(),
+                env::var_os("STATE_DIRECTORY").as_deref(),
+                env::var_os("XDG_STATE_HOME").as_deref(),
+                env::var_os("HOME").as_deref(),
             ),
         })
     }
@@ -271,6 +279,28 @@ fn usual_control(uid: u32, runtime_folder: Option<&OsStr>) -> PathBuf {
     folder.join("control.sock")
 }
 
+/// systemd's own answer first, then what each user's programs use.
+fn usual_state(
+    uid: u32,
+    service: Option<&OsStr>,
+    state_home: Option<&OsStr>,
+    home: Option<&OsStr>,
+) -> PathBuf {
+    let absolute = |folder: Option<&OsStr>| {
+        let folder = folder.map(PathBuf::from);
+        folder.filter(|folder| folder.is_absolute())
+    };
+    if let Some(folder) = absolute(service) {
+        return folder;
+    }
+    match (absolute(state_home), absolute(home)) {
+        _ if uid == 0 => PathBuf::from("/var/lib/hob"),
+        (Some(folder), _) => folder.join("hob"),
+        (None, Some(home)) => home.join(".local/state/hob"),
+        (None, None) => PathBuf::from(format!("/tmp/hob-{uid}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -304,6 +334,22 @@ mod tests {
         assert_eq!(names("42", "1", Some("web:tls")), Ok(vec!["web".into()]));
         assert!(names("42", "many", None).is_err());
         assert_eq!(inherited_names(None, None, None, 42), Ok(vec![]));
+    }
+
+    #[test]
+    fn usual_state_folder_depends_on_service_and_user() {
+        let path = |uid, service: Option<&str>, state: Option<&str>, home: Option<&str>| {
+            let of = |text: Option<&str>| text.map(std::ffi::OsString::from);
+            let (service, state, home) = (of(service), of(state), of(home));
+            usual_state(uid, service.as_deref(), state.as_deref(), home.as_deref())
+                .display()
+                .to_string()
+        };
+        assert_eq!(path(0, None, Some("/s"), Some("/root")), "/var/lib/hob");
+        assert_eq!(path(0, Some("/var/lib/web"), None, None), "/var/lib/web");
+        assert_eq!(path(7, None, Some("/s"), Some("/h")), "/s/hob");
+        assert_eq!(path(7, None, Some("s"), Some("/h")), "/h/.local/state/hob");
+        assert_eq!(path(7, None, None, None), "/tmp/hob-7");
     }
 
     #[test]

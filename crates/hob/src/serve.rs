@@ -30,6 +30,7 @@ pub(crate) fn run(options: ServeOptions, surroundings: Surroundings) -> Result<(
     let result = keeper::run(Options {
         sources: sources(&options)?,
         control,
+        usual_state: surroundings.usual_state,
         program: surroundings.program,
         arguments: surroundings.arguments,
         environment: surroundings.environment,

@@ -10,6 +10,7 @@
 //! - `reactor` what answers wait with on their thread: descriptors, timers, tasks
 //! - `thread` the loop that carries bytes between sockets, engine and answers
 //! - `listen` opening sockets
+//! - `tls` handshakes and records below a connection
 #![deny(missing_docs)]
 
 pub mod body;
@@ -27,6 +28,7 @@ pub mod request;
 pub mod response;
 pub mod status;
 pub mod thread;
+pub mod tls;
 
 pub use body::{Body, BodyError, BodyStream, Chunk, FileBody, FileSource, PipeEnd, Region};
 pub use bytes::Bytes;

@@ -25,6 +25,12 @@ pub struct Limits {
     pub connection_count: usize,
     /// Open connections of one client address; 0 is no limit.
     pub connection_count_per_client: usize,
+    /// Time for a whole TLS handshake, from the connection's begin.
+    pub handshake_time: Duration,
+    /// Bytes a client may send before its TLS handshake is complete.
+    pub handshake_bytes: usize,
+    /// TLS handshakes of all threads under way at a time.
+    pub handshake_count: usize,
     /// Largest request body unless the answer says otherwise, in bytes (413).
     pub body_bytes: u64,
 }
@@ -42,6 +48,9 @@ impl Default for Limits {
             linger: Duration::from_secs(5),
             connection_count: 10_000,
             connection_count_per_client: 0,
+            handshake_time: Duration::from_secs(10),
+            handshake_bytes: 64 * 1024,
+            handshake_count: 4096,
             body_bytes: 1024 * 1024,
         }
     }
@@ -74,6 +83,15 @@ pub(crate) const BODY_WINDOW_BYTES: usize = 64 * 1024;
 pub(crate) const OUT_WINDOW_BYTES: usize = 256 * 1024;
 /// Bodies up to this size are copied behind their head and leave in one write.
 pub(crate) const COPY_BYTES_MAX: usize = 8 * 1024;
+/// Bytes of an answer sealed before they are handed to the kernel; what it does not take is held.
+pub(crate) const SEAL_BYTES_PER_CALL: usize = 64 * 1024;
+/// Records of a long answer are small until so many bytes have left: a browser sees the begin of a
+/// page before all of a large record has come.
+pub(crate) const SMALL_RECORDS_BYTES: u32 = 16 * 1024;
+/// Text in a small record: three packets.
+pub(crate) const SMALL_RECORD_BYTES: usize = 4 * 1024;
+/// After a pause this long records of a connection are small again.
+pub(crate) const SMALL_AFTER_MS: u64 = 1000;
 /// An unread request body up to this size is read and dropped to keep the connection.
 pub(crate) const DISCARD_BYTES_MAX: u64 = 256 * 1024;
 /// Bytes of chunk extensions and size lines in one request body.

@@ -65,6 +65,20 @@ pub(crate) fn defer_accept(socket: BorrowedFd<'_>, seconds: u32) -> io::Result<u
     }
 }
 
+/// Copies bytes of a region, from `skip` on, to fill `room`.
+pub(crate) fn copy_region_into(region: &dyn Region, skip: usize, room: &mut [u8]) {
+    let (start, len) = region.raw();
+    assert!(
+        skip <= len && room.len() <= len - skip,
+        "only bytes of the region are copied"
+    );
+    // SAFETY: source as above; the target is our own memory, of that size. A peer that writes
+    // meanwhile can only change which bytes we get, and any bytes are valid u8.
+    unsafe {
+        std::ptr::copy_nonoverlapping(start.add(skip), room.as_mut_ptr(), room.len());
+    }
+}
+
 /// Appends a copy of `count` bytes of a region, from `skip` on.
 pub(crate) fn copy_region(region: &dyn Region, skip: usize, count: usize, out: &mut Vec<u8>) {
     let (start, len) = region.raw();

@@ -11,14 +11,15 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use hob_trace::Record;
 use hob_trace::ring::DETAIL_BYTES_MAX;
+use hob_trace::{Record, TlsVersion};
 
 use crate::body::BodyError;
 use crate::h1::parse::{Length, Refusal, Scan, Scanner, read_head};
 use crate::head::{Fields, Known, RequestHead};
 use crate::limits::Limits;
 use crate::reactor::Reactor;
+use crate::tls::ClientCertificate;
 
 /// What is known of a connection: data, not a socket.
 #[derive(Clone, Debug)]
@@ -38,14 +39,23 @@ pub struct Facts {
 }
 
 /// What the TLS handshake gave.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TlsFacts {
     /// Server name asked for (SNI).
     pub server_name: Option<String>,
-    /// Protocol version as OpenSSL names it, `TLSv1.3`.
-    pub version: &'static str,
+    /// Protocol version.
+    pub version: TlsVersion,
     /// Cipher suite by its IANA name.
     pub suite: &'static str,
+    /// The client came back with a ticket.
+    pub is_resumed: bool,
+    /// The number of the rule for certificates of clients that it was made under
+    /// ([`ClientRule::number`](crate::tls::ClientRule::number)).
+    pub rule: u64,
+    /// The client's certificate, if it has shown one. It was checked.
+    pub client: Option<ClientCertificate>,
+    /// From the connection's begin until the handshake was done, in microseconds.
+    pub handshake_us: u64,
 }
 
 /// What FIN from the client means while its answer is being made.

@@ -1,19 +1,25 @@
 //! The fast path: a ready answer with a prepared head, over a connection that is kept, allocates
 //! nothing.
 
+#![allow(clippy::unwrap_used)]
 #![expect(unsafe_code, reason = "an allocator that counts")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hob_http::limits::Limits;
 use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
+use hob_http::tls::{Certificate, HostOffer, Offer, SelfSigned, Terms, TicketKeys, Version};
 use hob_http::{Answer, Answered, Body, Bytes, Fields, Prepared, Request, Response};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, Stream};
 
 struct Counting;
 
@@ -60,7 +66,7 @@ impl Answer for Site {
 }
 
 /// Sends a request and reads all of its answer, which is `len` bytes long.
-fn ask(stream: &mut TcpStream, path: &str, len: usize) -> String {
+fn ask(stream: &mut (impl Read + Write), path: &str, len: usize) -> String {
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: test\r\nAccept: */*\r\n\
          Accept-Encoding: gzip\r\nCookie: a=b\r\nX-Other: c\r\n\r\n"
@@ -71,13 +77,13 @@ fn ask(stream: &mut TcpStream, path: &str, len: usize) -> String {
     String::from_utf8(answer).expect("it is text")
 }
 
-fn ask_fast(stream: &mut TcpStream) {
+fn ask_fast(stream: &mut (impl Read + Write)) {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4096\r\n";
     let answer = ask(stream, "/fast", head.len() + DATE_LEN + 4096);
     assert!(answer.starts_with(head), "{answer}");
 }
 
-fn count(stream: &mut TcpStream) -> u64 {
+fn count(stream: &mut (impl Read + Write)) -> u64 {
     let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n";
     let answer = ask(stream, "/count", head.len() + DATE_LEN + 21);
@@ -89,12 +95,71 @@ const DATE_LEN: usize = "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n".len();
 
 #[test]
 fn the_fast_path_allocates_nothing() {
+    let (address, server) = serve(None);
+    let mut stream = connect(address);
+    assert_eq!(allocations_of_1000(&mut stream), 0);
+    server.stop();
+}
+
+#[test]
+fn the_fast_path_over_tls_allocates_nothing() {
+    let names = ["localhost".to_owned()];
+    let made = SelfSigned::new(&names, &[], 1_790_000_000).unwrap();
+    let (chain, key) = (made.certificate.as_bytes(), made.key.as_bytes());
+    let offer = Offer {
+        minimum: Version::Tls12,
+        suites: Vec::new(),
+        hosts: vec![HostOffer {
+            names: Vec::new(),
+            certificate: Certificate::from_pem(chain, key).unwrap(),
+            client: None,
+        }],
+        default: 0,
+    };
+    let terms = Terms::new(&offer, &TicketKeys::new()).unwrap();
+    let (address, server) = serve(Some(Arc::new(terms)));
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(chain).unwrap())
+        .unwrap();
+    let config = ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut session = ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut stream = connect(address);
+    assert_eq!(
+        allocations_of_1000(&mut Stream::new(&mut session, &mut stream)),
+        0
+    );
+    drop(stream);
+    server.stop();
+}
+
+/// A server thread that is running.
+struct Running {
+    handle: Handle,
+    thread: JoinHandle<()>,
+}
+
+impl Running {
+    fn stop(self) {
+        let drain = Drain {
+            deadline: Duration::ZERO,
+            grace: Duration::ZERO,
+        };
+        assert!(self.handle.run::<Site>(move |thread| thread.drain(drain)));
+        self.thread.join().unwrap();
+    }
+}
+
+fn serve(tls: Option<Arc<Terms>>) -> (SocketAddr, Running) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
     let crew = Crew::new(1).unwrap();
     let handle = Handle::new(&crew, 0);
-    let server = std::thread::spawn(move || {
+    let thread = std::thread::spawn(move || {
         let mut fields = Fields::new();
         fields.add(b"Content-Type", b"text/plain");
         let body = Bytes::from(vec![b'x'; 4096]);
@@ -102,34 +167,35 @@ fn the_fast_path_allocates_nothing() {
         let site = Site { prepared, body };
         let limits = Limits::default();
         let mut thread = Thread::new(&crew, 0, limits, Arc::default(), site).unwrap();
-        let listener = Arc::new(listener.into());
-        thread
-            .set_listeners(vec![Listening::new(0, listener)])
-            .unwrap();
+        let listening = Listening {
+            tls,
+            ..Listening::new(0, Arc::new(listener.into()))
+        };
+        thread.set_listeners(vec![listening]).unwrap();
         thread.run().unwrap();
     });
+    (address, Running { handle, thread })
+}
 
-    let mut stream = TcpStream::connect(address).unwrap();
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    let patience = Some(Duration::from_secs(20));
+    stream.set_read_timeout(patience).unwrap();
     stream
-        .set_read_timeout(Some(Duration::from_secs(20)))
-        .unwrap();
-    for _ in 0..10 {
-        ask_fast(&mut stream);
-        count(&mut stream);
-    }
-    let begin = count(&mut stream);
-    let own = count(&mut stream) - begin;
-    let begin = count(&mut stream);
-    for _ in 0..1000 {
-        ask_fast(&mut stream);
-    }
-    let end = count(&mut stream);
-    assert_eq!(end - begin - own, 0, "allocations of 1000 requests");
+}
 
-    let drain = Drain {
-        deadline: Duration::ZERO,
-        grace: Duration::ZERO,
-    };
-    assert!(handle.run::<Site>(move |thread| thread.drain(drain)));
-    server.join().unwrap();
+/// How often the server's thread allocates for 1000 requests.
+fn allocations_of_1000(stream: &mut (impl Read + Write)) -> u64 {
+    for _ in 0..10 {
+        ask_fast(stream);
+        count(stream);
+    }
+    let begin = count(stream);
+    let own = count(stream) - begin;
+    let begin = count(stream);
+    for _ in 0..1000 {
+        ask_fast(stream);
+    }
+    let end = count(stream);
+    end - begin - own
 }

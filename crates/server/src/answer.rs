@@ -2,6 +2,7 @@
 //!
 //! 1. the record is open already (`http` made it)
 //! 2. the host chooses the site
+//!    and what TLS it wants (`secure`)
 //! 3. the target is brought into its one normal form
 //! 4. the path chooses the route
 //! 5. the body limit
@@ -15,6 +16,7 @@
 
 mod dress;
 mod programs;
+mod secure;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::OwnedFd;
@@ -156,6 +158,9 @@ impl Desk {
             let mut record = request.record_mut();
             record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
             record.log = site.log.unwrap_or_else(|| listener_log(sites, request));
+        }
+        if let Some(refusal) = secure::check(sites, site, request) {
+            return Answered::Ready(refusal);
         }
         let raw = head.path();
         if raw == b"*" {

@@ -10,3 +10,4 @@ pub mod route;
 pub mod serve;
 pub mod shared;
 pub mod step;
+pub mod tls;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use hob_http::limits::Limits;
 use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
+use hob_http::tls::{Offer, Terms, TicketKeys};
 use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
 use hob_trace::format::{Format, Names};
 use hob_trace::metric::Counters;
@@ -22,10 +23,11 @@ use crate::config::{self, CacheMode, Config, LogChoice, LogTarget};
 use crate::handle::admin::helm::{Helm, Outcome};
 use crate::handle::admin::{Admin, Report};
 use crate::handle::files::pin;
-use crate::life::{Event, Failure, Generation, ServerLife};
+use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
 use crate::process;
 use crate::route::sites::Sites;
 use crate::shared::Shared;
+use crate::tls;
 
 /// Bytes of each thread's ring of finished requests.
 const RING_BYTES: usize = 512 * 1024;
@@ -66,6 +68,10 @@ struct Server {
     logs: Vec<LogId>,
     /// Numbers of the config before: answers under way may still bear them.
     old_logs: Vec<LogId>,
+    /// The config in force.
+    config: Config,
+    /// Keys of session tickets; they outlive reloads.
+    ticket_keys: Arc<TicketKeys>,
     listeners: Vec<Listening>,
     next_listener: u16,
     /// The server's own end to the spawner; while it is open the spawner has a server.
@@ -138,6 +144,8 @@ impl Server {
             rings: Vec::new(),
             logs: Vec::new(),
             old_logs: Vec::new(),
+            config: generation.config.clone(),
+            ticket_keys: TicketKeys::new(),
             listeners: Vec::new(),
             next_listener: 0,
             spawner: None,
@@ -159,9 +167,11 @@ impl Server {
             config,
             listeners,
             logs,
+            keys,
             control,
             ..
         } = generation;
+        let terms = self.terms(&config, &keys)?;
         let new_logs = self.open_logs(&config, logs)?;
         let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
         let mut sites = match self.build_sites(&config, number, &numbers) {
@@ -171,7 +181,12 @@ impl Server {
                 return Err(text);
             }
         };
-        let numbered = self.number_listeners(listeners, control);
+        sites.set_client_rules(&tls::client_rules(&config, &keys)?);
+        let mut numbered = self.number_listeners(listeners, control);
+        for (listening, terms) in numbered.iter_mut().zip(terms) {
+            listening.tls = terms;
+        }
+        sites.https_port = https_port(&numbered);
         for (Listening { number, .. }, listener) in numbered.iter().zip(&config.listeners) {
             if let LogChoice::Log(index) = listener.log {
                 let log = numbers.get(index).copied().unwrap_or(0);
@@ -194,7 +209,20 @@ impl Server {
         };
         drop(told);
         self.listeners.clone_from(&numbered);
-        Ok((numbered, limits(&config.limits)))
+        let limits = limits(&config.limits);
+        self.config = config;
+        Ok((numbered, limits))
+    }
+
+    /// TLS of each listener.
+    fn terms(&self, config: &Config, keys: &KeyFiles) -> Result<Vec<Option<Arc<Terms>>>, String> {
+        let offers = tls::offers(config, keys)?;
+        let terms = |offer: Option<Offer>| match offer {
+            Some(offer) => Terms::new(&offer, &self.ticket_keys).map(|terms| Some(Arc::new(terms))),
+            None => Ok(None),
+        };
+        let all: Result<Vec<_>, _> = offers.into_iter().map(terms).collect();
+        all.map_err(|error| error.to_string())
     }
 
     fn build_sites(
@@ -404,6 +432,11 @@ impl Server {
                 self.admin.helm.answer(request, Outcome { is_ok, text });
             }
             Event::Spawner { pid, end } => self.take_spawner(pid, end),
+            Event::Keys(keys) => {
+                if let Err(text) = self.take_keys(&keys) {
+                    tracing::error!("changed certificates are not served: {text}");
+                }
+            }
             Event::Note { text } => {
                 let mut report = lock(&self.admin.report);
                 if !report.warnings.contains(&text) {
@@ -413,18 +446,37 @@ impl Server {
         }
     }
 
+    /// Serves with other certificates from now on.
+    fn take_keys(&mut self, keys: &KeyFiles) -> Result<(), String> {
+        let terms = self.terms(&self.config, keys)?;
+        for (listening, terms) in self.listeners.iter_mut().zip(terms) {
+            listening.tls = terms;
+        }
+        self.give_listeners(self.listeners.clone(), |_| {});
+        Ok(())
+    }
+
     fn reload(&mut self, generation: Generation) -> Result<(), String> {
         let (listeners, limits) = self.put_in_force(generation)?;
+        self.give_listeners(listeners, move |thread| thread.set_limits(limits.clone()));
+        Ok(())
+    }
+
+    /// Has every thread watch these listeners, and do something before.
+    fn give_listeners(
+        &self,
+        listeners: Vec<Listening>,
+        before: impl Fn(&mut Thread<Answers>) + Clone + Send + 'static,
+    ) {
         for index in 0..self.crew.thread_count() {
-            let (listeners, limits) = (listeners.clone(), limits.clone());
+            let (listeners, before) = (listeners.clone(), before.clone());
             Handle::new(&self.crew, index).run(move |thread: &mut Thread<Answers>| {
-                thread.set_limits(limits);
+                before(thread);
                 if let Err(error) = thread.set_listeners(listeners) {
                     tracing::error!(%error, "listening sockets could not be changed");
                 }
             });
         }
-        Ok(())
     }
 
     /// Gives every thread a link to the spawner.
@@ -472,6 +524,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The port of TLS that a client in clear text can be sent to: the usual one, else the first.
+fn https_port(listeners: &[Listening]) -> u16 {
+    let port = |listening: &Listening| {
+        let address = rustix::net::getsockname(&listening.socket).ok()?;
+        let address = std::net::SocketAddr::try_from(address).ok()?;
+        listening.tls.is_some().then_some(address.port())
+    };
+    let ports: Vec<u16> = listeners.iter().filter_map(port).collect();
+    let first = ports.first().copied().unwrap_or(443);
+    if ports.contains(&443) { 443 } else { first }
+}
+
 /// Cores this process may use: affinity and CPU quota counted.
 fn usable_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -486,6 +550,9 @@ pub(crate) fn limits(limits: &config::Limits) -> Limits {
         head_time: limits.head_time,
         body_progress: limits.body_progress,
         write_progress: limits.write_progress,
+        handshake_time: limits.handshake_time,
+        handshake_bytes: limits.handshake_bytes,
+        handshake_count: limits.handshakes,
         idle: limits.idle,
         linger: limits.linger,
         connection_count: limits.connections,

@@ -131,12 +131,18 @@ fn each_example_of_the_schema_is_accepted() {
             "listen" => "[[listen]]\n",
             "site" => "[[site]]\n",
             "site.route" => "[[site]]\n[[site.route]]\n",
+            "listen.tls" => "[[listen]]\n[listen.tls]\n",
+            "site.tls" => "[[site]]\n[site.tls]\n",
+            "site.hsts" => "[[site]]\nhttps_only = true\n[site.hsts]\n",
             "limits" | "cache" => &format!("[{table}]\n"),
             _ => &format!("[[site]]\n[[site.route]]\n[{table}]\n"),
         };
         let after = match path.as_str() {
             "site.route.path" => "redirect = \"/\"\n",
             "site.route.rewrite" => "path = \"/{name}\"\n",
+            "listen.tls.key" | "site.tls.key" => "certificate = \"a.pem\"\n",
+            "site.tls.client" => "client_ca = \"ca.pem\"\n",
+            "site.tls.client_ca" => "client = \"ask\"\n",
             "listen.v6only" => "address = \"[::]:1\"\n",
             _ => "",
         };

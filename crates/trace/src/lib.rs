@@ -17,5 +17,7 @@ pub mod rotate;
 pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
 pub use format::{Format, FormatError, Names};
 pub use metric::{Counters, Snapshot, ThreadCounters};
-pub use record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts};
+pub use record::{
+    CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts, TlsHandshake, TlsVersion,
+};
 pub use ring::{Consumer, Producer, ring};

@@ -116,6 +116,14 @@ counters! {
     limit_write_progress: "Connections ended: the client took the answer too slowly.";
     limit_idle: "Connections ended: no further request within the idle time.";
     limit_linger: "Connections ended: still sending after the time or bytes of a lingering close.";
+    tls_handshakes: "TLS handshakes done.";
+    tls_resumed: "TLS handshakes done with a ticket of an earlier one.";
+    tls_handshakes_failed: "TLS handshakes that failed or were given up.";
+    tls_clear_text: "Connections in clear text to a listener that speaks TLS (400).";
+    tls_broken: "Connections ended: a TLS record was changed, too long or out of place.";
+    limit_handshake_time: "Connections ended: a TLS handshake took too long.";
+    limit_handshake_bytes: "Connections ended: too many bytes before a TLS handshake was done.";
+    limit_handshakes: "Connections refused: as many TLS handshakes under way as the server allows.";
     limit_connections: "Connections refused: as many open as the server allows (503).";
     limit_connections_per_client: "Connections refused: as many open as one address may have.";
     programs_ended: "Programs that ran and ended.";

@@ -56,6 +56,14 @@ pub struct Record {
     pub connection: u64,
     /// A number of the request within its connection, from 0.
     pub request: u32,
+    /// Version of TLS.
+    pub tls_version: TlsVersion,
+    /// Cipher suite of TLS by its IANA name; empty in clear text.
+    pub tls_suite: &'static str,
+    /// How TLS began on the connection.
+    pub tls_handshake: TlsHandshake,
+    /// How long that took from the connection's begin, in its first request; 0 in later ones.
+    pub handshake_us: u32,
     /// Every stage was timed (tracing or sampling was on).
     pub timed: bool,
     /// What went wrong, in words, for status codes that need them.
@@ -96,6 +104,10 @@ impl Record {
             client_port: 0,
             connection: 0,
             request: 0,
+            tls_version: TlsVersion::None,
+            tls_suite: "",
+            tls_handshake: TlsHandshake::None,
+            handshake_us: 0,
             timed: false,
             reason: None,
             note: None,
@@ -155,6 +167,30 @@ kinds! {
         Http2 = "HTTP/2.0",
         /// HTTP/3
         Http3 = "HTTP/3.0",
+    }
+}
+
+kinds! {
+    /// Version of TLS, as OpenSSL names it.
+    TlsVersion {
+        /// Clear text.
+        None = "",
+        /// TLS 1.2
+        Tls12 = "TLSv1.2",
+        /// TLS 1.3
+        Tls13 = "TLSv1.3",
+    }
+}
+
+kinds! {
+    /// How TLS began on a connection.
+    TlsHandshake {
+        /// Not at all: clear text.
+        None = "",
+        /// With certificate and signature.
+        Full = "full",
+        /// With a ticket of an earlier one.
+        Resumed = "resumed",
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use hob_trace::format::LineCache;
 use hob_trace::{
     CacheOutcome, Fault, Format, HandlerKind, Names, Outcome, Protocol, Record, Texts,
+    TlsHandshake, TlsVersion,
 };
 
 fn names() -> Names {
@@ -60,6 +61,10 @@ fn samples() -> Vec<(Record, Texts<'static>)> {
         disk_wait_us: 2_000_000,
         queue_us: 9,
         program_us: 10,
+        tls_version: TlsVersion::Tls13,
+        tls_suite: "TLS_AES_128_GCM_SHA256",
+        tls_handshake: TlsHandshake::Resumed,
+        handshake_us: 1_500,
         note: Some("it said \"too much\""),
         ..plain
     };

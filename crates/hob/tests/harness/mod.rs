@@ -108,6 +108,7 @@ impl Place {
         command.current_dir(self.path("")).stdin(Stdio::null());
         command
             .env("XDG_RUNTIME_DIR", self.path("run"))
+            .env("XDG_STATE_HOME", self.path("run"))
             .env("HOB_LOG", "debug");
         for variable in [
             "LISTEN_FDS",
@@ -262,6 +263,12 @@ impl Hob {
     /// The port of the first TCP listener.
     pub fn port(&self) -> u16 {
         let line = self.wait_for("listening on http://");
+        line.rsplit(':').next().unwrap().parse().unwrap()
+    }
+
+    /// The port of the first TCP listener that speaks TLS.
+    pub fn tls_port(&self) -> u16 {
+        let line = self.wait_for("listening on https://");
         line.rsplit(':').next().unwrap().parse().unwrap()
     }
 

@@ -69,6 +69,8 @@ pub enum Deadline {
     Write,
     /// Closing with unread input.
     Linger,
+    /// TLS being established; no engine has this one.
+    Handshake,
 }
 
 /// What reading gave.
@@ -416,7 +418,7 @@ impl Conn {
             Deadline::Head => limits.head_time,
             Deadline::Body => limits.body_progress,
             Deadline::Linger => limits.linger,
-            Deadline::None | Deadline::Write => return,
+            Deadline::None | Deadline::Write | Deadline::Handshake => return,
         };
         self.awaited = awaited;
         self.awaited_by_ms = now_ms + time.as_millis() as u64;

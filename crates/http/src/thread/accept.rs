@@ -16,6 +16,7 @@ use crate::response::Answer;
 use crate::thread::conn::{Conn, Counted, Stage};
 use crate::thread::run::Thread;
 use crate::thread::shared::{Crew, Letter};
+use crate::tls::Terms;
 
 /// A listening socket as the threads watch it.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct Listening {
     pub socket: Arc<OwnedFd>,
     /// Its connections count towards the limits of connections.
     pub is_counted: bool,
+    /// TLS as it is spoken there; `None` is clear text.
+    pub tls: Option<Arc<Terms>>,
 }
 
 impl Listening {
@@ -35,6 +38,7 @@ impl Listening {
             number,
             socket,
             is_counted: true,
+            tls: None,
         }
     }
 
@@ -58,6 +62,7 @@ pub(crate) struct Accepted {
     peer: Option<SocketAddr>,
     listener: u16,
     counted: Counted,
+    tls: Option<Arc<Terms>>,
 }
 
 /// How many connections to ask for when a listener has some. Asking once more to hear that there
@@ -108,6 +113,7 @@ impl<A: Answer + 'static> Thread<A> {
             return;
         };
         let is_counted = listening.is_counted;
+        let tls = listening.tls.clone();
         let listening = Arc::clone(&listening.socket);
         let asked = self.accepts.next_visit();
         for taken in 0..asked {
@@ -121,6 +127,7 @@ impl<A: Answer + 'static> Thread<A> {
                         peer: peer.map(|peer| (peer.ip().to_canonical(), peer.port()).into()),
                         listener,
                         counted: Counted::Refused,
+                        tls: tls.clone(),
                     };
                     let entered = match is_counted {
                         true => self.crew.enter(&self.limits, accepted.peer),
@@ -174,23 +181,28 @@ impl<A: Answer + 'static> Thread<A> {
             Full::Server => self.counters.limit_connections.add(1),
         }
         if self.refused_count >= REFUSED_CONNECTIONS_MAX || self.draining.is_some() {
-            let _ = rustix::net::send(&accepted.socket, FULL, SendFlags::NOSIGNAL);
+            let said = full_text(&accepted);
+            let _ = rustix::net::send(&accepted.socket, said, SendFlags::NOSIGNAL);
             self.counters.connections_closed.add(1);
             return;
         }
         self.refused_count += 1;
         self.mailbox.conn_count.fetch_add(1, Ordering::Relaxed);
+        self.output.extend_from_slice(full_text(&accepted));
         let mut conn = self.conn_of(accepted);
         conn.core.give_up_input();
         conn.stage = Stage::Flushing(Next::Linger);
-        self.output.extend_from_slice(FULL);
         self.drive_and_keep(conn);
     }
 
     /// Serves a connection that is counted already. Its first bytes are often there: they are tried
     /// for before the socket enters the epoll set.
     pub(crate) fn adopt(&mut self, accepted: Accepted) {
-        let conn = self.conn_of(accepted);
+        let tls = accepted.tls.clone();
+        let mut conn = self.conn_of(accepted);
+        if let Some(terms) = tls {
+            self.begin_secure(&mut conn, terms);
+        }
         self.drive_and_keep(conn);
     }
 
@@ -211,6 +223,14 @@ impl<A: Answer + 'static> Thread<A> {
         conn.counted = accepted.counted;
         conn.key = self.seat();
         conn
+    }
+}
+
+/// What a client is told that has no room; one that speaks TLS hears an alert, `internal_error`.
+fn full_text(accepted: &Accepted) -> &'static [u8] {
+    match accepted.tls {
+        Some(_) => &[21, 3, 3, 0, 2, 2, 80],
+        None => FULL,
     }
 }
 

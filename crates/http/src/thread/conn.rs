@@ -11,16 +11,20 @@ use bytes::Bytes;
 
 use crate::body::{BodyStream, FetchFuture, FileBody, Region};
 use crate::h1;
+use crate::h1::conn::Deadline;
 use crate::reactor::wake::KeyWaker;
 use crate::request::{Facts, HalfClose, Request};
 use crate::response::Response;
 use crate::thread::pipe::Splicing;
+use crate::thread::secure::Secure;
 
 pub(crate) struct Conn {
     pub(crate) socket: OwnedFd,
     pub(crate) key: u64,
     pub(crate) core: h1::Conn,
     pub(crate) facts: Rc<Facts>,
+    /// TLS; `None` in clear text.
+    pub(crate) secure: Option<Box<Secure>>,
     /// Bytes read from the socket and not used yet.
     pub(crate) carry: Vec<u8>,
     pub(crate) out: Outgoing,
@@ -43,6 +47,8 @@ pub(crate) struct Conn {
     pub(crate) counted: Counted,
     /// The client is to see a reset, not an end.
     pub(crate) must_reset: bool,
+    /// It came in clear text to where TLS is spoken: requests are refused.
+    pub(crate) must_be_secure: bool,
     /// Stands in the queue of bulk answers.
     pub(crate) is_in_bulk: bool,
 }
@@ -62,6 +68,8 @@ pub(crate) enum Counted {
 
 /// What a connection is doing.
 pub(crate) enum Stage {
+    /// TLS is not established yet.
+    Handshake,
     /// Reading a request head, or waiting for one.
     Reading,
     /// The answer is on its way.
@@ -107,6 +115,7 @@ impl Conn {
             key: 0,
             core,
             facts,
+            secure: None,
             carry: Vec::new(),
             out: Outgoing::default(),
             request: None,
@@ -120,6 +129,7 @@ impl Conn {
             is_watched: false,
             counted: Counted::Server,
             must_reset: false,
+            must_be_secure: false,
             is_in_bulk: false,
         }
     }
@@ -130,6 +140,16 @@ impl Conn {
             && self.core.is_between_requests()
             && self.carry.is_empty()
             && self.out.is_empty()
+            && !self.has_sealed()
+    }
+
+    /// When time is up for what is awaited.
+    pub(crate) fn deadline(&self) -> (u64, Deadline) {
+        let handshake = self.secure.as_ref().and_then(|s| s.handshake_by_ms());
+        match handshake {
+            Some(by_ms) => (by_ms, Deadline::Handshake),
+            None => self.core.deadline(),
+        }
     }
 
     /// True when the client has sent FIN and the answer under way takes that for its leaving. To a

@@ -66,7 +66,7 @@ impl<A: Answer + 'static> Thread<A> {
             if rounds > ROUNDS_PER_TURN {
                 self.queue_bulk(conn);
             }
-            if !self.output.is_empty() || !conn.out.is_empty() || !self.finishing.is_empty() {
+            if self.has_output(conn) {
                 match self.flush(conn) {
                     Flushed::All => conn.core.wrote_all(self.now_ms),
                     Flushed::Blocked => return self.read_beside(conn),
@@ -84,8 +84,7 @@ impl<A: Answer + 'static> Thread<A> {
             match self.step(conn) {
                 Step::Again => {}
                 Step::Wait => {
-                    let has_output = !self.output.is_empty() || !conn.out.is_empty();
-                    if !has_output && self.finishing.is_empty() {
+                    if !self.has_output(conn) {
                         return Fate::Keep;
                     }
                     waits = true;
@@ -95,8 +94,17 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
+    /// Something is to be sent, or booked as sent.
+    fn has_output(&self, conn: &Conn) -> bool {
+        !self.output.is_empty()
+            || !conn.out.is_empty()
+            || !self.finishing.is_empty()
+            || conn.has_sealed()
+    }
+
     fn step(&mut self, conn: &mut Conn) -> Step {
         match conn.stage {
+            Stage::Handshake => self.shake(conn),
             Stage::Reading => self.read_requests(conn),
             Stage::Later(_) => self.poll_answer(conn),
             Stage::Stream(_) | Stage::Pipe(_) if conn.has_left_by_fin() => Step::Close,
@@ -262,6 +270,9 @@ impl<A: Answer + 'static> Thread<A> {
                 ..Incoming::default()
             };
         }
+        if conn.must_be_secure {
+            return self.refuse_clear_text(conn, request);
+        }
         match self.answer.answer(&request) {
             Answered::Ready(response) => {
                 if framing.length != Length::Bytes(0) && response.status() == 413 {
@@ -335,6 +346,7 @@ impl<A: Answer + 'static> Thread<A> {
             }
             Next::Linger | Next::Close => {
                 conn.core.begin_linger(self.now_ms);
+                conn.end_session();
                 if rustix::net::shutdown(&conn.socket, rustix::net::Shutdown::Write).is_err() {
                     return Step::Close;
                 }

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use hob_trace::{Fault, Outcome};
+use hob_trace::{Fault, Outcome, TlsHandshake};
 
 use crate::body::BodyError;
 use crate::h1::Refusal;
@@ -64,6 +64,17 @@ impl<A: Answer + 'static> Thread<A> {
             record.client = peer.ip();
             record.client_port = peer.port();
         }
+        if let Some(tls) = &conn.facts.tls {
+            record.tls_version = tls.version;
+            record.tls_suite = tls.suite;
+            record.tls_handshake = match tls.is_resumed {
+                true => TlsHandshake::Resumed,
+                false => TlsHandshake::Full,
+            };
+            if conn.request_count == 0 {
+                record.handshake_us = u32::try_from(tls.handshake_us).unwrap_or(u32::MAX);
+            }
+        }
         conn.request_count = conn.request_count.wrapping_add(1);
     }
 
@@ -85,7 +96,9 @@ impl<A: Answer + 'static> Thread<A> {
     pub(crate) fn abandon(&mut self, conn: &mut Conn, why: Why) {
         let waiting = conn.request.take();
         let queued = std::mem::take(&mut conn.out.pieces);
-        let unsent_bytes = queued.iter().map(Piece::unsent_bytes).sum();
+        let sealed_bytes = conn.secure.as_ref().map_or(0, |s| s.outbound_bytes()) as u64;
+        let queued_bytes: u64 = queued.iter().map(Piece::unsent_bytes).sum();
+        let unsent_bytes = queued_bytes + sealed_bytes;
         let ended = queued.into_iter().filter_map(|piece| match piece {
             Piece::End(request) => Some(request),
             _ => None,
@@ -155,6 +168,10 @@ impl<A: Answer + 'static> Thread<A> {
             Deadline::Head => {
                 self.refuse_head(conn, HEAD_TOO_SLOW);
                 return self.drive(conn);
+            }
+            Deadline::Handshake => {
+                self.counters.limit_handshake_time.add(1);
+                self.fail_handshake(conn, "limits.handshake_time: it took too long");
             }
             Deadline::Body => return self.time_out_body(conn),
         }

@@ -9,6 +9,7 @@
 //!   pipe
 //! - `send` bytes to the kernel, in order, with budgets
 //! - `pump` request bodies in
+//! - `secure` TLS: handshakes, what comes in; `seal` what goes out
 //! - `drain` how a thread ends
 //! - `ending` records, deadlines, what is told when a connection ends
 //! - `wheel` deadlines, a tick each
@@ -26,6 +27,8 @@ mod pull;
 mod pump;
 mod respond;
 mod run;
+mod seal;
+mod secure;
 mod send;
 mod shared;
 #[cfg(test)]

@@ -57,6 +57,9 @@ const READ_BYTES_MIN: usize = 4 * 1024;
 impl<A: Answer + 'static> Thread<A> {
     /// Reads what there is into `input`, at most `len_max` bytes.
     pub(crate) fn receive(&mut self, conn: &mut Conn, len_max: usize) -> Read {
+        if conn.opens_input() {
+            return self.receive_sealed(conn, len_max);
+        }
         let room = &mut self.input[..len_max];
         match rustix::net::recv(&conn.socket, room, RecvFlags::empty()) {
             Ok((0, _)) => {
@@ -279,7 +282,8 @@ impl<A: Answer + 'static> Thread<A> {
 /// The client has sent FIN: a tunnel's input ends, a request's body is broken.
 fn end_early(conn: &mut Conn, request: &Request) {
     let mut body = request.exchange.body.borrow_mut();
-    if conn.core.is_tunnel() {
+    // A tunnel's end is told by FIN alone, which anybody on the way can send.
+    if conn.core.is_tunnel() && !conn.is_cut_off() {
         body.end();
     } else {
         body.break_off(BodyError::ClientLeft);

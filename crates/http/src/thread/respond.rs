@@ -59,6 +59,15 @@ impl<A: Answer + 'static> Thread<A> {
             (_, Body::Bytes(bytes)) => self.respond_whole(conn, request, Chunk::Bytes(bytes)),
             (_, Body::Region(region)) => self.respond_whole(conn, request, Chunk::Region(region)),
             (_, Body::File(file)) => self.respond_whole(conn, request, Chunk::File(file)),
+            (_, body @ Body::Pipe { .. }) if conn.secure.is_some() => {
+                conn.stage = Stage::Stream(body.into_stream());
+                conn.request = Some(request);
+                // A small answer is often complete by now, and leaves with its head. While requests
+                // are being read from `input` the request's body cannot be.
+                if !self.input.is_empty() {
+                    self.pull(conn);
+                }
+            }
             (
                 _,
                 Body::Pipe {

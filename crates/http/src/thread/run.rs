@@ -29,6 +29,7 @@ use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
 use crate::thread::ending::Why;
 use crate::thread::give_way::GiveWay;
+use crate::thread::seal::Batch;
 use crate::thread::shared::{Crew, Letter, Mailbox};
 use crate::thread::wheel::{TICK_MS, Wheel};
 
@@ -51,6 +52,8 @@ pub struct Thread<A: Answer> {
     pub(crate) input: Box<[u8]>,
     /// Bytes on their way to the socket of the connection being driven; empty between connections.
     pub(crate) output: Vec<u8>,
+    /// Sealed bytes on their way to the socket of the connection being driven.
+    pub(crate) batch: Batch,
     /// Requests whose answer ends in `output`.
     pub(crate) finishing: Vec<Request>,
     pub(crate) pool: Vec<Request>,
@@ -140,6 +143,7 @@ impl<A: Answer + 'static> Thread<A> {
             listeners: Vec::new(),
             input: vec![0; READ_BYTES_PER_TURN].into_boxed_slice(),
             output: Vec::with_capacity(16 * 1024),
+            batch: Batch::default(),
             finishing: Vec::new(),
             pool: Vec::new(),
             ready: Rc::clone(reactor.ready()),
@@ -343,7 +347,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Puts a driven connection back and sees to its deadline.
     pub(crate) fn keep(&mut self, mut conn: Box<Conn>) {
-        let (deadline_ms, _) = conn.core.deadline();
+        let (deadline_ms, _) = conn.deadline();
         let is_earlier = conn.tick == 0 || Wheel::tick_of(deadline_ms) < conn.tick;
         if is_earlier && deadline_ms != u64::MAX {
             conn.tick = Wheel::tick_of(deadline_ms);
@@ -372,6 +376,10 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     pub(crate) fn close_because(&mut self, mut conn: Box<Conn>, why: Why) {
+        self.fail_handshake(&mut conn, "");
+        if !conn.is_reset && !conn.must_reset && conn.out.is_empty() {
+            conn.end_session();
+        }
         self.abandon(&mut conn, why);
         self.mailbox.conn_count.fetch_sub(1, Ordering::Relaxed);
         self.crew.leave(conn.counted, conn.facts.peer);

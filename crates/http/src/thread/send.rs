@@ -32,7 +32,7 @@ pub(crate) enum Flushed {
 }
 
 /// What one call did.
-enum Sent {
+pub(super) enum Sent {
     Bytes(usize),
     MustFetch,
     /// The file does not give what it promised.
@@ -47,6 +47,9 @@ const FETCH_BYTES: usize = 256 * 1024;
 impl<A: Answer + 'static> Thread<A> {
     /// Sends `output`, then the queue of the connection.
     pub(crate) fn flush(&mut self, conn: &mut Conn) -> Flushed {
+        if conn.secure.is_some() {
+            return self.flush_sealed(conn);
+        }
         if conn.out.is_empty() {
             return self.flush_output(conn);
         }
@@ -131,7 +134,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Something stays behind: what this turn made goes into the connection's own queue.
-    fn stalled(&mut self, conn: &mut Conn, how: Flushed) -> Flushed {
+    pub(super) fn stalled(&mut self, conn: &mut Conn, how: Flushed) -> Flushed {
         for request in self.finishing.drain(..).rev() {
             conn.out.push_front(Piece::End(request));
         }
@@ -212,11 +215,7 @@ impl<A: Answer + 'static> Thread<A> {
         let wanted = file.len.min(budget as u64);
         let resident = file.source.resident(file.offset, wanted).min(wanted);
         if resident == 0 {
-            let fetch = file
-                .source
-                .fetch(file.offset, file.len.min(FETCH_BYTES as u64) as usize);
-            conn.out.fetch = Some(fetch);
-            let taken = self.take_fetched(conn);
+            let taken = self.begin_fetch(conn);
             if let Ok(Sent::MustFetch) = taken {
                 // What was held back to travel with the file's bytes, the head above all, goes
                 // ahead. Other kinds of sockets hold nothing back.
@@ -240,8 +239,17 @@ impl<A: Answer + 'static> Thread<A> {
         Ok(Sent::Bytes(sent))
     }
 
+    /// Has bytes of the file at the front read elsewhere.
+    pub(super) fn begin_fetch(&mut self, conn: &mut Conn) -> io::Result<Sent> {
+        if let Some(Piece::File(file)) = conn.out.pieces.front() {
+            let len = file.len.min(FETCH_BYTES as u64) as usize;
+            conn.out.fetch = Some(file.source.fetch(file.offset, len));
+        }
+        self.take_fetched(conn)
+    }
+
     /// Takes bytes that were read elsewhere and puts them before the rest of their file.
-    fn take_fetched(&mut self, conn: &mut Conn) -> io::Result<Sent> {
+    pub(super) fn take_fetched(&mut self, conn: &mut Conn) -> io::Result<Sent> {
         let waker = self.waker_of(conn);
         let Some(fetch) = &mut conn.out.fetch else {
             return Ok(Sent::MustFetch);
@@ -294,7 +302,7 @@ pub(super) fn note_first_byte<A: Answer + 'static>(conn: &Conn) {
     }
 }
 
-fn note_broken(conn: &Conn, reason: &'static str) {
+pub(super) fn note_broken(conn: &Conn, reason: &'static str) {
     if let Some(request) = sending(conn) {
         let mut record = request.record_mut();
         record.outcome = Outcome::Broken;

@@ -18,6 +18,8 @@ pub struct Crew {
     pub(crate) open: AtomicUsize,
     /// Connections that do not count towards the limits.
     pub(crate) open_aside: AtomicUsize,
+    /// TLS handshakes under way.
+    pub(crate) handshakes: AtomicUsize,
     pub(crate) next_number: AtomicU64,
     pub(crate) per_client: Mutex<HashMap<IpAddr, usize>>,
 }
@@ -69,6 +71,7 @@ impl Crew {
                 .collect::<std::io::Result<_>>()?,
             open: AtomicUsize::new(0),
             open_aside: AtomicUsize::new(0),
+            handshakes: AtomicUsize::new(0),
             next_number: AtomicU64::new(1),
             per_client: Mutex::default(),
         }))

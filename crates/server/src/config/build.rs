@@ -13,6 +13,7 @@ use super::nearest::nearest;
 use super::program::Programs;
 use super::program::check_program;
 use super::schema::{CACHE, LIMITS, ROOT};
+use super::tls::build_listen_tls;
 use super::tree::{Section, Value};
 use super::{
     CacheSettings, Config, Limits, ListenAddress, Listener, LogChoice, LogSettings, LogTarget,
@@ -64,6 +65,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
             root.given("control").map(|g| &g.value),
             Some(Value::Word(_))
         ),
+        state: root.optional_path("state").cloned(),
         drain: root.time("drain"),
         limits,
         cache: build_cache(root),
@@ -109,6 +111,9 @@ fn build_limits(root: &Section, faults: &mut Faults<'_>) -> Limits {
         write_progress: section.time("write_progress"),
         idle: section.time("idle"),
         linger: section.time("linger"),
+        handshake_time: section.time("handshake_time"),
+        handshake_bytes: section.size_usize("handshake_bytes"),
+        handshakes: section.number("handshakes"),
         connections: section.number("connections"),
         connections_per_client: section.number("connections_per_client"),
         body: section.size("body"),
@@ -284,14 +289,17 @@ fn build_listeners(
         let Some(address) = read_address(section, faults) else {
             continue;
         };
+        let (tls, tls_spots) = build_listen_tls(section, faults).unzip();
         spots.push(ListenSpots {
             address: section.spot("address"),
+            tls: tls_spots,
             tcp_only: TCP_ONLY
                 .iter()
                 .filter_map(|key| Some((*key, section.given(key)?.key)))
                 .collect(),
         });
-        listeners.push(listener(section, address, inherited, logs, faults));
+        let listener = listener(section, address, inherited, logs, faults);
+        listeners.push(Listener { tls, ..listener });
     }
     if listeners.is_empty() && !root.has("listen") {
         let section = Section::new(&super::schema::LISTEN, root.header);
@@ -299,6 +307,7 @@ fn build_listeners(
         listeners.push(listener(&section, address, inherited, logs, faults));
         spots.push(ListenSpots {
             address: root.header,
+            tls: None,
             tcp_only: Vec::new(),
         });
     }
@@ -358,6 +367,7 @@ fn listener(
         user_timeout: section.optional_time("user_timeout"),
         defer_accept: section.time("defer_accept"),
         v6only: section.flag("v6only"),
+        tls: None,
         log: match logs.choice(section, "log", faults) {
             LogChoice::Inherit => inherited,
             choice => choice,

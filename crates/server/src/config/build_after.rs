@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::build_site::{codings, owned};
 use super::fault::{Faults, Spot};
 use super::text::{check_media_type, header_name_wrong, header_value_wrong};
+use super::tls::hsts;
 use super::tree::{Pair, Section};
 use super::{AfterSteps, HeaderRule, HeaderRules};
 
@@ -40,7 +41,8 @@ impl<'a> Answering<'a> {
     /// The site's rules, then the route's, which so have the last word.
     pub(crate) fn headers(&self) -> HeaderRules {
         let sections = [Some(self.site), self.route].into_iter().flatten();
-        HeaderRules::new(sections.flat_map(rules).collect())
+        let strict = strict_transport(self.site).into_iter();
+        HeaderRules::new(strict.chain(sections.flat_map(rules)).collect())
     }
 
     /// Folders below which programs name files, each with its place.
@@ -51,6 +53,12 @@ impl<'a> Answering<'a> {
             .map(|(path, spot)| (faults.sources().resolve(spot.source, path), spot))
             .collect()
     }
+}
+
+/// The rule that a site's `hsts` is short for. Rules of the config come after it.
+fn strict_transport(site: &Section) -> Option<HeaderRule> {
+    let name = "Strict-Transport-Security".to_owned();
+    hsts(site).map(|value| HeaderRule::Set(name, value))
 }
 
 /// What the keys of a site or route say wrongly about its answers.

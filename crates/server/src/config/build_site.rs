@@ -11,6 +11,7 @@ use super::program::Programs;
 use super::resident::{ResidentSpots, build_resident};
 use super::schema::{FILES, HANDLERS, REDIRECT_STATUSES, RESPOND};
 use super::text::{check_media_type, header_value_wrong, relative_name_wrong};
+use super::tls::build_site_tls;
 use super::tree::{Pair, Section};
 use super::warm::build_warm;
 use super::{
@@ -65,11 +66,14 @@ pub(crate) fn build_site(
         site: section,
         route: None,
     };
+    let (tls, tls_spots) = build_site_tls(section, faults);
     let site = Site {
         names,
         routes,
         error_pages,
         headers: answering.headers(),
+        https_only: section.flag("https_only"),
+        tls,
         log: logs.choice(section, "log", faults),
         place: faults.sources().place(section.header),
     };
@@ -79,6 +83,7 @@ pub(crate) fn build_site(
         names: name_spots,
         root: section.given("root").map(|given| given.spot),
         has_handlers: section.has("root") || section.has("route"),
+        tls: tls_spots,
         error_pages: error_page_spots,
         routes: route_spots,
     };

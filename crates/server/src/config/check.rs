@@ -8,9 +8,10 @@ use super::cgi::{CgiSpots, candidates};
 use super::fault::{Faults, Spot};
 use super::reach::Reach;
 use super::resident::ResidentSpots;
+use super::tls::TlsSpots;
 use super::{
-    Argument, CacheMode, Cgi, CgiRuns, Config, Files, Handler, Host, ListenAddress, LogTarget,
-    PATH, Program, Resident, ResidentRuns, Site,
+    Argument, CacheMode, CertificateSource, Cgi, CgiRuns, Config, Files, Handler, Host,
+    ListenAddress, LogTarget, PATH, Program, Resident, ResidentRuns, Site,
 };
 use crate::route::pattern::Pattern;
 
@@ -78,6 +79,8 @@ pub(crate) struct Spots {
 
 pub(crate) struct ListenSpots {
     pub(crate) address: Spot,
+    /// Where its certificate is named.
+    pub(crate) tls: Option<TlsSpots>,
     /// Keys given that mean nothing for a Unix socket.
     pub(crate) tcp_only: Vec<(&'static str, Spot)>,
 }
@@ -90,6 +93,8 @@ pub(crate) struct SiteSpots {
     pub(crate) root: Option<Spot>,
     /// `root` or a route is given, rightly or not.
     pub(crate) has_handlers: bool,
+    /// Where its certificate is named.
+    pub(crate) tls: Option<TlsSpots>,
     pub(crate) error_pages: Vec<Spot>,
     pub(crate) routes: Vec<RouteSpots>,
 }
@@ -122,6 +127,7 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
         found: HashMap::new(),
         told: HashSet::new(),
     };
+    certificates_on_disk(config, spots, &mut looked, faults);
     for (site, spots) in config.sites.iter().zip(&spots.sites) {
         if !spots.has_handlers {
             let hint = "add `root = \"FOLDER\"` or a `[[site.route]]`";
@@ -147,6 +153,69 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
             for (files, spot) in route.sendfile.iter().zip(&spots.sendfile) {
                 root_on_disk(&files.root, *spot, &mut looked, faults);
             }
+        }
+    }
+}
+
+/// Files of certificates are there, and each TLS listener has one to show.
+fn certificates_on_disk(
+    config: &Config,
+    spots: &Spots,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    let of_listeners = config.listeners.iter().zip(&spots.listeners);
+    let of_listeners = of_listeners.filter_map(|(listener, spots)| {
+        Some((listener.tls.as_ref()?.certificate.as_ref(), spots.tls?))
+    });
+    let of_sites = config.sites.iter().zip(&spots.sites);
+    let of_sites =
+        of_sites.filter_map(|(site, spots)| Some((site.tls.certificate.as_ref(), spots.tls?)));
+    for (source, spots) in of_listeners.chain(of_sites) {
+        let Some(CertificateSource::Files { certificate, key }) = source else {
+            continue;
+        };
+        let hint = "write the file's own path";
+        file_on_disk(certificate, spots.certificate, hint, looked, faults);
+        if key != certificate {
+            file_on_disk(key, spots.key, hint, looked, faults);
+        }
+    }
+    for (site, spots) in config.sites.iter().zip(&spots.sites) {
+        if let (Some((_, authorities)), Some(spots)) = (&site.tls.client, spots.tls) {
+            let hint = "write the file's own path";
+            file_on_disk(authorities, spots.client_ca, hint, looked, faults);
+        }
+        if site.https_only
+            && config
+                .listeners
+                .iter()
+                .all(|listener| listener.tls.is_none())
+        {
+            faults
+                .error(
+                    spots.header,
+                    "`https_only` without a listener that speaks TLS",
+                )
+                .hint("give one of `[[listen]]` its `tls`, or remove `https_only`");
+        }
+    }
+    let has_any = config
+        .sites
+        .iter()
+        .any(|site| site.tls.certificate.is_some());
+    for (listener, spots) in config.listeners.iter().zip(&spots.listeners) {
+        let Some(tls) = &listener.tls else { continue };
+        if tls.certificate.is_none() && !has_any && !listener.address.is_for_this_machine_only() {
+            faults
+                .error(
+                    spots.address,
+                    "the listener speaks TLS and there is no certificate",
+                )
+                .hint(
+                    "name one in its `tls` or in a site's; `tls = \"self-signed\"` for one that \
+                     browsers warn about",
+                );
         }
     }
 }

@@ -91,6 +91,9 @@ fn kind(kind: &Kind) -> Value {
         Kind::Table(inner) => table(inner),
         Kind::Tables(inner) => json!({ "type": "array", "items": table(inner) }),
         Kind::OrWord(word, other) => json!({ "anyOf": [{ "const": word }, self::kind(other)] }),
+        Kind::OrFlag(_, inner) => {
+            json!({ "anyOf": [{ "type": "boolean" }, { "type": "string" }, table(inner)] })
+        }
         Kind::OrText(_, inner) => json!({ "anyOf": [{ "type": "string" }, table(inner)] }),
     }
 }

@@ -87,6 +87,8 @@ pub enum Kind {
     OrWord(&'static str, &'static Kind),
     /// A table, or a string that is short for a table with only this key.
     OrText(&'static str, &'static Table),
+    /// As [`Kind::OrText`], or `true` for a table without keys, or `false` for none.
+    OrFlag(&'static str, &'static Table),
 }
 
 /// A table whose keys are the user's.
@@ -177,6 +179,7 @@ impl Kind {
     pub fn table(&self) -> Option<&'static Table> {
         match self {
             Kind::Table(table) | Kind::Tables(table) | Kind::OrText(_, table) => Some(table),
+            Kind::OrFlag(_, table) => Some(table),
             Kind::OrWord(_, kind) => kind.table(),
             _ => None,
         }
@@ -229,6 +232,7 @@ impl std::fmt::Display for Kind {
             Kind::Tables(_) => f.write_str("a list of tables"),
             Kind::OrWord(word, kind) => write!(f, "`\"{word}\"` or {kind}"),
             Kind::OrText(_, _) => f.write_str("a table or a string"),
+            Kind::OrFlag(_, _) => f.write_str("`true`, a table or a string"),
         }
     }
 }

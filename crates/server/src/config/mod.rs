@@ -23,6 +23,7 @@ mod nearest;
 mod normal;
 mod normal_programs;
 mod normal_resident;
+mod normal_tls;
 mod parse;
 mod program;
 mod reach;
@@ -31,6 +32,7 @@ mod resident;
 pub mod schema;
 mod sources;
 mod text;
+mod tls;
 mod tree;
 mod units;
 mod values;
@@ -52,6 +54,7 @@ pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
 pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, Timeouts, Workers};
 pub use sources::{Environment, Sources};
+pub use tls::{CertificateSource, ClientNeed, ListenTls, SiteTls};
 pub use tree::Argument;
 pub(crate) use units::parse_duration;
 pub use warm::{Language, Warm};
@@ -73,6 +76,8 @@ pub struct Config {
     pub control: Option<PathBuf>,
     /// The config wants no control socket.
     pub control_off: bool,
+    /// Folder for what is kept over restarts; `None` leaves it to the caller.
+    pub state: Option<PathBuf>,
     /// How long running requests may finish when the server stops.
     pub drain: Duration,
     /// Limits of connections and requests.
@@ -109,6 +114,12 @@ pub struct Limits {
     pub idle: Duration,
     /// How long, at most, bytes are read and dropped before a connection with unread input closes.
     pub linger: Duration,
+    /// Time for a whole TLS handshake (closed).
+    pub handshake_time: Duration,
+    /// Bytes before a TLS handshake is done (closed).
+    pub handshake_bytes: usize,
+    /// TLS handshakes under way at a time (closed).
+    pub handshakes: usize,
     /// Open connections of the server.
     pub connections: usize,
     /// Open connections of one client address; 0 is no limit.
@@ -186,6 +197,8 @@ pub struct Listener {
     pub defer_accept: Duration,
     /// IPV6_V6ONLY.
     pub v6only: bool,
+    /// TLS; `None` is clear text.
+    pub tls: Option<ListenTls>,
     /// Access log of connections from here.
     pub log: LogChoice,
 }
@@ -201,6 +214,17 @@ pub enum ListenAddress {
     Inherited(String),
 }
 
+impl ListenAddress {
+    /// Nobody on another machine can reach it.
+    pub fn is_for_this_machine_only(&self) -> bool {
+        match self {
+            ListenAddress::Tcp(address) => address.ip().is_loopback(),
+            ListenAddress::Unix(_) => true,
+            ListenAddress::Inherited(_) => false,
+        }
+    }
+}
+
 /// A virtual host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
@@ -212,6 +236,10 @@ pub struct Site {
     pub error_pages: Vec<(u16, PathBuf)>,
     /// Header rules for answers that no route gives.
     pub headers: HeaderRules,
+    /// Requests in clear text are sent to TLS.
+    pub https_only: bool,
+    /// What TLS listeners offer for it.
+    pub tls: SiteTls,
     /// Access log of this site.
     pub log: LogChoice,
     /// Where the site stands: file and line, for messages.

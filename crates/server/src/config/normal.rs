@@ -32,6 +32,8 @@ impl Display for Config {
             (None, true) => writeln!(f, "control = \"off\"")?,
             (None, false) => writeln!(f, "control = none")?,
         }
+        let state = self.state.as_ref().map(|path| quoted(path.display()));
+        writeln!(f, "state = {}", or_none(state))?;
         writeln!(f, "drain = {}", duration_text(self.drain))?;
         self.fmt_limits(f)?;
         writeln!(f, "\n[cache]\nbytes = {}", size_text(self.cache.bytes))?;
@@ -72,6 +74,11 @@ impl Config {
         )?;
         writeln!(f, "idle = {}", duration_text(limits.idle))?;
         writeln!(f, "linger = {}", duration_text(limits.linger))?;
+        let handshake_time = duration_text(limits.handshake_time);
+        writeln!(f, "handshake_time = {handshake_time}")?;
+        let handshake_bytes = size_text(limits.handshake_bytes as u64);
+        writeln!(f, "handshake_bytes = {handshake_bytes}")?;
+        writeln!(f, "handshakes = {}", limits.handshakes)?;
         writeln!(f, "connections = {}", limits.connections)?;
         writeln!(
             f,
@@ -116,6 +123,9 @@ impl Listener {
         )?;
         writeln!(f, "defer_accept = {}", duration_text(self.defer_accept))?;
         writeln!(f, "v6only = {}", self.v6only)?;
+        if let Some(tls) = &self.tls {
+            tls.fmt_keys(f)?;
+        }
         writeln!(f, "log = {}", self.log)
     }
 }
@@ -135,6 +145,10 @@ impl Site {
         writeln!(f, "\n[[site]] # line {}", self.place.line)?;
         writeln!(f, "names = {:?}", self.names)?;
         writeln!(f, "log = {}", self.log)?;
+        if self.https_only {
+            writeln!(f, "https_only = true")?;
+        }
+        self.tls.fmt_keys(f)?;
         for (status, path) in &self.error_pages {
             writeln!(f, "error_pages.{status} = {}", quoted(path.display()))?;
         }

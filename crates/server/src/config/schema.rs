@@ -7,12 +7,13 @@
 mod files;
 mod programs;
 mod resident;
+mod tls;
 
 use std::time::Duration;
 
 use super::key::Kind::{
-    Arguments, Cpus, Flag, Integer, Map, OrText, OrWord, Path, Size, Tables, Text, Texts, Time,
-    Word, Words,
+    Arguments, Cpus, Flag, Integer, Map, OrFlag, OrText, OrWord, Path, Size, Tables, Text, Texts,
+    Time, Word, Words,
 };
 use super::key::Preset::{Inherited, Nothing, Required};
 use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
@@ -21,6 +22,7 @@ use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
+pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
 
 /// The top level of a config file.
 pub static ROOT: Table = Table {
@@ -78,6 +80,12 @@ pub static ROOT: Table = Table {
                  this server. `\"off\"` opens none.",
         )
         .example("\"/run/hob/control\""),
+        Key::new("state", Path, Nothing("chosen by the program"))
+            .says(
+                "Folder for what hob keeps over restarts, such as a certificate that it made. Only                  the user that starts hob needs access.",
+            )
+            .example("\"/var/lib/hob\"")
+            .aka(&["state_dir", "data_dir", "datadir"]),
         Key::new("drain", TIME_TO_HOUR, secs(30))
             .says(
                 "How long running requests may finish when the server stops or is replaced; then \
@@ -166,6 +174,33 @@ pub static LIMITS: Table = Table {
                  input is closed, so that the client can read the answer. `\"0s\"` closes at once.",
             )
             .example("\"2s\""),
+        Key::new("handshake_time", TIME_SOME, secs(10))
+            .says("Time for a whole TLS handshake, from the connection's begin; then it is closed.")
+            .example("\"5s\"")
+            .aka(&["ssl_handshake_timeout", "handshake_timeout"]),
+        Key::new(
+            "handshake_bytes",
+            Size {
+                min: 4 * KIB,
+                max: MIB,
+            },
+            Preset::Size(64 * KIB),
+        )
+        .says("Bytes a client may send before its TLS handshake is done; then it is closed.")
+        .example("\"32KiB\""),
+        Key::new(
+            "handshakes",
+            Integer {
+                min: 1,
+                max: 10_000_000,
+            },
+            Preset::Integer(4096),
+        )
+        .says(
+            "TLS handshakes under way at a time; a client beyond them is told so with an alert and \
+             closed.",
+        )
+        .example("500"),
         Key::new(
             "connections",
             Integer {
@@ -387,6 +422,7 @@ pub static LISTEN: Table = Table {
             .says("An IPv6 wildcard address takes no IPv4 connections (IPV6_V6ONLY).")
             .example("true")
             .aka(&["ipv6only"]),
+        Key::new("tls", OrFlag("certificate", &LISTEN_TLS), Nothing("")).aka(&["ssl", "https"]),
         Key::new("log", Text, Inherited("what `default_log` says"))
             .says(
                 "Access log of connections from here: the `name` of a `[[log]]`, or `\"off\"`. \
@@ -439,6 +475,20 @@ pub static SITE: Table = Table {
         .says("Files sent as the body of error answers, by status (400 to 599).")
         .example("{ 404 = \"pages/404.html\", 500 = \"pages/500.html\" }")
         .aka(&["error_page", "errors"]),
+        Key::new("https_only", Flag, Preset::Flag(false))
+            .says(
+                "Requests in clear text are sent to the same address under `https://`, with 301 \
+                 (GET and HEAD) or 308. Those over a Unix socket are answered.",
+            )
+            .example("true")
+            .aka(&[
+                "redirect_https",
+                "force_https",
+                "https_redirect",
+                "ssl_redirect",
+            ]),
+        Key::new("hsts", OrText("age", &HSTS), Nothing("")).aka(&["strict_transport_security"]),
+        Key::new("tls", OrText("certificate", &SITE_TLS), Nothing("")).aka(&["ssl", "https"]),
         Key::new("files", Kind::Table(&FILES), Nothing("")),
         Key::new("route", Tables(&ROUTE), Nothing("")).aka(&["routes", "location"]),
     ],

@@ -140,6 +140,11 @@ impl Walk<'_, '_> {
             Kind::OrWord(_, other) => self.value(key, other, item, spot),
             Kind::Table(inner) => self.table(key, inner, item, spot).map(Value::Section),
             Kind::OrText(short, inner) => self.table_or_text(key, short, inner, item, spot),
+            Kind::OrFlag(short, inner) => match item.as_bool() {
+                Some(true) => Some(Value::Section(Section::new(inner, spot))),
+                Some(false) => Some(Value::Word("false")),
+                None => self.table_or_text(key, short, inner, item, spot),
+            },
             Kind::Tables(inner) => self.tables(key, inner, item, spot).map(Value::Sections),
             Kind::Map(map) => self.map(key, map, item, spot).map(Value::Map),
             _ if item.is_value() => self.plain(key, kind, item, spot),

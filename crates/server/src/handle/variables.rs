@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
 use hob_http::digits::{push_decimal, push_hex, push_ip};
+use hob_http::tls::{ClientCertificate, NO_RULE};
 use hob_http::{Known, Request};
 
 use crate::handle::plain::SERVER;
@@ -212,7 +213,7 @@ pub static TABLE: &[Variable] = &[
         "SSL_PROTOCOL",
         "Version of TLS; not set in clear text.",
         |asked, out| match &asked.request.facts().tls {
-            Some(tls) => text(out, tls.version.as_bytes()),
+            Some(tls) => text(out, tls.version.word().as_bytes()),
             None => Present::No,
         },
     ),
@@ -223,6 +224,53 @@ pub static TABLE: &[Variable] = &[
             Some(tls) => text(out, tls.suite.as_bytes()),
             None => Present::No,
         },
+    ),
+    custom(
+        "SSL_SESSION_RESUMED",
+        "`Resumed` or `Initial`: how TLS began on the connection; not set in clear text.",
+        |asked, out| match &asked.request.facts().tls {
+            Some(tls) if tls.is_resumed => text(out, b"Resumed"),
+            Some(_) => text(out, b"Initial"),
+            None => Present::No,
+        },
+    ),
+    custom(
+        "SSL_CLIENT_VERIFY",
+        "`SUCCESS`: the client has shown a certificate, and it is good; `NONE`: it has none; not \
+         set where nobody asks for one.",
+        |asked, out| match &asked.request.facts().tls {
+            Some(tls) if tls.client.is_some() => text(out, b"SUCCESS"),
+            Some(tls) if tls.rule != NO_RULE => text(out, b"NONE"),
+            _ => Present::No,
+        },
+    ),
+    custom(
+        "SSL_CLIENT_S_DN",
+        "Whose certificate the client has shown, as RFC 2253 writes names; not set without one.",
+        |asked, out| of_client(asked, out, |client| &client.subject),
+    ),
+    custom(
+        "SSL_CLIENT_S_DN_CN",
+        "The common name in it.",
+        |asked, out| of_client(asked, out, |client| &client.common_name),
+    ),
+    custom("SSL_CLIENT_I_DN", "Who signed it.", |asked, out| {
+        of_client(asked, out, |client| &client.issuer)
+    }),
+    custom(
+        "SSL_CLIENT_M_SERIAL",
+        "Its number, in hexadecimal digits.",
+        |asked, out| of_client(asked, out, |client| &client.serial),
+    ),
+    custom(
+        "SSL_CLIENT_V_START",
+        "When it begins to be good: `Nov 22 07:21:27 2026 GMT`.",
+        |asked, out| of_client(asked, out, |client| &client.not_before),
+    ),
+    custom(
+        "SSL_CLIENT_V_END",
+        "When it ends to be good.",
+        |asked, out| of_client(asked, out, |client| &client.not_after),
     ),
     custom(
         "SSL_TLS_SNI",
@@ -338,6 +386,19 @@ fn address(out: &mut Vec<u8>, value: IpAddr) -> Present {
 
 fn is_tls(asked: &Asked<'_>) -> bool {
     asked.request.facts().tls.is_some()
+}
+
+/// A part of the client's certificate.
+fn of_client(
+    asked: &Asked<'_>,
+    out: &mut Vec<u8>,
+    part: fn(&ClientCertificate) -> &String,
+) -> Present {
+    let tls = asked.request.facts().tls.as_ref();
+    match tls.and_then(|tls| tls.client.as_ref()) {
+        Some(client) => text(out, part(client).as_bytes()),
+        None => Present::No,
+    }
 }
 
 /// The client's address and port.

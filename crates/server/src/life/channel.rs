@@ -9,6 +9,7 @@
 //!  5 Answer      to an Ask                         36 Ask           reload, upgrade or stop
 //!  6 Spawner     its pid, an end to it
 //!  7 Note        what the operator should know
+//!  8 Keys        certificates that have changed
 //!                                                  37 Rotate        a log
 //!                                                  38 Leaving       draining on its own account
 //!                                                  39 Drained
@@ -31,6 +32,7 @@ const SLOT_LISTENER: u8 = 1;
 const SLOT_LOG: u8 = 2;
 const SLOT_CONTROL: u8 = 3;
 const SLOT_SPAWNER: u8 = 4;
+const SLOT_KEYS: u8 = 5;
 
 /// Everything a server needs to run one generation of the config.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub(crate) struct Outfit {
     /// Index in `Config::logs` and the open file; logs to standard output have none.
     pub(crate) logs: Vec<(u16, OwnedFd)>,
     pub(crate) control: Option<OwnedFd>,
+    /// Memory with `KeyFiles`; none without TLS.
+    pub(crate) keys: Option<OwnedFd>,
 }
 
 /// From the keeper.
@@ -69,6 +73,10 @@ pub(crate) enum ToServer {
     },
     Note {
         text: String,
+    },
+    Keys {
+        /// Memory with `KeyFiles`.
+        memory: OwnedFd,
     },
 }
 
@@ -136,6 +144,10 @@ impl ToServer {
                 writer.text(cut(&text, TEXT_BYTES_MAX));
                 (7, vec![])
             }
+            ToServer::Keys { memory } => {
+                let kind = SLOT_KEYS;
+                (8, vec![(Slot { kind, index: 0 }, memory)])
+            }
         };
         Parcel {
             kind,
@@ -185,6 +197,10 @@ impl ToServer {
             },
             7 => ToServer::Note {
                 text: reader.text(TEXT_BYTES_MAX)?,
+            },
+            8 => match descriptors.pop() {
+                Some((slot, memory)) if slot.kind == SLOT_KEYS => ToServer::Keys { memory },
+                _ => return Err(reader.malformed()),
             },
             _ => return Err(reader.malformed()),
         };
@@ -236,6 +252,10 @@ impl Outfit {
                 socket,
             ));
         }
+        if let Some(keys) = self.keys {
+            let kind = SLOT_KEYS;
+            descriptors.push((Slot { kind, index: 0 }, keys));
+        }
         descriptors
     }
 
@@ -246,6 +266,7 @@ impl Outfit {
         let generation = reader.u64()?;
         let mut papers = None;
         let mut control = None;
+        let mut keys = None;
         let mut listeners = Vec::new();
         let mut logs: Vec<(u16, OwnedFd)> = Vec::new();
         for (slot, descriptor) in descriptors {
@@ -253,6 +274,7 @@ impl Outfit {
             match slot.kind {
                 SLOT_PAPERS if papers.is_none() => papers = Some(descriptor),
                 SLOT_CONTROL if control.is_none() => control = Some(descriptor),
+                SLOT_KEYS if keys.is_none() => keys = Some(descriptor),
                 SLOT_LISTENER if index == listeners.len() => listeners.push(descriptor),
                 SLOT_LOG if logs.last().is_none_or(|(last, _)| *last < slot.index) => {
                     logs.push((slot.index, descriptor));
@@ -267,6 +289,7 @@ impl Outfit {
             listeners,
             logs,
             control,
+            keys,
         })
     }
 }

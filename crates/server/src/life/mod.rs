@@ -6,6 +6,7 @@
 pub(crate) mod channel;
 pub(crate) mod exec;
 pub mod keeper;
+pub(crate) mod key_files;
 pub(crate) mod memory;
 mod notify;
 mod papers;
@@ -18,6 +19,7 @@ pub(crate) mod wire;
 pub use channel::Wish;
 pub use exec::adopt_inherited;
 pub use keeper::{ControlChoice, Failure, Options};
+pub use key_files::{KeyFiles, Pair};
 pub use papers::Facts;
 pub use privileges::become_server_user;
 pub use server_side::{Event, Generation, ServerLife};

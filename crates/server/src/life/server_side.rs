@@ -13,6 +13,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::SIGTERM;
 
 use super::channel::{End, Outfit, ToKeeper, ToServer, Wish};
+use super::key_files::KeyFiles;
 use super::papers::{Facts, Papers};
 use super::parcel::NotReceived;
 use super::signals::{self, Signals};
@@ -35,6 +36,8 @@ pub struct Generation {
     pub listeners: Vec<OwnedFd>,
     /// Open log files, by index of `Config::logs`; none for a log to standard output.
     pub logs: Vec<Option<OwnedFd>>,
+    /// Certificates and private keys.
+    pub keys: KeyFiles,
     /// The listening control socket.
     pub control: Option<OwnedFd>,
     /// What only the keeper knows.
@@ -81,6 +84,8 @@ pub enum Event {
         /// One sentence.
         text: String,
     },
+    /// Certificates have changed; serve with these from now on.
+    Keys(KeyFiles),
     /// Nobody holds the sockets any more: drain quickly and end.
     KeeperGone,
 }
@@ -255,6 +260,13 @@ impl ServerLife {
             }),
             ToServer::Spawner { pid, end } => Some(Event::Spawner { pid, end }),
             ToServer::Note { text } => Some(Event::Note { text }),
+            ToServer::Keys { memory } => match KeyFiles::from_memory(memory.as_fd()) {
+                Ok(keys) => Some(Event::Keys(keys)),
+                Err(error) => {
+                    tracing::error!(%error, "changed certificates could not be read");
+                    None
+                }
+            },
         }
     }
 
@@ -392,6 +404,10 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
             }
         }
     }
+    let keys = match &outfit.keys {
+        Some(keys) => KeyFiles::from_memory(keys.as_fd()),
+        None => Ok(KeyFiles::default()),
+    };
     Ok(Generation {
         number: outfit.generation,
         config,
@@ -399,6 +415,7 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
         sources,
         listeners: outfit.listeners,
         logs,
+        keys: keys.map_err(|error| Failure::System(format!("cannot read the keys: {error}")))?,
         control: outfit.control,
         facts: papers.facts,
     })

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hob_http::tls::{ClientRule, NO_RULE};
 
-use crate::config::{self, AfterSteps, CgiRuns, Config, LogChoice, Program};
+use crate::config::{self, AfterSteps, CgiRuns, ClientNeed, Config, LogChoice, Program};
 use crate::handle::Handler;
 use crate::handle::cgi::{Cgi, build};
 use crate::handle::files::Files;
@@ -30,6 +31,8 @@ pub struct Sites {
     sites: Vec<Site>,
     /// Access log of each listener, by its number; 0 is none.
     pub listener_logs: HashMap<u16, u16, foldhash::fast::RandomState>,
+    /// The port that clients in clear text are sent to.
+    pub https_port: u16,
 }
 
 /// One site.
@@ -43,6 +46,12 @@ pub struct Site {
     pub headers: HeaderRules,
     /// Access log of what no route answers; `None` is the listener's.
     pub log: Option<u16>,
+    /// Requests in clear text are sent to TLS.
+    pub https_only: bool,
+    /// The number of the rule for certificates of clients.
+    pub client_rule: u64,
+    /// It says that they must have one.
+    pub requires_client: bool,
 }
 
 /// One route.
@@ -114,7 +123,15 @@ impl Sites {
             hosts,
             sites,
             listener_logs: HashMap::default(),
+            https_port: 443,
         })
+    }
+
+    /// Sets the rule for certificates of clients of each site, in their order.
+    pub fn set_client_rules(&mut self, rules: &[Option<ClientRule>]) {
+        for (site, rule) in self.sites.iter_mut().zip(rules) {
+            site.client_rule = rule.as_ref().map_or(NO_RULE, ClientRule::number);
+        }
     }
 
     /// Index of the site for a host.
@@ -210,6 +227,9 @@ impl Site {
             error_pages,
             headers: site.headers.clone(),
             log: site_log,
+            https_only: site.https_only,
+            client_rule: NO_RULE,
+            requires_client: matches!(site.tls.client, Some((ClientNeed::Require, _))),
         })
     }
 

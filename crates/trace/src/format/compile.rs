@@ -88,6 +88,10 @@ const JSON: &[(&str, Field)] = &[
     ("reason", Field::Reason),
     ("detail", Field::Detail),
     ("note", Field::Note),
+    ("tls_version", Field::TlsVersion),
+    ("tls_suite", Field::TlsSuite),
+    ("tls_handshake", Field::TlsHandshake),
+    ("handshake_us", Field::HandshakeUs),
     ("connection", Field::Connection),
     ("request", Field::Request),
 ];
@@ -324,6 +328,10 @@ fields! {
     Cache = "cache", Text, "What the cache did.";
     Fault = "fault", Text, "Whose fault a failure was.";
     Outcome = "outcome", Text, "How the exchange ended.";
+    TlsVersion = "tls_version", Text, "Version of TLS, `TLSv1.3`; `-` in clear text.";
+    TlsSuite = "tls_suite", Text, "Cipher suite of TLS by its IANA name.";
+    TlsHandshake = "tls_handshake", Text, "How TLS began on the connection: `full` or `resumed`.";
+    HandshakeUs = "handshake_us", Number, "Microseconds of the TLS handshake, in the first request of its connection.";
     Connection = "connection", Number, "The connection's number in this server process.";
     Request = "request", Number, "The request's number on its connection, from 0.";
     Reason = "reason", Text, "What went wrong, in words.";

@@ -1,13 +1,16 @@
 //! A client of raw bytes.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
+
+use rustls::{ClientConnection, Stream};
 
 use super::PATIENCE;
 
 pub(super) struct Client {
     pub(super) stream: TcpStream,
+    pub(super) tls: Option<ClientConnection>,
     carry: Vec<u8>,
 }
 
@@ -39,12 +42,35 @@ impl Client {
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         Client {
             stream,
+            tls: None,
             carry: Vec::new(),
         }
     }
 
+    /// A client that speaks TLS; the handshake is made with the first request.
+    pub(super) fn connect_sealed(address: SocketAddr, tls: ClientConnection) -> Client {
+        Client {
+            tls: Some(tls),
+            ..Client::connect(address)
+        }
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.tls {
+            Some(tls) => Stream::new(tls, &mut self.stream).write_all(bytes),
+            None => self.stream.write_all(bytes),
+        }
+    }
+
+    pub(super) fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        match &mut self.tls {
+            Some(tls) => Stream::new(tls, &mut self.stream).read(room),
+            None => self.stream.read(room),
+        }
+    }
+
     pub(super) fn send(&mut self, text: &str) {
-        self.stream.write_all(text.as_bytes()).unwrap();
+        self.write(text.as_bytes()).unwrap();
     }
 
     /// Sends a request without a body.
@@ -73,7 +99,7 @@ impl Client {
 
     fn more(&mut self) -> usize {
         let mut buffer = [0; 16 * 1024];
-        let count = self.stream.read(&mut buffer).expect("bytes come in time");
+        let count = self.read(&mut buffer).expect("bytes come in time");
         self.carry.extend_from_slice(&buffer[..count]);
         count
     }

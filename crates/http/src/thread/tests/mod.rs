@@ -12,6 +12,7 @@ mod limits;
 mod pipes;
 mod programs;
 mod reactor;
+mod secure;
 mod sources;
 mod standby;
 
@@ -29,6 +30,7 @@ use hob_trace::{Fault, Outcome};
 use crate::limits::Limits;
 use crate::request::Request;
 use crate::thread::{Crew, Drain, Guest, Handle, Listening, Thread};
+use crate::tls::Terms;
 use client::Client;
 use dummy::{Dummy, Gate, Probe};
 
@@ -97,6 +99,20 @@ fn serve_with(
     limits: Limits,
     make_guest: impl Fn() -> Option<Box<dyn Guest>> + Send + Clone + 'static,
 ) -> Running {
+    serve_as(thread_count, limits, make_guest, None)
+}
+
+/// A server that speaks TLS.
+fn serve_terms(thread_count: usize, limits: Limits, terms: Terms) -> Running {
+    serve_as(thread_count, limits, || None, Some(Arc::new(terms)))
+}
+
+fn serve_as(
+    thread_count: usize,
+    limits: Limits,
+    make_guest: impl Fn() -> Option<Box<dyn Guest>> + Send + Clone + 'static,
+    tls: Option<Arc<Terms>>,
+) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     rustix::net::sockopt::set_tcp_nodelay(&listener, true).unwrap();
@@ -111,7 +127,7 @@ fn serve_with(
         let dummy = Dummy::new(Arc::clone(&probe), finished_sender.clone());
         let (crew, limits) = (Arc::clone(&crew), limits.clone());
         let (counters, listener) = (Arc::clone(&counters[index]), Arc::clone(&listener));
-        let make_guest = make_guest.clone();
+        let (make_guest, tls) = (make_guest.clone(), tls.clone());
         std::thread::spawn(move || {
             let guest = make_guest();
             let mut thread = {
@@ -121,9 +137,11 @@ fn serve_with(
             if let Some(guest) = guest {
                 thread.set_guest(guest).unwrap();
             }
-            thread
-                .set_listeners(vec![Listening::new(7, listener)])
-                .unwrap();
+            let listening = Listening {
+                tls,
+                ..Listening::new(7, listener)
+            };
+            thread.set_listeners(vec![listening]).unwrap();
             thread.run().unwrap();
         })
     });

@@ -15,6 +15,7 @@ fn outfit() -> Outfit {
         listeners: vec![descriptor(), descriptor()],
         logs: vec![(1, descriptor()), (4, descriptor())],
         control: Some(descriptor()),
+        keys: Some(descriptor()),
     }
 }
 
@@ -38,6 +39,9 @@ fn to_server() -> Vec<ToServer> {
             request: 9,
             is_ok: true,
             text: "geht".to_owned(),
+        },
+        ToServer::Keys {
+            memory: descriptor(),
         },
     ]
 }

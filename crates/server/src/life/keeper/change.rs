@@ -50,7 +50,7 @@ impl Keeper {
         let built = built.and_then(|sources| {
             let generation = self.settings.generation + 1;
             let kept = &self.settings.listeners;
-            Settings::build(sources, generation, kept, &self.options.inherited)
+            Settings::build(sources, generation, kept, &self.options)
                 .map_err(|failure| failure.to_string())
         });
         match built {
@@ -132,7 +132,7 @@ impl Keeper {
     /// New addresses are told, and socket files of given-up ones go.
     pub(super) fn retire_listeners(&self, before: &[Rc<KeptListener>]) {
         give_up_new(before, &self.settings.listeners);
-        announce(&self.settings.listeners, before);
+        announce(&self.settings, before);
     }
 
     /// The old config stays; logs are opened again all the same, because whoever moved them away

@@ -114,7 +114,7 @@ impl Keeper {
         tracing::info!(pid = pid_number(pid), "server ready");
         if self.phase == Phase::Starting {
             self.phase = Phase::Running;
-            announce(&self.settings.listeners, &[]);
+            announce(&self.settings, &[]);
             self.notify.ready();
         }
         self.finish_upgrade(pid);

@@ -30,6 +30,7 @@ use super::backoff::{Backoff, LONGEST_SERVER};
 use super::change::{Ask, Change};
 use super::children::{self, Child, Children, Role, State, pid_number};
 use super::control::KeptControl;
+use super::key_watch::KeyWatch;
 use super::listeners::KeptListener;
 use super::logs::Rotations;
 use super::settings::Settings;
@@ -235,12 +236,12 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
     let handed = decode(parcel).map_err(system("take over"))?;
     options.inherited = handed.inherited;
     let (generation, kept) = (handed.generation, &handed.listeners);
-    let built = Settings::build(handed.new_sources, generation + 1, kept, &options.inherited);
+    let built = Settings::build(handed.new_sources, generation + 1, kept, &options);
     let (settings, refusal) = match built {
         Ok(settings) => (settings, None),
         Err(failure) => {
             let old = handed.old_sources.clone();
-            let settings = Settings::build(old, generation, kept, &options.inherited)?;
+            let settings = Settings::build(old, generation, kept, &options)?;
             (settings, Some(failure))
         }
     };
@@ -272,6 +273,7 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
         backoff: Backoff::new(LONGEST_SERVER),
         restart_at: None,
         rotations: Rotations::resumed(handed.logs_to_compress, Instant::now()),
+        key_watch: KeyWatch::default(),
         started: handed.started,
         servers_started: handed.servers_started,
         finished: None,

@@ -118,11 +118,13 @@ fn options_of(listener: &Listener) -> Options {
 }
 
 /// What is printed when the server is ready.
-pub(super) fn announcement(listener: &KeptListener) -> String {
-    if listener.shown.starts_with("unix:") {
-        return format!("listening on {}", listener.shown);
-    }
-    format!("listening on http://{}", listener.shown)
+pub(super) fn announcement(listener: &KeptListener, settings: &Listener) -> String {
+    let scheme = match settings.tls {
+        _ if listener.shown.starts_with("unix:") => "",
+        Some(_) => "https://",
+        None => "http://",
+    };
+    format!("listening on {scheme}{}", listener.shown)
 }
 
 #[cfg(test)]
@@ -142,6 +144,7 @@ mod tests {
             user_timeout: None,
             defer_accept: Duration::ZERO,
             v6only: true,
+            tls: None,
             log: LogChoice::Inherit,
         }
     }
@@ -158,7 +161,7 @@ mod tests {
         assert!(Rc::ptr_eq(&first[0], &second[0]) && Rc::ptr_eq(&first[1], &second[1]));
         assert_ne!(first[0].shown, first[1].shown);
         assert_eq!(
-            announcement(&first[0]),
+            announcement(&first[0], &wanted[0]),
             format!("listening on http://{}", first[0].shown)
         );
     }

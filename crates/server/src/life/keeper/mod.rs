@@ -13,14 +13,16 @@
 //!
 //! `turn` is the loop, `events` what happens in it, `change` the reload, `upgrade` the upgrade,
 //! `handover` what crosses its exec, `settings` one generation of the config with everything opened
-//! for it, `spawners` who starts programs.
+//! for it, `spawners` who starts programs, `certificates` and `key_watch` what TLS needs.
 
 mod backoff;
+mod certificates;
 mod change;
 mod children;
 mod control;
 mod events;
 mod handover;
+mod key_watch;
 mod listeners;
 mod logs;
 mod settings;
@@ -44,6 +46,8 @@ pub struct Options {
     pub sources: Box<dyn Fn() -> Result<Sources, Errors>>,
     /// Where the control socket stands.
     pub control: ControlChoice,
+    /// Where things are kept over restarts, unless the config says otherwise.
+    pub usual_state: PathBuf,
     /// The program as it can be found on disk: what an upgrade goes over to.
     pub program: PathBuf,
     /// The arguments this process was started with, the program's name included.

@@ -1,12 +1,15 @@
 //! One generation of the config with everything that was opened for it.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::rc::Rc;
 
+use super::key_watch::{self, Stamp};
 use super::listeners::{self, KeptListener};
-use super::{Failure, logs};
+use super::{Failure, Options, certificates, logs};
 use crate::config::{self, Config, Sources};
 use crate::life::channel::Outfit;
+use crate::life::key_files::KeyFiles;
 use crate::life::papers::{Facts, Papers};
 use crate::life::parcel::DESCRIPTORS_MAX;
 use crate::life::privileges::{self, Identity};
@@ -20,6 +23,10 @@ pub(super) struct Settings {
     pub(super) config: Config,
     pub(super) listeners: Vec<Rc<KeptListener>>,
     pub(super) logs: Vec<(u16, OwnedFd)>,
+    /// Certificates and private keys.
+    pub(super) keys: KeyFiles,
+    /// Their files as they were when they were read.
+    pub(super) key_stamps: Vec<Option<Stamp>>,
     pub(super) identity: Option<Identity>,
     /// What may be started; without programs nobody asks.
     pub(super) policy: Policy,
@@ -34,11 +41,11 @@ impl Settings {
         sources: Sources,
         generation: u64,
         kept: &[Rc<KeptListener>],
-        inherited: &[(String, OwnedFd)],
+        options: &Options,
     ) -> Result<Settings, Failure> {
         let (config, notes) =
             config::load(&sources).map_err(|errors| Failure::Config(errors.to_string()))?;
-        let descriptor_count = config.listeners.len() + config.logs.len() + 2;
+        let descriptor_count = config.listeners.len() + config.logs.len() + 3;
         if descriptor_count > DESCRIPTORS_MAX {
             return Err(Failure::Config(format!(
                 "{descriptor_count} listeners and logs, more than {DESCRIPTORS_MAX}"
@@ -48,12 +55,17 @@ impl Settings {
             .map_err(Failure::Config)?;
         let (policy, policy_warnings) =
             Policy::of(&config, generation, identity.as_ref()).map_err(Failure::Config)?;
-        let logs = logs::open_all(&config.logs)?;
-        let (listeners, clamped) = listeners::open_all(&config.listeners, kept, inherited)?;
         let mut warnings = Vec::new();
         if !notes.is_empty() {
             warnings.push(notes.to_string());
         }
+        let state = config.state.as_ref().unwrap_or(&options.usual_state);
+        // Before they are read: what changes meanwhile is seen later.
+        let key_stamps = key_watch::stamps(&config);
+        let keys = certificates::read_all(&config, state, &mut warnings)?;
+        let logs = logs::open_all(&config.logs)?;
+        let (listeners, clamped) =
+            listeners::open_all(&config.listeners, kept, &options.inherited)?;
         warnings.extend(clamped);
         warnings.extend(policy_warnings);
         Ok(Settings {
@@ -62,10 +74,17 @@ impl Settings {
             config,
             listeners,
             logs,
+            keys,
+            key_stamps,
             identity,
             policy,
             warnings,
         })
+    }
+
+    /// Where things are kept over restarts.
+    pub(super) fn state<'s>(&'s self, options: &'s Options) -> &'s Path {
+        self.config.state.as_ref().unwrap_or(&options.usual_state)
     }
 
     /// Copies of everything a server needs.
@@ -95,6 +114,10 @@ impl Settings {
             listeners: listeners.collect::<Result<_, _>>()?,
             logs: logs.collect::<std::io::Result<_>>()?,
             control: control.map(OwnedFd::try_clone).transpose()?,
+            keys: match self.keys.pairs.is_empty() {
+                true => None,
+                false => Some(self.keys.to_memory()?),
+            },
         })
     }
 

@@ -14,6 +14,7 @@ use super::backoff::{Backoff, LONGEST_SERVER};
 use super::change::Change;
 use super::children::{self, Children, Role, pid_number};
 use super::control::{self, KeptControl};
+use super::key_watch::KeyWatch;
 use super::listeners::{KeptListener, announcement};
 use super::logs::Rotations;
 use super::settings::Settings;
@@ -57,6 +58,7 @@ pub(super) struct Keeper {
     pub(super) backoff: Backoff,
     pub(super) restart_at: Option<Instant>,
     pub(super) rotations: Rotations,
+    pub(super) key_watch: KeyWatch,
     pub(super) started: SystemTime,
     pub(super) servers_started: u64,
     pub(super) finished: Option<Result<(), Failure>>,
@@ -80,7 +82,7 @@ pub fn run(options: Options) -> Result<(), Failure> {
 
 fn begin(options: Options, signals: Signals) -> Result<Keeper, Failure> {
     let sources = (options.sources)().map_err(|errors| Failure::Config(errors.to_string()))?;
-    let settings = Settings::build(sources, 1, &[], &options.inherited)?;
+    let settings = Settings::build(sources, 1, &[], &options)?;
     let opened = control::open(&options.control, &settings.config);
     let (control, control_warning) = opened.inspect_err(|_| {
         super::listeners::give_up_new(&settings.listeners, &[]);
@@ -105,6 +107,7 @@ fn begin(options: Options, signals: Signals) -> Result<Keeper, Failure> {
         backoff: Backoff::new(LONGEST_SERVER),
         restart_at: None,
         rotations: Rotations::default(),
+        key_watch: KeyWatch::default(),
         started: SystemTime::now(),
         servers_started: 0,
         finished: None,
@@ -153,6 +156,7 @@ impl Keeper {
             return;
         }
         self.compress_logs(now);
+        self.look_at_keys(now);
         if self.restart_at.is_some_and(|at| at <= now) {
             self.restart_at = None;
             if let Err(failure) = self.start_server(START_LIMIT) {
@@ -197,6 +201,7 @@ impl Keeper {
             .chain(self.restart_at)
             .chain(self.late_reload_due())
             .chain(self.compression_due())
+            .chain(self.keys_due())
             .chain(self.spawners_due())
             .min()
     }
@@ -256,12 +261,12 @@ impl Keeper {
 }
 
 /// Prints the address of every listener that was not there before.
-pub(super) fn announce(listeners: &[Rc<KeptListener>], before: &[Rc<KeptListener>]) {
+pub(super) fn announce(settings: &Settings, before: &[Rc<KeptListener>]) {
     let mut out = std::io::stdout().lock();
-    for listener in listeners {
+    for (listener, config) in settings.listeners.iter().zip(&settings.config.listeners) {
         if !before.iter().any(|known| known.shown == listener.shown) {
             // Nobody may be reading; serving goes on.
-            let _ = writeln!(out, "{}", announcement(listener));
+            let _ = writeln!(out, "{}", announcement(listener, config));
         }
     }
     let _ = out.flush();

@@ -196,7 +196,7 @@ impl Keeper {
             replacing.old_sources.clone(),
             replacing.old_generation,
             &replacing.old_listeners,
-            &self.options.inherited,
+            &self.options,
         );
         match restored {
             Ok(settings) => {

@@ -36,6 +36,7 @@ fn outfit(number: u64, text: &str, listener_count: usize) -> Outfit {
         listeners: (0..listener_count).map(|_| socket()).collect(),
         logs: vec![],
         control: None,
+        keys: None,
     }
 }
 

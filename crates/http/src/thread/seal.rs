@@ -1,0 +1,373 @@
+//! Answers into sealed records and to the kernel: as `send` does in clear text, with the same
+//! order, budgets and ends.
+//!
+//! An answer that is ready and fits leaves as one record in one write. Larger ones are sealed a
+//! batch at a time; bytes of files are read right into their record and sealed there.
+
+use std::io::{self, IoSliceMut};
+
+use rustix::io::{Errno, ReadWriteFlags};
+use rustix::net::SendFlags;
+
+use crate::body::{FileBody, SHORTER, UNREADABLE};
+use crate::h1::Next;
+use crate::limits::{
+    BULK_BYTES_PER_TURN, SEAL_BYTES_PER_CALL, SMALL_AFTER_MS, SMALL_RECORD_BYTES,
+    SMALL_RECORDS_BYTES,
+};
+use crate::raw;
+use crate::response::Answer;
+use crate::thread::conn::{Conn, Outgoing, Piece, Stage};
+use crate::thread::run::Thread;
+use crate::thread::secure::Secure;
+use crate::thread::send::{Flushed, Sent, note_broken, note_first_byte};
+use crate::tls::record::{Kind, OVERHEAD_BYTES_MAX, TEXT_BYTES_MAX};
+
+/// Records on their way from a connection to its socket; empty between connections.
+#[derive(Default)]
+pub(crate) struct Batch {
+    /// As long as a batch may get, from its first use on.
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+/// Records of one batch: small ones first, then large ones, and what closes it.
+const RECORDS_MAX: usize = SEAL_BYTES_PER_CALL / SMALL_RECORD_BYTES + 2;
+const BATCH_BYTES_MAX: usize =
+    SEAL_BYTES_PER_CALL + TEXT_BYTES_MAX + RECORDS_MAX * OVERHEAD_BYTES_MAX;
+
+impl<A: Answer + 'static> Thread<A> {
+    /// Sends what is sealed already, then `output`, then the queue of the connection.
+    pub(crate) fn flush_sealed(&mut self, conn: &mut Conn) -> Flushed {
+        let mut budget = BULK_BYTES_PER_TURN;
+        loop {
+            match self.send_held(conn) {
+                Ok(true) => {}
+                Ok(false) => {
+                    conn.core.wait_for_write(self.now_ms);
+                    return self.stalled(conn, Flushed::Blocked);
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "an answer broke off");
+                    return Flushed::Broken;
+                }
+            }
+            if self.output.is_empty() {
+                while let Some(Piece::End(_)) = conn.out.pieces.front() {
+                    if let Some(Piece::End(request)) = conn.out.pop() {
+                        self.finishing.push(request);
+                    }
+                }
+                // Every byte before these ends has left.
+                self.finish_all();
+                if conn.out.is_empty() {
+                    return Flushed::All;
+                }
+            }
+            if budget == 0 {
+                return self.stalled(conn, Flushed::Yield);
+            }
+            match self.seal_some(conn, budget) {
+                Ok(Sent::Bytes(text_bytes)) => {
+                    budget = budget.saturating_sub(text_bytes);
+                    self.bulk.count(text_bytes);
+                    if let Err(error) = self.send_batch(conn) {
+                        tracing::debug!(%error, "an answer broke off");
+                        return Flushed::Broken;
+                    }
+                }
+                Ok(Sent::MustFetch) => {
+                    conn.core.wait_for_source();
+                    return self.stalled(conn, Flushed::Fetching);
+                }
+                Ok(Sent::SourceBroke(reason)) => {
+                    note_broken(conn, reason);
+                    if conn.core.ends_by_close() {
+                        conn.close_with_reset();
+                    }
+                    return Flushed::Broken;
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "an answer broke off");
+                    return Flushed::Broken;
+                }
+            }
+        }
+    }
+
+    /// Sends sealed bytes that the socket did not take before; false when some are left.
+    fn send_held(&self, conn: &mut Conn) -> Result<bool, Errno> {
+        if !conn.has_sealed() {
+            return Ok(true);
+        }
+        let before = conn.secure.as_ref().map_or(0, |s| s.outbound_bytes());
+        let sent = conn.send_sealed();
+        let after = conn.secure.as_ref().map_or(0, |s| s.outbound_bytes());
+        if after < before {
+            note_first_byte::<A>(conn);
+            conn.core.wrote_some(self.now_ms);
+        }
+        sent
+    }
+
+    /// Gives the batch to the socket; what it does not take is held by the connection.
+    fn send_batch(&mut self, conn: &mut Conn) -> Result<(), Errno> {
+        let sealed = &self.batch.bytes[..self.batch.len];
+        if sealed.is_empty() {
+            return Ok(());
+        }
+        let count = loop {
+            match rustix::net::send(&conn.socket, sealed, SendFlags::NOSIGNAL) {
+                Ok(count) => break count,
+                Err(Errno::AGAIN) => break 0,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        };
+        if count > 0 {
+            note_first_byte::<A>(conn);
+            conn.core.wrote_some(self.now_ms);
+        }
+        if let (Some(secure), true) = (&mut conn.secure, count < sealed.len()) {
+            secure.hold(&sealed[count..]);
+        }
+        self.batch.len = 0;
+        Ok(())
+    }
+
+    /// Seals a batch of what is to leave.
+    fn seal_some(&mut self, conn: &mut Conn, budget: usize) -> io::Result<Sent> {
+        if conn.out.fetch.is_some() {
+            return self.take_fetched(conn);
+        }
+        let is_last = ends_with_this(conn);
+        let Some(secure) = &mut conn.secure else {
+            return Ok(Sent::Bytes(0));
+        };
+        self.batch.begin();
+        let text_max = budget.min(SEAL_BYTES_PER_CALL);
+        let mut text_bytes = 0;
+        let mut stop = None;
+        while text_bytes < text_max && stop.is_none() {
+            let waiting = waiting_bytes(&self.output, &conn.out);
+            if waiting == 0 {
+                pop_spent(&mut conn.out);
+                break;
+            }
+            let room = secure.record_room(waiting, self.now_ms);
+            let sealed = self
+                .batch
+                .seal_one(secure, &mut self.output, &mut conn.out, room);
+            match sealed {
+                Ok(0) => break,
+                Ok(count) => {
+                    text_bytes += count;
+                    secure.note_burst(count, self.now_ms);
+                }
+                Err(reason) => stop = Some(reason),
+            }
+        }
+        match stop {
+            Some(Stop::MustFetch) if text_bytes == 0 => return self.begin_fetch(conn),
+            Some(Stop::Broke(reason)) if text_bytes == 0 => return Ok(Sent::SourceBroke(reason)),
+            Some(Stop::NoKey) => return Err(io::Error::other("its TLS key is used up")),
+            _ => {}
+        }
+        if is_last && waiting_bytes(&self.output, &conn.out) == 0 {
+            self.batch.push_end(secure);
+        }
+        Ok(Sent::Bytes(text_bytes))
+    }
+}
+
+/// Why no record could be filled.
+enum Stop {
+    /// A file's bytes are not in memory.
+    MustFetch,
+    /// A file does not give what it promised.
+    Broke(&'static str),
+    /// The session can seal no more.
+    NoKey,
+}
+
+impl Batch {
+    fn begin(&mut self) {
+        if self.bytes.is_empty() {
+            self.bytes = vec![0; BATCH_BYTES_MAX];
+        }
+        self.len = 0;
+    }
+
+    /// Adds one record with at most `room` bytes of text. Returns how many it has.
+    fn seal_one(
+        &mut self,
+        secure: &mut Secure,
+        output: &mut Vec<u8>,
+        out: &mut Outgoing,
+        room: usize,
+    ) -> Result<usize, Stop> {
+        let Some((session, held)) = secure.session() else {
+            return Err(Stop::NoKey);
+        };
+        let Some(key) = session.sealer(held) else {
+            return Err(Stop::NoKey);
+        };
+        if !held.is_empty() {
+            // A change of keys leaves first.
+            return Ok(0);
+        }
+        let rest = &mut self.bytes[self.len..];
+        if output.is_empty()
+            && let Some(text) = out.large_front(room)
+        {
+            let record = &mut rest[..room + key.overhead()];
+            key.seal_text(Kind::Data, text, record);
+            self.len += record.len();
+            out.consume(room);
+            return Ok(room);
+        }
+        let text_at = key.text_at();
+        let count = gather(output, out, &mut rest[text_at..text_at + room])?;
+        let record = &mut rest[..count + key.overhead()];
+        key.seal(Kind::Data, record);
+        self.len += record.len();
+        Ok(count)
+    }
+
+    /// Adds what says that nothing more comes.
+    fn push_end(&mut self, secure: &mut Secure) {
+        let Some((session, _)) = secure.session() else {
+            return;
+        };
+        let mut end = Vec::new();
+        session.push_end(&mut end);
+        self.bytes[self.len..self.len + end.len()].copy_from_slice(&end);
+        self.len += end.len();
+    }
+}
+
+impl Secure {
+    /// How much text the next record may have, of so much that is ready. What fits into one record
+    /// is one.
+    fn record_room(&mut self, waiting: u64, now_ms: u64) -> usize {
+        if now_ms.saturating_sub(self.burst_ms) >= SMALL_AFTER_MS {
+            self.burst_bytes = 0;
+            self.burst_ms = now_ms;
+        }
+        let is_small = waiting > TEXT_BYTES_MAX as u64 && self.burst_bytes < SMALL_RECORDS_BYTES;
+        let room = match is_small {
+            true => SMALL_RECORD_BYTES,
+            false => TEXT_BYTES_MAX,
+        };
+        room.min(usize::try_from(waiting).unwrap_or(usize::MAX))
+    }
+
+    fn note_burst(&mut self, text_bytes: usize, now_ms: u64) {
+        let text_bytes = u32::try_from(text_bytes).unwrap_or(u32::MAX);
+        self.burst_bytes = self.burst_bytes.saturating_add(text_bytes);
+        self.burst_ms = now_ms;
+    }
+}
+
+impl Outgoing {
+    /// The bytes in memory at the front, if they fill a record.
+    fn large_front(&self, room: usize) -> Option<&[u8]> {
+        let bytes = match self.pieces.front()? {
+            Piece::Own(bytes, from) => &bytes[*from..],
+            Piece::Shared(bytes) => &bytes[..],
+            _ => return None,
+        };
+        bytes.get(..room)
+    }
+}
+
+/// Bytes that can leave before the next end of an answer.
+fn waiting_bytes(output: &[u8], out: &Outgoing) -> u64 {
+    let pieces = out.pieces.iter();
+    let until_end = pieces.take_while(|piece| !matches!(piece, Piece::End(_)));
+    output.len() as u64 + until_end.map(Piece::unsent_bytes).sum::<u64>()
+}
+
+/// This is the last the client gets, and it is whole.
+fn ends_with_this(conn: &Conn) -> bool {
+    matches!(conn.stage, Stage::Flushing(Next::Close | Next::Linger)) && !conn.must_reset
+}
+
+/// Takes bytes in order until `room` is full or nothing more is ready; returns how many.
+fn gather(output: &mut Vec<u8>, out: &mut Outgoing, room: &mut [u8]) -> Result<usize, Stop> {
+    let mut filled = output.len().min(room.len());
+    room[..filled].copy_from_slice(&output[..filled]);
+    if filled == output.len() {
+        output.clear();
+    } else {
+        output.drain(..filled);
+    }
+    while filled < room.len() {
+        pop_spent(out);
+        let room = &mut room[filled..];
+        let taken = match out.pieces.front_mut() {
+            Some(Piece::Own(bytes, from)) => copy_front(&bytes[*from..], room),
+            Some(Piece::Shared(bytes)) => copy_front(bytes, room),
+            Some(Piece::Region(region, from)) => {
+                let count = (region.raw().1 - *from).min(room.len());
+                raw::copy_region_into(region.as_ref(), *from, &mut room[..count]);
+                *from += count;
+                out.held_bytes -= count;
+                filled += count;
+                continue;
+            }
+            Some(Piece::File(file)) => match read_resident(file, room) {
+                Ok(count) => {
+                    filled += count;
+                    continue;
+                }
+                Err(_) if filled > 0 => break,
+                Err(stop) => return Err(stop),
+            },
+            Some(Piece::End(_)) | None => break,
+        };
+        out.consume(taken);
+        filled += taken;
+    }
+    pop_spent(out);
+    Ok(filled)
+}
+
+fn copy_front(bytes: &[u8], room: &mut [u8]) -> usize {
+    let count = bytes.len().min(room.len());
+    room[..count].copy_from_slice(&bytes[..count]);
+    count
+}
+
+/// Drops pieces that have given all their bytes.
+fn pop_spent(out: &mut Outgoing) {
+    while let Some(piece) = out.pieces.front() {
+        let is_spent = !matches!(piece, Piece::End(_)) && piece.unsent_bytes() == 0;
+        if !is_spent {
+            return;
+        }
+        out.pop();
+    }
+}
+
+/// Reads bytes of a file that are in memory.
+fn read_resident(file: &mut FileBody, room: &mut [u8]) -> Result<usize, Stop> {
+    let wanted = file.len.min(room.len() as u64);
+    let resident = file.source.resident(file.offset, wanted).min(wanted);
+    if resident == 0 {
+        return Err(Stop::MustFetch);
+    }
+    let mut slices = [IoSliceMut::new(&mut room[..resident as usize])];
+    let flags = ReadWriteFlags::NOWAIT;
+    match rustix::io::preadv2(file.source.fd(), &mut slices, file.offset, flags) {
+        Ok(0) => Err(Stop::Broke(SHORTER)),
+        Ok(count) => {
+            file.offset += count as u64;
+            file.len -= count as u64;
+            Ok(count)
+        }
+        Err(Errno::IO) => Err(Stop::Broke(UNREADABLE)),
+        // It has left memory meanwhile, or its file system cannot say.
+        Err(_) => Err(Stop::MustFetch),
+    }
+}

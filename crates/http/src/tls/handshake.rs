@@ -1,0 +1,165 @@
+//! From the first byte of a connection to its session: rustls makes the handshake, without a
+//! socket. It is given whole records, one at a time, so that what a client sends behind its last
+//! message stays sealed until the session opens it.
+
+use std::sync::Arc;
+
+use hob_trace::TlsVersion;
+use rustls::server::UnbufferedServerConnection;
+use rustls::unbuffered::{ConnectionState, EncodeError, UnbufferedStatus};
+use rustls::{HandshakeKind, ProtocolVersion, ServerConfig};
+
+use crate::tls::record::{Key, RECORD_BYTES_MAX, Wire, record_len};
+use crate::tls::session::Session;
+use crate::tls::terms::suite_name;
+use crate::tls::x509::ClientCertificate;
+
+/// A handshake under way.
+pub(crate) struct Handshake {
+    conn: UnbufferedServerConnection,
+    /// Bytes at the begin of the input that rustls has seen and wants to see again.
+    seen: usize,
+}
+
+/// How far a handshake has come.
+pub(crate) enum Progress {
+    /// It needs more from the client.
+    NeedMore(Box<Handshake>),
+    /// It is done.
+    Done(Box<Established>),
+    /// It failed; the alert that says so is in what is to be sent.
+    Failed(rustls::Error),
+}
+
+/// What a handshake gives.
+pub(crate) struct Established {
+    pub(crate) session: Session,
+    pub(crate) version: TlsVersion,
+    pub(crate) suite: &'static str,
+    pub(crate) is_resumed: bool,
+    pub(crate) client: Option<ClientCertificate>,
+}
+
+/// A record of a handshake may be longer than ours; TLS 1.2 allows so much.
+const HANDSHAKE_RECORD_BYTES_MAX: usize = RECORD_BYTES_MAX + 2048 - 256;
+
+impl Handshake {
+    pub(crate) fn new(config: &Arc<ServerConfig>) -> Result<Box<Handshake>, rustls::Error> {
+        Ok(Box::new(Handshake {
+            conn: UnbufferedServerConnection::new(Arc::clone(config))?,
+            seen: 0,
+        }))
+    }
+
+    /// Goes on with what has come in. Returns how many bytes of `input` were used; what is to be
+    /// sent is appended to `out`. The rest of `input` must be given again, as it is left.
+    pub(crate) fn read(
+        mut self: Box<Handshake>,
+        input: &mut [u8],
+        out: &mut Vec<u8>,
+    ) -> (usize, Progress) {
+        let mut used = 0;
+        loop {
+            let given = &mut input[used..used + self.seen];
+            let UnbufferedStatus { discard, state } = self.conn.process_tls_records(given);
+            let step = match state {
+                Ok(state) => step(state, out),
+                Err(error) => {
+                    push_alert(&mut self.conn, out);
+                    return (input.len(), Progress::Failed(error));
+                }
+            };
+            used += discard;
+            self.seen -= discard;
+            match step {
+                Step::Again => continue,
+                Step::Over => {
+                    let error = rustls::Error::General("the client closed".to_owned());
+                    return (input.len(), Progress::Failed(error));
+                }
+                Step::NeedMore => {}
+            }
+            if !self.conn.is_handshaking() {
+                let progress = match finish(self.conn) {
+                    Ok(established) => Progress::Done(Box::new(established)),
+                    Err(error) => Progress::Failed(error),
+                };
+                return (used, progress);
+            }
+            let fresh = &input[used + self.seen..];
+            match record_len(fresh) {
+                Some(len) if len <= fresh.len() => self.seen += len,
+                // It will not become a record: rustls says so.
+                Some(len) if len > HANDSHAKE_RECORD_BYTES_MAX => self.seen += fresh.len(),
+                _ => return (used, Progress::NeedMore(self)),
+            }
+        }
+    }
+}
+
+enum Step {
+    Again,
+    NeedMore,
+    Over,
+}
+
+fn step<Data>(state: ConnectionState<'_, '_, Data>, out: &mut Vec<u8>) -> Step {
+    match state {
+        ConnectionState::EncodeTlsData(mut encoding) => {
+            let start = out.len();
+            if let Err(EncodeError::InsufficientSize(size)) = encoding.encode(&mut []) {
+                out.resize(start + size.required_size, 0);
+                let encoded = encoding.encode(&mut out[start..]);
+                debug_assert!(encoded.is_ok(), "there is as much room as was asked for");
+            }
+            Step::Again
+        }
+        ConnectionState::TransmitTlsData(sending) => {
+            // It leaves with `out`, in this order.
+            sending.done();
+            Step::Again
+        }
+        ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_) => Step::NeedMore,
+        // Data cannot be: rustls never saw a record behind the last of the handshake.
+        _ => Step::Over,
+    }
+}
+
+/// Takes the alert that a failed handshake ends with.
+fn push_alert(conn: &mut UnbufferedServerConnection, out: &mut Vec<u8>) {
+    loop {
+        match conn.process_tls_records(&mut []).state {
+            Ok(state @ ConnectionState::EncodeTlsData(_)) => {
+                step(state, out);
+            }
+            _ => return,
+        }
+    }
+}
+
+fn finish(conn: UnbufferedServerConnection) -> Result<Established, rustls::Error> {
+    let wire = match conn.protocol_version() {
+        Some(ProtocolVersion::TLSv1_3) => Wire::Tls13,
+        _ => Wire::Tls12,
+    };
+    let suite = conn.negotiated_cipher_suite();
+    let suite = suite.map_or("", |suite| suite_name(suite.suite()));
+    let is_resumed = conn.handshake_kind() == Some(HandshakeKind::Resumed);
+    let client = conn.peer_certificates().and_then(|chain| chain.first());
+    let client = client.and_then(|certificate| ClientCertificate::from_der(certificate));
+    let (secrets, kernel) = conn.dangerous_into_kernel_connection()?;
+    let bad_key = |_| rustls::Error::General("the agreed keys cannot be used".to_owned());
+    let tx = Key::new(wire, secrets.tx).map_err(bad_key)?;
+    let rx = Key::new(wire, secrets.rx).map_err(bad_key)?;
+    let kernel = (wire == Wire::Tls13).then_some(kernel);
+    Ok(Established {
+        session: Session::new(tx, rx, kernel),
+        version: match wire {
+            Wire::Tls12 => TlsVersion::Tls12,
+            Wire::Tls13 => TlsVersion::Tls13,
+        },
+        suite,
+        is_resumed,
+        client,
+    })
+}

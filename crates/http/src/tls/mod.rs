@@ -1,0 +1,36 @@
+//! TLS below the connection: handshakes by rustls, records by our own hand.
+//!
+//! ```text
+//! first bytes --> Hello (which name?) --> Handshake (rustls) --> Session (our records)
+//! ```
+//!
+//! - `certificate` a chain and its key, checked to belong together
+//! - `self_signed` one made here, for machines without a name
+//! - `terms` what a listener offers: versions, suites, certificates by name, client rules
+//! - `client` whether clients need a certificate, `x509` what theirs says
+//! - `ticket` keys of session tickets, shared and rotating
+//! - `hello` a look at a ClientHello before rustls has it
+//! - `handshake` from the first byte to the session
+//! - `record` sealing and opening of records, `session` the connection they belong to
+//!
+//! rustls makes the handshake and hands its keys out. Records are sealed and opened here with the
+//! same AEADs, in the thread's own buffers: one copy less each way than through rustls, no
+//! allocation, and an idle connection holds keys and nothing else.
+
+pub(crate) mod certificate;
+mod client;
+pub(crate) mod handshake;
+pub mod hello;
+pub(crate) mod record;
+mod self_signed;
+pub(crate) mod session;
+mod terms;
+mod ticket;
+mod x509;
+
+pub use certificate::{Certificate, CertificateError};
+pub use client::{ClientRule, NO_RULE, Need};
+pub use self_signed::SelfSigned;
+pub use terms::{HostOffer, Offer, SUITES, Terms, TermsError, Version};
+pub use ticket::TicketKeys;
+pub use x509::ClientCertificate;

@@ -1,0 +1,220 @@
+//! An established connection: what comes in is opened in place, what goes out is sealed.
+//!
+//! It has no socket and no buffer. Beside data there are alerts, and in TLS 1.3 updates of keys,
+//! which rustls computes.
+
+use rustls::kernel::KernelConnection;
+use rustls::server::ServerConnectionData;
+
+use crate::tls::record::{Bad, HEADER_BYTES, Key, Kind, Wire, record_len};
+
+/// The session of a connection.
+pub(crate) struct Session {
+    pub(crate) tx: Key,
+    rx: Key,
+    /// Computes new keys, in TLS 1.3.
+    kernel: Option<KernelConnection<ServerConnectionData>>,
+    /// Updates of keys since the client last sent data.
+    update_count: u32,
+    has_sent_end: bool,
+}
+
+/// What was in a buffer of records.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Opened {
+    /// Bytes of whole records, all of them used.
+    pub(crate) used: usize,
+    /// Bytes of text, at the begin of the buffer.
+    pub(crate) text: usize,
+    /// How the input ended, if it did; then nothing after it counts.
+    pub(crate) end: Option<End>,
+}
+
+/// How the input of a session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The client has said that nothing more comes.
+    Closed,
+    /// The client gave up, with this alert.
+    GaveUp(u8),
+    /// It broke a rule; it is told so.
+    Broken(&'static str),
+}
+
+/// Alerts, by their numbers.
+pub(crate) mod alert {
+    pub(crate) const CLOSE_NOTIFY: u8 = 0;
+    pub(crate) const UNEXPECTED_MESSAGE: u8 = 10;
+    pub(crate) const BAD_RECORD_MAC: u8 = 20;
+    pub(crate) const RECORD_OVERFLOW: u8 = 22;
+    pub(crate) const DECODE_ERROR: u8 = 50;
+    pub(crate) const INTERNAL_ERROR: u8 = 80;
+    pub(crate) const USER_CANCELED: u8 = 90;
+    pub(crate) const NO_RENEGOTIATION: u8 = 100;
+}
+
+/// Records sealed with one key before it is changed: well below what is safe for AES-GCM.
+const RECORDS_PER_KEY_MAX: u64 = 1 << 23;
+/// Records of a key that cannot be changed (TLS 1.2).
+const RECORDS_MAX: u64 = 1 << 24;
+/// Updates of keys without data between them.
+const UPDATES_MAX: u32 = 32;
+const KEY_UPDATE: u8 = 24;
+
+impl Session {
+    pub(crate) fn new(
+        tx: Key,
+        rx: Key,
+        kernel: Option<KernelConnection<ServerConnectionData>>,
+    ) -> Session {
+        Session {
+            tx,
+            rx,
+            kernel,
+            update_count: 0,
+            has_sent_end: false,
+        }
+    }
+
+    /// Opens the whole records in `buffer`; their text stands at its begin then. What is to be sent
+    /// because of them is appended to `out`.
+    pub(crate) fn open(&mut self, buffer: &mut [u8], out: &mut Vec<u8>) -> Opened {
+        let mut opened = Opened {
+            used: 0,
+            text: 0,
+            end: None,
+        };
+        while let Some(len) = record_len(&buffer[opened.used..]) {
+            if len > crate::tls::record::RECORD_BYTES_MAX {
+                opened.end = Some(self.break_off(Bad::TooLong, out));
+                break;
+            }
+            if len > buffer.len() - opened.used {
+                break;
+            }
+            let record = &mut buffer[opened.used..opened.used + len];
+            let (kind, text) = match self.rx.open(record) {
+                Ok(result) => result,
+                Err(bad) => {
+                    opened.end = Some(self.break_off(bad, out));
+                    break;
+                }
+            };
+            let text = opened.used + text.start..opened.used + text.end;
+            opened.used += len;
+            let end = match kind {
+                Kind::Data => {
+                    self.update_count = 0;
+                    let len = text.len();
+                    buffer.copy_within(text, opened.text);
+                    opened.text += len;
+                    None
+                }
+                Kind::Alert => self.hear_alert(&buffer[text], out),
+                Kind::Handshake => self.hear_handshake(&buffer[text], out),
+            };
+            if end.is_some() {
+                opened.end = end;
+                break;
+            }
+        }
+        opened
+    }
+
+    /// The key for the next record, changed when it is time. `None` when no more can be sealed.
+    pub(crate) fn sealer(&mut self, out: &mut Vec<u8>) -> Option<&mut Key> {
+        if self.tx.record_count() >= RECORDS_PER_KEY_MAX && self.kernel.is_some() {
+            self.update_tx(out)?;
+        }
+        (self.tx.record_count() < RECORDS_MAX).then_some(&mut self.tx)
+    }
+
+    /// Says, once, that nothing more is sent.
+    pub(crate) fn push_end(&mut self, out: &mut Vec<u8>) {
+        if !self.has_sent_end {
+            self.has_sent_end = true;
+            self.push(Kind::Alert, &[1, alert::CLOSE_NOTIFY], out);
+        }
+    }
+
+    fn break_off(&mut self, bad: Bad, out: &mut Vec<u8>) -> End {
+        let (alert, reason) = match bad {
+            Bad::Record => (alert::BAD_RECORD_MAC, "a TLS record was changed on its way"),
+            Bad::TooLong => (alert::RECORD_OVERFLOW, "a TLS record is too long"),
+            Bad::Unexpected => (
+                alert::UNEXPECTED_MESSAGE,
+                "a TLS record has a type that cannot be here",
+            ),
+        };
+        self.refuse(alert, reason, out)
+    }
+
+    fn refuse(&mut self, alert: u8, reason: &'static str, out: &mut Vec<u8>) -> End {
+        if !self.has_sent_end {
+            self.has_sent_end = true;
+            self.push(Kind::Alert, &[2, alert], out);
+        }
+        End::Broken(reason)
+    }
+
+    fn hear_alert(&mut self, text: &[u8], out: &mut Vec<u8>) -> Option<End> {
+        match text {
+            [_, alert::CLOSE_NOTIFY] => Some(End::Closed),
+            [_, alert::USER_CANCELED] => None,
+            // Warnings are a thing of TLS 1.2; none of them says anything to a server.
+            [1, _] if self.kernel.is_none() => None,
+            [_, number] => Some(End::GaveUp(*number)),
+            _ => Some(self.refuse(alert::DECODE_ERROR, "a TLS alert is malformed", out)),
+        }
+    }
+
+    /// In TLS 1.2 a client may want a new handshake, and gets none. In TLS 1.3 it may change keys.
+    fn hear_handshake(&mut self, text: &[u8], out: &mut Vec<u8>) -> Option<End> {
+        let Some(kernel) = &mut self.kernel else {
+            return Some(self.refuse(
+                alert::NO_RENEGOTIATION,
+                "TLS renegotiation was asked for",
+                out,
+            ));
+        };
+        let wants_answer = match text {
+            [KEY_UPDATE, 0, 0, 1, wanted @ (0 | 1)] => *wanted == 1,
+            [KEY_UPDATE, ..] => {
+                return Some(self.refuse(alert::DECODE_ERROR, MALFORMED, out));
+            }
+            _ => return Some(self.refuse(alert::UNEXPECTED_MESSAGE, UNEXPECTED, out)),
+        };
+        self.update_count += 1;
+        let next = kernel.update_rx_secret();
+        let key = next.ok().and_then(|next| Key::new(Wire::Tls13, next).ok());
+        let (Some(key), true) = (key, self.update_count <= UPDATES_MAX) else {
+            return Some(self.refuse(alert::UNEXPECTED_MESSAGE, TOO_MANY, out));
+        };
+        self.rx = key;
+        if wants_answer && self.update_tx(out).is_none() {
+            return Some(self.refuse(alert::INTERNAL_ERROR, TOO_MANY, out));
+        }
+        None
+    }
+
+    /// Tells the client of our next key and goes over to it.
+    fn update_tx(&mut self, out: &mut Vec<u8>) -> Option<()> {
+        self.push(Kind::Handshake, &[KEY_UPDATE, 0, 0, 1, 0], out);
+        let next = self.kernel.as_mut()?.update_tx_secret().ok()?;
+        self.tx = Key::new(Wire::Tls13, next).ok()?;
+        Some(())
+    }
+
+    /// Appends a small record.
+    fn push(&mut self, kind: Kind, text: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + self.tx.overhead() + text.len(), 0);
+        self.tx.seal_text(kind, text, &mut out[start..]);
+    }
+}
+
+const MALFORMED: &str = "a TLS key update is malformed";
+const UNEXPECTED: &str = "a TLS handshake message came after the handshake";
+const TOO_MANY: &str = "too many TLS key updates";
+
+const _: () = assert!(HEADER_BYTES == 5);

@@ -1,0 +1,187 @@
+//! TLS of listeners and sites.
+
+use std::path::PathBuf;
+
+use hob_http::tls::SUITES;
+
+use super::fault::{Faults, Spot};
+use super::tree::{Section, Value};
+
+/// TLS of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenTls {
+    /// For hosts whose site has none of its own; `None` is the first site's that has one, or one
+    /// that signs itself.
+    pub certificate: Option<CertificateSource>,
+    /// TLS 1.2 is not spoken.
+    pub only_13: bool,
+    /// Cipher suites, the preferred one first; empty is all that are safe.
+    pub suites: Vec<&'static str>,
+}
+
+/// What TLS listeners offer for a site.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct SiteTls {
+    /// Its certificate; `None` is the listener's.
+    pub certificate: Option<CertificateSource>,
+    /// Whether clients need a certificate, and who may have signed it.
+    pub client: Option<(ClientNeed, PathBuf)>,
+}
+
+/// Whether a client must have a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientNeed {
+    /// It may have one.
+    Ask,
+    /// It must.
+    Require,
+}
+
+/// Where a certificate and its key come from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CertificateSource {
+    /// hob makes it.
+    SelfSigned,
+    /// Files.
+    Files {
+        /// The chain.
+        certificate: PathBuf,
+        /// The private key.
+        key: PathBuf,
+    },
+}
+
+/// Where files of a certificate are named.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TlsSpots {
+    pub(crate) certificate: Spot,
+    pub(crate) key: Spot,
+    pub(crate) client_ca: Spot,
+}
+
+/// TLS of a `[[listen]]`, if it has any.
+pub(crate) fn build_listen_tls(
+    section: &Section,
+    faults: &mut Faults<'_>,
+) -> Option<(ListenTls, TlsSpots)> {
+    let tls = section.section("tls")?;
+    let known = |name: &str| SUITES.iter().find(|suite| **suite == name).copied();
+    let given = tls.texts("suites");
+    let suites: Vec<_> = given.iter().filter_map(|(name, _)| known(name)).collect();
+    let only_13 = tls.word("minimum") == "1.3";
+    let is_of_13 = |suite: &&str| !suite.starts_with("TLS_ECDHE_");
+    if only_13 && !suites.is_empty() && !suites.iter().any(is_of_13) {
+        faults
+            .error(tls.spot("suites"), "none of these suites is one of TLS 1.3")
+            .see(tls.spot("minimum"), "older versions are not spoken")
+            .hint("add one, such as \"TLS_AES_128_GCM_SHA256\"");
+    }
+    let built = ListenTls {
+        certificate: certificate(tls, faults),
+        only_13,
+        suites,
+    };
+    Some((built, spots(tls)))
+}
+
+/// TLS of a `[[site]]`.
+pub(crate) fn build_site_tls(
+    section: &Section,
+    faults: &mut Faults<'_>,
+) -> (SiteTls, Option<TlsSpots>) {
+    check_hsts(section, faults);
+    let Some(tls) = section.section("tls") else {
+        return (SiteTls::default(), None);
+    };
+    let built = SiteTls {
+        certificate: certificate(tls, faults),
+        client: client(tls, faults),
+    };
+    (built, Some(spots(tls)))
+}
+
+fn spots(tls: &Section) -> TlsSpots {
+    TlsSpots {
+        certificate: tls.spot("certificate"),
+        client_ca: tls.given("client_ca").map_or(tls.header, |g| g.spot),
+        key: tls.given("key").map_or(tls.spot("certificate"), |g| g.spot),
+    }
+}
+
+fn client(tls: &Section, faults: &mut Faults<'_>) -> Option<(ClientNeed, PathBuf)> {
+    let need = match tls.word("client") {
+        "ask" => Some(ClientNeed::Ask),
+        "require" => Some(ClientNeed::Require),
+        _ => None,
+    };
+    match (need, tls.optional_path("client_ca")) {
+        (Some(need), Some(path)) => return Some((need, path.clone())),
+        (Some(_), None) if !tls.is_claimed("client_ca") => {
+            faults
+                .error(
+                    tls.spot("client"),
+                    "nobody may sign certificates of clients",
+                )
+                .hint("name the file of those who may: `client_ca = \"clients-ca.pem\"`");
+        }
+        (None, Some(_)) if !tls.is_claimed("client") => {
+            faults
+                .error(
+                    tls.spot("client_ca"),
+                    "no client is asked for a certificate",
+                )
+                .hint("add `client = \"ask\"` or `client = \"require\"`, or remove `client_ca`");
+        }
+        _ => {}
+    }
+    None
+}
+
+/// The value of `Strict-Transport-Security` that a site's `hsts` asks for.
+pub(crate) fn hsts(site: &Section) -> Option<String> {
+    let hsts = site.section("hsts")?;
+    hsts.given("age")?;
+    let mut value = format!("max-age={}", hsts.time("age").as_secs());
+    for (key, word) in [
+        ("subdomains", "; includeSubDomains"),
+        ("preload", "; preload"),
+    ] {
+        if hsts.flag(key) {
+            value.push_str(word);
+        }
+    }
+    Some(value)
+}
+
+fn check_hsts(site: &Section, faults: &mut Faults<'_>) {
+    if site.has("hsts") && !site.flag("https_only") && !site.is_claimed("https_only") {
+        faults
+            .error(
+                site.spot("hsts"),
+                "`hsts` is for sites that answer over TLS only",
+            )
+            .hint("add `https_only = true`");
+    }
+}
+
+fn certificate(tls: &Section, faults: &mut Faults<'_>) -> Option<CertificateSource> {
+    let is_word = |given: &super::tree::Given| matches!(given.value, Value::Word(_));
+    let key = tls.optional_path("key");
+    if let Some(certificate) = tls.optional_path("certificate") {
+        return Some(CertificateSource::Files {
+            certificate: certificate.clone(),
+            key: key.unwrap_or(certificate).clone(),
+        });
+    }
+    let is_own = tls.given("certificate").is_some_and(is_word);
+    if key.is_some() && !tls.is_claimed("certificate") {
+        let message = match is_own {
+            true => "`key` does nothing: hob makes the key too",
+            false => "`key` has no `certificate`",
+        };
+        faults
+            .error(tls.spot("key"), message)
+            .hint("name the certificate's file, or remove `key`");
+    }
+    is_own.then_some(CertificateSource::SelfSigned)
+}

@@ -1,0 +1,155 @@
+//! Certificates and keys: read by the keeper, because the server and its programs may not; and the
+//! one that signs itself, made once and kept.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hob_http::tls::SelfSigned;
+
+use super::Failure;
+use crate::config::{CertificateSource, Config, ListenAddress};
+use crate::life::key_files::{FILE_BYTES_MAX, KeyFiles, Pair};
+use crate::tls;
+
+/// The one that signs itself is made again when it is good for no longer than this, in seconds.
+const RENEWED_BEFORE_S: i64 = 30 * 24 * 60 * 60;
+/// First words of its file; then come its names and until when it is good.
+const MARK: &str = "hob self-signed";
+
+/// Reads every certificate that a config names, and sees whether they can be served with. `state`
+/// is where one that is made here is kept.
+pub(super) fn read_all(
+    config: &Config,
+    state: &Path,
+    warnings: &mut Vec<String>,
+) -> Result<KeyFiles, Failure> {
+    let mut files = KeyFiles::default();
+    for source in tls::sources(config) {
+        let pair = match source {
+            CertificateSource::SelfSigned => own(config, state, warnings)?,
+            CertificateSource::Files { certificate, key } => Pair {
+                source: source.clone(),
+                certificate: read(certificate)?,
+                key: read(key)?,
+            },
+        };
+        files.pairs.push(pair);
+    }
+    for path in tls::authorities(config) {
+        files.authorities.push((path.to_owned(), read(path)?));
+    }
+    tls::offers(config, &files).map_err(Failure::Config)?;
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let fail =
+        |error: io::Error| Failure::Config(format!("cannot read {}: {error}", path.display()));
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(fail)?;
+    file.take(FILE_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(fail)?;
+    if bytes.len() > FILE_BYTES_MAX {
+        let text = format!("{} is larger than any certificate", path.display());
+        return Err(Failure::Config(text));
+    }
+    Ok(bytes)
+}
+
+/// The certificate that signs itself: as it was kept, else a new one.
+fn own(config: &Config, state: &Path, warnings: &mut Vec<String>) -> Result<Pair, Failure> {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let now_unix_s = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    let (names, addresses) = own_names(config);
+    let shown: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+    let for_whom = [names.clone(), shown].concat().join(" ");
+    let path = state.join("tls").join("self-signed.pem");
+    if let Some(kept) = kept(&path, &for_whom, now_unix_s) {
+        return Ok(kept);
+    }
+    let made = SelfSigned::new(&names, &addresses, now_unix_s).map_err(|error| {
+        Failure::Config(format!("cannot make a self-signed certificate: {error}"))
+    })?;
+    let until = now_unix_s.saturating_add(SelfSigned::LIFETIME_S);
+    let text = format!(
+        "{MARK}\n{for_whom}\n{until}\n{}{}",
+        made.certificate, made.key
+    );
+    if let Err(error) = keep(&path, &text) {
+        let path = path.display();
+        warnings.push(format!(
+            "the self-signed certificate cannot be kept in {path}: {error}; it is made anew at \
+             each start (`state` names another folder)"
+        ));
+    }
+    Ok(pair_of(&text))
+}
+
+/// Names of sites and addresses of listeners, so that a client that was told to trust it can.
+fn own_names(config: &Config) -> (Vec<String>, Vec<IpAddr>) {
+    let mut names = vec!["localhost".to_owned(), "*.localhost".to_owned()];
+    for name in config.sites.iter().flat_map(|site| &site.names) {
+        if !names.contains(name) && name.parse::<IpAddr>().is_err() {
+            names.push(name.clone());
+        }
+    }
+    let mut addresses: Vec<IpAddr> = vec![[127, 0, 0, 1].into(), IpAddr::V6(1.into())];
+    for listener in config
+        .listeners
+        .iter()
+        .filter(|listener| listener.tls.is_some())
+    {
+        if let ListenAddress::Tcp(address) = &listener.address
+            && !address.ip().is_unspecified()
+            && !addresses.contains(&address.ip())
+        {
+            addresses.push(address.ip());
+        }
+    }
+    (names, addresses)
+}
+
+fn kept(path: &Path, for_whom: &str, now_unix_s: i64) -> Option<Pair> {
+    let text = fs::read_to_string(path).ok()?;
+    let mut lines = text.lines();
+    let is_it = lines.next() == Some(MARK) && lines.next() == Some(for_whom);
+    let until: i64 = lines.next()?.parse().ok()?;
+    (is_it && until.saturating_sub(now_unix_s) > RENEWED_BEFORE_S).then(|| pair_of(&text))
+}
+
+/// Certificate and key stand in one file; each is looked for in all of it.
+fn pair_of(text: &str) -> Pair {
+    Pair {
+        source: CertificateSource::SelfSigned,
+        certificate: text.as_bytes().to_vec(),
+        key: text.as_bytes().to_vec(),
+    }
+}
+
+/// Writes a file that only we may read, whole or not at all.
+fn keep(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let mut beside = PathBuf::from(path);
+    beside.set_extension(format!("{}.new", std::process::id()));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&beside, path)
+}

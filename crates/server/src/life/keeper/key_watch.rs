@@ -1,0 +1,114 @@
+//! Looks whether files of certificates and keys have changed, and has the server take over those
+//! that fit together. A pair that does not fit, or not yet, changes nothing: the one before stays.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::certificates;
+use super::turn::{Keeper, Phase};
+use crate::config::{CertificateSource, Config};
+use crate::life::channel::ToServer;
+use crate::tls;
+
+/// How often the files are looked at.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// What is known of the files of the settings in force.
+#[derive(Default)]
+pub(super) struct KeyWatch {
+    generation: u64,
+    /// As they were when they were last read.
+    stamps: Vec<Option<Stamp>>,
+    due: Option<Instant>,
+    /// What was wrong with them, told once.
+    trouble: Option<String>,
+}
+
+/// What tells one state of a file from another: device, inode, size, and when it changed.
+pub(super) type Stamp = (u64, u64, u64, (i64, i64), (i64, i64));
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let data = std::fs::metadata(path).ok()?;
+    let modified = (data.mtime(), data.mtime_nsec());
+    let changed = (data.ctime(), data.ctime_nsec());
+    Some((data.dev(), data.ino(), data.size(), modified, changed))
+}
+
+/// The files of certificates and keys that a config names.
+fn files(config: &Config) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for source in tls::sources(config) {
+        if let CertificateSource::Files { certificate, key } = source {
+            files.extend([certificate.clone(), key.clone()]);
+        }
+    }
+    files
+}
+
+/// As the files are now.
+pub(super) fn stamps(config: &Config) -> Vec<Option<Stamp>> {
+    files(config).iter().map(|path| stamp(path)).collect()
+}
+
+impl Keeper {
+    /// When the files are looked at next; never without any.
+    pub(super) fn keys_due(&self) -> Option<Instant> {
+        self.key_watch.due.filter(|_| self.phase == Phase::Running)
+    }
+
+    pub(super) fn look_at_keys(&mut self, now: Instant) {
+        if self.key_watch.generation != self.settings.generation {
+            // These settings were read a moment ago; what changed since is seen as a change.
+            self.key_watch = KeyWatch {
+                generation: self.settings.generation,
+                stamps: self.settings.key_stamps.clone(),
+                due: (!self.settings.key_stamps.is_empty()).then_some(now + INTERVAL),
+                trouble: None,
+            };
+        }
+        if self.change.is_some() || self.key_watch.due.is_none_or(|due| due > now) {
+            return;
+        }
+        self.key_watch.due = Some(now + INTERVAL);
+        let stamps = stamps(&self.settings.config);
+        if stamps == self.key_watch.stamps {
+            return;
+        }
+        match self.read_keys_again() {
+            Ok(()) => {
+                self.key_watch.stamps = stamps;
+                self.key_watch.trouble = None;
+            }
+            // It is tried again: perhaps only one of the two files has been replaced.
+            Err(text) if self.key_watch.trouble.as_ref() == Some(&text) => {}
+            Err(text) => {
+                let note = format!("changed certificates are not served, the old ones are: {text}");
+                tracing::error!("{note}");
+                if let Some(child) = self.current.and_then(|pid| self.children.find(pid)) {
+                    child.send(ToServer::Note { text: note });
+                }
+                self.key_watch.trouble = Some(text);
+            }
+        }
+    }
+
+    fn read_keys_again(&mut self) -> Result<(), String> {
+        let state = self.settings.state(&self.options).to_owned();
+        let config = &self.settings.config;
+        let read = certificates::read_all(config, &state, &mut Vec::new());
+        let mut keys = read.map_err(|failure| failure.to_string())?;
+        // Who may sign certificates of clients is a matter of the config: a reload takes it over.
+        keys.authorities.clone_from(&self.settings.keys.authorities);
+        if keys == self.settings.keys {
+            return Ok(());
+        }
+        let memory = keys.to_memory().map_err(|error| error.to_string())?;
+        self.settings.keys = keys;
+        if let Some(child) = self.current.and_then(|pid| self.children.find(pid)) {
+            child.send(ToServer::Keys { memory });
+        }
+        tracing::info!("certificates have changed; the new ones are served");
+        Ok(())
+    }
+}

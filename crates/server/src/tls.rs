@@ -1,0 +1,161 @@
+//! From the config and the files it names to what TLS listeners offer. The first process uses this
+//! to see whether everything fits together, the server to have it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use hob_http::tls::{Certificate, ClientRule, HostOffer, Need, Offer, Version};
+
+use crate::config::{CertificateSource, ClientNeed, Config, ListenTls, Site};
+use crate::life::KeyFiles;
+
+/// What each listener of a config offers; `None` is clear text.
+///
+/// # Errors
+/// A certificate that cannot be read or whose key is another's: in words, with its file.
+pub fn offers(config: &Config, files: &KeyFiles) -> Result<Vec<Option<Offer>>, String> {
+    let mut certificates = HashMap::new();
+    for pair in &files.pairs {
+        let certificate = Certificate::from_pem(&pair.certificate, &pair.key);
+        let certificate =
+            certificate.map_err(|error| format!("{}: {error}", name(&pair.source)))?;
+        certificates.insert(&pair.source, certificate);
+    }
+    let rules = client_rules(config, files)?;
+    let listeners = config.listeners.iter();
+    listeners
+        .map(|listener| match &listener.tls {
+            Some(tls) => offer(config, tls, &certificates, &rules).map(Some),
+            None => Ok(None),
+        })
+        .collect()
+}
+
+/// Every certificate that a config names, each once.
+pub fn sources(config: &Config) -> Vec<&CertificateSource> {
+    let mut sources = Vec::new();
+    let mut add = |source| {
+        if !sources.contains(&source) {
+            sources.push(source);
+        }
+    };
+    for tls in config
+        .listeners
+        .iter()
+        .filter_map(|listener| listener.tls.as_ref())
+    {
+        add(usual(config, tls));
+        for site in &config.sites {
+            if let Some(source) = &site.tls.certificate {
+                add(source);
+            }
+        }
+    }
+    sources
+}
+
+/// The certificate for hosts whose site has none of its own.
+fn usual<'c>(config: &'c Config, tls: &'c ListenTls) -> &'c CertificateSource {
+    let first = || {
+        let of_sites = config.sites.iter();
+        of_sites
+            .filter_map(|site| site.tls.certificate.as_ref())
+            .next()
+    };
+    let given = tls.certificate.as_ref().or_else(first);
+    given.unwrap_or(&CertificateSource::SelfSigned)
+}
+
+fn offer(
+    config: &Config,
+    tls: &ListenTls,
+    certificates: &HashMap<&CertificateSource, Certificate>,
+    rules: &[Option<ClientRule>],
+) -> Result<Offer, String> {
+    let find = |source: &CertificateSource| {
+        let found = certificates.get(source).cloned();
+        found.ok_or_else(|| format!("{}: it was not read", name(source)))
+    };
+    let usual = usual(config, tls);
+    let of_site = |(site, rule): (&Site, &Option<ClientRule>)| {
+        let certificate = find(site.tls.certificate.as_ref().unwrap_or(usual))?;
+        Ok(HostOffer {
+            names: site.names.clone(),
+            certificate,
+            client: rule.clone(),
+        })
+    };
+    let sites = config.sites.iter().zip(rules);
+    let mut hosts = sites.map(of_site).collect::<Result<Vec<_>, String>>()?;
+    // Requests for hosts that nobody has go to this site, so its rule is theirs.
+    let nameless = config.sites.iter().position(|site| site.names.is_empty());
+    let default = match nameless {
+        Some(index) => index,
+        None => {
+            hosts.push(HostOffer {
+                names: Vec::new(),
+                certificate: find(usual)?,
+                client: rules.first().cloned().flatten(),
+            });
+            hosts.len() - 1
+        }
+    };
+    Ok(Offer {
+        minimum: match tls.only_13 {
+            true => Version::Tls13,
+            false => Version::Tls12,
+        },
+        suites: tls.suites.iter().map(|suite| (*suite).to_owned()).collect(),
+        hosts,
+        default,
+    })
+}
+
+/// The rule for certificates of clients of each site.
+///
+/// # Errors
+/// A file of authorities that holds none.
+pub fn client_rules(config: &Config, files: &KeyFiles) -> Result<Vec<Option<ClientRule>>, String> {
+    let rule = |site: &Site| {
+        let Some((need, path)) = &site.tls.client else {
+            return Ok(None);
+        };
+        let need = match need {
+            ClientNeed::Ask => Need::Ask,
+            ClientNeed::Require => Need::Require,
+        };
+        let fail = |error: String| format!("{}: {error}", path.display());
+        let known = files.authorities.iter().find(|(known, _)| known == path);
+        let (_, text) = known.ok_or_else(|| fail("it was not read".to_owned()))?;
+        ClientRule::from_pem(need, text).map(Some).map_err(fail)
+    };
+    config.sites.iter().map(rule).collect()
+}
+
+/// Every file of authorities that a config names, each once.
+pub fn authorities(config: &Config) -> Vec<&Path> {
+    let mut paths: Vec<&Path> = Vec::new();
+    for (_, path) in config
+        .sites
+        .iter()
+        .filter_map(|site| site.tls.client.as_ref())
+    {
+        if !paths.contains(&path.as_path()) {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+/// A certificate as a person knows it.
+pub(crate) fn name(source: &CertificateSource) -> String {
+    match source {
+        CertificateSource::SelfSigned => "the self-signed certificate".to_owned(),
+        CertificateSource::Files { certificate, key } if key == certificate => {
+            certificate.display().to_string()
+        }
+        CertificateSource::Files { certificate, key } => {
+            format!("{} with {}", certificate.display(), key.display())
+        }
+    }
+}
