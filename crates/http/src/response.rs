@@ -1,5 +1,6 @@
 //! Answers: what a handler gives back, now or later.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -7,6 +8,7 @@ use std::rc::Rc;
 
 use crate::body::Body;
 use crate::digits::push_decimal;
+use crate::h2::PreparedBlock;
 use crate::head::Fields;
 use crate::reactor::Reactor;
 use crate::request::Request;
@@ -88,6 +90,7 @@ pub struct Prepared {
     fields: Fields,
     lines: Vec<u8>,
     body_bytes: u64,
+    block: OnceCell<Box<PreparedBlock>>,
 }
 
 impl Prepared {
@@ -105,6 +108,7 @@ impl Prepared {
             fields,
             lines,
             body_bytes,
+            block: OnceCell::new(),
         }
     }
 
@@ -126,6 +130,12 @@ impl Prepared {
     /// Memory held, in bytes.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Prepared>() + self.lines.capacity() + self.fields.lines().len() * 2
+    }
+
+    /// The same for HTTP/2.
+    pub(crate) fn block(&self) -> &PreparedBlock {
+        self.block
+            .get_or_init(|| Box::new(PreparedBlock::new(self)))
     }
 
     /// Status line and fields with their framing, each ended by CRLF.
