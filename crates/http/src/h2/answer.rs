@@ -176,6 +176,24 @@ impl Conn {
     /// Appends the header of a frame of `len` body bytes, which the caller appends then: no more
     /// than [`Conn::room`] and than fit into a frame. `None` when that is more than was announced.
     pub fn push_data(&mut self, stream: u32, len: usize, out: &mut Vec<u8>) -> Option<Sending> {
+        let at = out.len();
+        out.resize(at + HEADER_BYTES, 0);
+        let sending = self.frame_data(stream, at, len, out);
+        if sending.is_none() {
+            out.truncate(at);
+        }
+        sending
+    }
+
+    /// Like [`Conn::push_data`], for bytes that stand in `out` already: room for the header was
+    /// left before them, at `at`.
+    pub fn frame_data(
+        &mut self,
+        stream: u32,
+        at: usize,
+        len: usize,
+        out: &mut [u8],
+    ) -> Option<Sending> {
         debug_assert!(len > 0 && len <= PAYLOAD_BYTES);
         let open = self.streams.find(stream)?;
         let Writing::Body(left) = &mut open.sending else {
@@ -193,7 +211,8 @@ impl Conn {
             self.budgets.sent_data();
         }
         let flags = if is_last { frame::END_STREAM } else { 0 };
-        frame::push_header(len, frame::DATA, flags, stream, out);
+        let header = frame::header(len, frame::DATA, flags, stream);
+        out[at..at + HEADER_BYTES].copy_from_slice(&header);
         if !is_last {
             return Some(Sending::Body);
         }
@@ -232,7 +251,7 @@ impl Conn {
     }
 
     /// The answer is complete. What is left of the request nobody reads: it may come if it is
-    /// short, else the client is told to keep it.
+    /// short, else the client is told to keep it, at once or when that shows.
     //= rfc9113#8.1
     fn end_answer(&mut self, id: u32, out: &mut Vec<u8>) {
         self.budgets.answered();
@@ -245,10 +264,11 @@ impl Conn {
                 self.streams.remove(id);
                 self.streams.note_ended(id);
             }
-            Receiving::Body(Some(left))
-                if left as i64 <= stream.receive_window && !stream.continue_is_due =>
+            Receiving::Body(left)
+                if !stream.continue_is_due
+                    && left.is_none_or(|left| left as i64 <= stream.receive_window) =>
             {
-                stream.receiving = Receiving::Unread(Some(left));
+                stream.receiving = Receiving::Unread(left);
             }
             Receiving::Body(_) | Receiving::Unread(_) => self.reset(id, Code::NoError, out),
         }

@@ -7,8 +7,8 @@
 //!           nothing --> body? --> ended       the answer; both ended, or reset: it is gone
 //! ```
 //!
-//! Frames but for DATA are read when all of them is there. What goes back at once (acknowledgements,
-//! windows, resets) is written by the reading itself, between whole frames.
+//! Frames but for DATA are read when all of them is there. What goes back at once
+//! (acknowledgements, windows, resets) is written by the reading itself, between whole frames.
 
 use std::rc::Rc;
 
@@ -91,6 +91,8 @@ pub enum Event {
     Refused(u32, Refusal),
     /// A head was no request; its stream was reset.
     Malformed(&'static str),
+    /// As many streams are open as may be; the one that came was reset, and may come again.
+    TooMany,
     /// The last so many bytes used are body of the stream.
     Data(u32, usize),
     /// The request's body has ended, with these trailers.
@@ -179,8 +181,8 @@ pub(super) struct Desk<'d> {
 }
 
 impl Conn {
-    /// A new connection, on which our SETTINGS come first: they are appended to `out`. The clock for
-    /// the client's first bytes runs.
+    /// A new connection, on which our SETTINGS come first: they are appended to `out`. The clock
+    /// for the client's first bytes runs.
     pub fn new(limits: Rc<Limits>, now_ms: u64, out: &mut Vec<u8>) -> Conn {
         let awaited_by_ms = now_ms + limits.head_time.as_millis() as u64;
         let conn = Conn {
@@ -414,9 +416,14 @@ impl Conn {
                 Code::Protocol,
                 "the body has not the size that was announced",
             ),
+            () if is_read => {
+                stream.continue_is_due = false;
+                return Ok(None);
+            }
             () => {
-                if is_read {
-                    stream.continue_is_due = false;
+                let is_much = window_left < WINDOW_BYTES / 2 && stream.sending == Writing::Ended;
+                if is_much && !ends {
+                    self.reset(id, Code::NoError, desk.out);
                 }
                 return Ok(None);
             }
@@ -507,6 +514,21 @@ impl Conn {
         self.block = None;
     }
 
+    /// Nobody reads the rest of this request: what still comes is dropped, and the client told to
+    /// keep it once it has its answer.
+    pub fn ignore_body(&mut self, id: u32) {
+        if let Some(stream) = self.streams.find(id)
+            && let Receiving::Body(left) = stream.receiving
+        {
+            stream.receiving = Receiving::Unread(left);
+        }
+    }
+
+    /// Time is up: the connection ends with these words.
+    pub fn give_up(&mut self, reason: &'static str, out: &mut Vec<u8>) {
+        self.fail(Failure::of(Code::NoError, reason), out);
+    }
+
     /// Tells the client to open no more streams: it is time to leave. Those on their way are still
     /// answered.
     //= rfc9113#6.8
@@ -530,9 +552,9 @@ impl Conn {
         matches!(self.leaving, Leaving::After(last) if id > last)
     }
 
-    /// True when no stream is open and no frame half read.
+    /// True when every request has its answer and no frame is half read.
     pub fn is_idle(&self) -> bool {
-        self.streams.is_empty() && self.block.is_none() && matches!(self.stage, Stage::Frames)
+        self.streams.are_answered() && self.block.is_none() && matches!(self.stage, Stage::Frames)
     }
 
     fn wait_for_input(&mut self, has_part: bool, now_ms: u64) {
@@ -546,7 +568,7 @@ impl Conn {
                     self.wait_for(Deadline::Head, now_ms);
                 }
             }
-            Stage::Frames if self.streams.is_empty() => {
+            Stage::Frames if self.streams.are_answered() => {
                 if self.awaited != Deadline::Idle {
                     self.wait_for(Deadline::Idle, now_ms);
                 }

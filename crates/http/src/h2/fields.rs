@@ -142,7 +142,7 @@ impl Conn {
                 false => Code::Protocol,
             };
             self.reset_by_fault(id, code, desk)?;
-            return Ok(None);
+            return Ok(is_full.then_some(Event::TooMany));
         }
         let limits = std::rc::Rc::clone(&self.limits);
         let read = head::read_head(&mut self.decoder, block, desk.head, &limits)?;

@@ -94,11 +94,16 @@ pub enum Code {
     Calm = 11,
 }
 
-pub(crate) fn push_header(len: usize, kind: u8, flags: u8, stream: u32, out: &mut Vec<u8>) {
+/// A frame's header as bytes.
+pub(crate) fn header(len: usize, kind: u8, flags: u8, stream: u32) -> [u8; HEADER_BYTES] {
     debug_assert!(len < 1 << 24, "the length has three bytes");
     let [_, high, middle, low] = (len as u32).to_be_bytes();
     let [a, b, c, d] = stream.to_be_bytes();
-    out.extend_from_slice(&[high, middle, low, kind, flags, a, b, c, d]);
+    [high, middle, low, kind, flags, a, b, c, d]
+}
+
+pub(crate) fn push_header(len: usize, kind: u8, flags: u8, stream: u32, out: &mut Vec<u8>) {
+    out.extend_from_slice(&header(len, kind, flags, stream));
 }
 
 /// Writes the length of a frame's payload into its header, which begins at `at`.

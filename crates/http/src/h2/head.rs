@@ -1,7 +1,7 @@
 //! Field lists to request heads (RFC 9113 section 8), and what makes a request malformed.
 //!
-//! A head is filled as HTTP/1 fills it: the authority is there as `Host`, pieces of a cookie are one
-//! field, `target` is the path with its query.
+//! A head is filled as HTTP/1 fills it: the authority is there as `Host`, pieces of a cookie are
+//! one field, `target` is the path with its query.
 
 use bytes::Bytes;
 use hob_trace::Protocol;

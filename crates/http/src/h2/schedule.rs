@@ -1,8 +1,8 @@
 //! Whose turn it is to send (RFC 9218 section 10).
 //!
-//! The most urgent first. Among those of one urgency, answers that are of use only as a whole go one
-//! after the other in the order of their requests; those that are of use in pieces take turns, and
-//! so do the two kinds with each other.
+//! The most urgent first. Among those of one urgency, answers that are of use only as a whole go
+//! one after the other in the order of their requests; those that are of use in pieces take turns,
+//! and so do the two kinds with each other.
 
 use crate::h2::conn::Conn;
 use crate::h2::frame::PAYLOAD_BYTES;
@@ -92,11 +92,15 @@ impl Conn {
         }
     }
 
-    /// True when the stream has bytes to send and the client's windows have no room for them.
+    /// True when the stream has bytes to send, and its window has no room for them.
     pub fn is_held_up(&mut self, stream: u32) -> bool {
-        let most = self.send_window;
         self.streams
             .find(stream)
-            .is_some_and(|stream| stream.is_ready && stream.send_window.min(most) <= 0)
+            .is_some_and(|stream| stream.is_ready && stream.send_window <= 0)
+    }
+
+    /// True when a stream has bytes to send, and the connection's window has no room for them.
+    pub fn is_full(&self) -> bool {
+        self.send_window <= 0 && self.streams.iter().any(|stream| stream.is_ready)
     }
 }

@@ -164,6 +164,9 @@ impl Conn {
             ));
         }
         let Some(stream) = self.streams.find(header.stream) else {
+            if increment == 0 && !self.streams.was_reset(header.stream) {
+                self.reset_by_fault(header.stream, Code::Protocol, desk)?;
+            }
             return Ok(None);
         };
         stream.send_window += increment;

@@ -88,6 +88,13 @@ impl Streams {
         self.open.is_empty()
     }
 
+    /// True when no answer is under way: what is left is the rest of requests nobody reads.
+    pub(super) fn are_answered(&self) -> bool {
+        self.open
+            .iter()
+            .all(|stream| stream.sending == Writing::Ended)
+    }
+
     pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream> {
         let at = self.ids.iter().position(|&open| open == id)?;
         self.open.get_mut(at)
@@ -114,9 +121,9 @@ impl Streams {
         self.open.swap_remove(at);
     }
 
-    /// An idle connection holds no buffer.
+    /// An idle connection holds little: what one request after the other needs.
     pub(super) fn release(&mut self) {
-        if self.open.is_empty() {
+        if self.open.is_empty() && self.open.capacity() > KEPT {
             self.ids = Vec::new();
             self.open = Vec::new();
         }
@@ -152,6 +159,9 @@ impl Streams {
         self.left.contains(&id)
     }
 }
+
+/// Places for streams that an idle connection keeps.
+const KEPT: usize = 4;
 
 fn remember(ring: &mut Vec<u32>, next: &mut usize, id: u32) {
     if ring.len() < H2_RESETS_REMEMBERED {

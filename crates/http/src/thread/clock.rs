@@ -86,7 +86,7 @@ impl<A: Answer + 'static> Thread<A> {
             return;
         };
         conn.tick = 0;
-        let (deadline_ms, deadline) = conn.core.deadline();
+        let (deadline_ms, deadline) = conn.deadline();
         if deadline_ms > self.now_ms {
             return self.keep(conn);
         }

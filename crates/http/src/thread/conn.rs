@@ -11,15 +11,19 @@ use bytes::Bytes;
 
 use crate::body::{BodyStream, FetchFuture, FileBody, Region};
 use crate::h1;
+use crate::h1::conn::Deadline;
 use crate::reactor::wake::KeyWaker;
 use crate::request::{Facts, HalfClose, Request};
 use crate::response::Response;
+use crate::thread::h2::Session;
 use crate::thread::pipe::Splicing;
 
 pub(crate) struct Conn {
     pub(crate) socket: OwnedFd,
     pub(crate) key: u64,
     pub(crate) core: h1::Conn,
+    /// What takes the place of `core` while the connection speaks HTTP/2.
+    pub(crate) h2: Option<Box<Session>>,
     pub(crate) facts: Rc<Facts>,
     /// Bytes read from the socket and not used yet.
     pub(crate) carry: Vec<u8>,
@@ -106,6 +110,7 @@ impl Conn {
             socket,
             key: 0,
             core,
+            h2: None,
             facts,
             carry: Vec::new(),
             out: Outgoing::default(),
@@ -126,10 +131,21 @@ impl Conn {
 
     /// True when nothing is under way: the connection may be closed without loss.
     pub(crate) fn is_idle(&self) -> bool {
+        if let Some(session) = &self.h2 {
+            return session.is_idle() && self.carry.is_empty() && self.out.is_empty();
+        }
         matches!(self.stage, Stage::Reading)
             && self.core.is_between_requests()
             && self.carry.is_empty()
             && self.out.is_empty()
+    }
+
+    /// When time will be up, and for what.
+    pub(crate) fn deadline(&self) -> (u64, Deadline) {
+        match &self.h2 {
+            Some(session) => session.deadline(),
+            None => self.core.deadline(),
+        }
     }
 
     /// True when the client has sent FIN and the answer under way takes that for its leaving. To a

@@ -343,7 +343,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Puts a driven connection back and sees to its deadline.
     pub(crate) fn keep(&mut self, mut conn: Box<Conn>) {
-        let (deadline_ms, _) = conn.core.deadline();
+        let (deadline_ms, _) = conn.deadline();
         let is_earlier = conn.tick == 0 || Wheel::tick_of(deadline_ms) < conn.tick;
         if is_earlier && deadline_ms != u64::MAX {
             conn.tick = Wheel::tick_of(deadline_ms);

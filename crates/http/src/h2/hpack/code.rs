@@ -1,4 +1,4 @@
-//! The Huffman code of HPACK: each byte's code and its length in bits; the last is the end of string.
+//! The Huffman code of HPACK: each byte's code and its length in bits; the last ends a string.
 //! A table, read by `huffman`.
 
 //= rfc7541#appendix-B

@@ -5,8 +5,8 @@
 //! - `table` the dynamic table that each side has, `fixed` the static one
 //! - `number` integers and strings, `huffman` and `code` their compression
 //!
-//! What a name means and whether a value is lawful is found out when it is read as text, and kept in
-//! the table beside it: a field that comes as an index costs no second look.
+//! What a name means and whether a value is lawful is found out when it is read as text, and kept
+//! in the table beside it: a field that comes as an index costs no second look.
 
 mod code;
 mod decode;

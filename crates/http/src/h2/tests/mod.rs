@@ -102,6 +102,7 @@ impl Server {
                 writeln!(seen, "{id} {} {}", refusal.status, refusal.reason).unwrap();
             }
             Event::Malformed(reason) => writeln!(seen, "malformed: {reason}").unwrap(),
+            Event::TooMany => writeln!(seen, "too many").unwrap(),
             Event::BodyEnd(id, trailers) => {
                 let body = std::mem::take(&mut self.body);
                 writeln!(seen, "{id} body {}", body.escape_ascii()).unwrap();

@@ -6,6 +6,7 @@ mod chunks;
 mod client;
 mod crew;
 mod dummy;
+mod framed;
 mod guest;
 mod leaving;
 mod limits;
@@ -14,6 +15,8 @@ mod programs;
 mod reactor;
 mod sources;
 mod standby;
+mod streams;
+mod streams_ending;
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
