@@ -4,7 +4,7 @@ use crate::date::DateLine;
 use crate::digits::push_decimal;
 use crate::h2::conn::Conn;
 use crate::h2::frame::{self, Code, HEADER_BYTES, PAYLOAD_BYTES};
-use crate::h2::hpack::{Encoder, Stored, encode_field};
+use crate::h2::hpack::{Encoder, Stored, encode_field, place_of};
 use crate::h2::stream::{Receiving, Writing};
 use crate::head::Fields;
 use crate::limits::H2_TINY_DATA_BYTES;
@@ -23,8 +23,10 @@ pub enum Sending {
 /// What a prepared head adds for HTTP/2, made when it is first asked for.
 #[derive(Debug)]
 pub struct PreparedBlock {
-    /// Fields that other answers have too.
+    /// Fields that other answers have too, in lower case.
     repeated: Fields,
+    /// Where the encoder of a connection notes each of them.
+    places: Box<[u8]>,
     /// The others, encoded without a table.
     own: Box<[u8]>,
 }
@@ -32,11 +34,14 @@ pub struct PreparedBlock {
 impl PreparedBlock {
     pub(crate) fn new(prepared: &Prepared) -> PreparedBlock {
         let mut repeated = Fields::new();
+        let mut places = Vec::new();
         let mut own = Vec::new();
         for (name, value) in prepared.fields().iter() {
             match Stored::of(name, value) {
                 Stored::InTable => {
-                    repeated.add(&name.to_ascii_lowercase(), value);
+                    let name = name.to_ascii_lowercase();
+                    places.push(place_of(&name, value));
+                    repeated.add(&name, value);
                 }
                 stored => encode_field(name, value, stored, &mut own),
             }
@@ -46,13 +51,14 @@ impl PreparedBlock {
         }
         PreparedBlock {
             repeated,
+            places: places.into(),
             own: own.into(),
         }
     }
 
     fn push(&self, encoder: &mut Encoder, out: &mut Vec<u8>) {
-        for (name, value) in self.repeated.iter() {
-            encoder.repeated(name, value, out);
+        for ((name, value), place) in self.repeated.iter().zip(&self.places) {
+            encoder.repeated_at(*place, name, value, out);
         }
         out.extend_from_slice(&self.own);
     }

@@ -63,6 +63,7 @@ pub struct Encoder {
 }
 
 const PLACES: usize = 64;
+const _: () = assert!(PLACES <= 256);
 
 impl Default for Encoder {
     fn default() -> Encoder {
@@ -149,30 +150,36 @@ impl Encoder {
 
     /// Appends a field that other answers have too: an index, after the first time.
     pub fn repeated(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
-        let place = place_of(name, value);
-        let number = self.places[place].wrapping_sub(1);
-        if let Some(index) = self.table.index_of(number)
+        let mut lower = [0u8; NAME_INLINE];
+        match lower.get_mut(..name.len()) {
+            Some(lower) => {
+                lower.copy_from_slice(name);
+                lower.make_ascii_lowercase();
+                self.repeated_at(place_of(lower, value), lower, value, out);
+            }
+            None => {
+                let lower = name.to_ascii_lowercase();
+                self.repeated_at(place_of(&lower, value), &lower, value, out);
+            }
+        }
+    }
+
+    /// The same for a field in lower case whose [`place_of`] is known.
+    pub(crate) fn repeated_at(&mut self, place: u8, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+        let Some(noted) = self.places.get_mut(usize::from(place)) else {
+            return;
+        };
+        if let Some(index) = self.table.index_of(noted.wrapping_sub(1))
             && let Some((old_name, old_value, ())) = self.table.entry(index)
             && old_value == value
-            && old_name.eq_ignore_ascii_case(name)
+            && old_name == name
         {
             return push_number(index + FIRST_DYNAMIC, 7, 0x80, out);
         }
         let number = self.table.next_number();
-        let start = out.len();
         push_text(name, value, 6, 0x40, out);
-        let mut lower = [0u8; NAME_INLINE];
-        let added = match lower.get_mut(..name.len()) {
-            Some(lower) => {
-                lower.copy_from_slice(name);
-                lower.make_ascii_lowercase();
-                self.table.add(lower, value, ())
-            }
-            None => self.table.add(&name.to_ascii_lowercase(), value, ()),
-        };
-        debug_assert!(out.len() > start);
-        if added {
-            self.places[place] = number.wrapping_add(1);
+        if self.table.add(name, value, ()) {
+            *noted = number.wrapping_add(1);
         }
     }
 }
@@ -202,14 +209,11 @@ fn push_text(name: &[u8], value: &[u8], prefix_bits: u32, pattern: u8, out: &mut
     push_string(value, out);
 }
 
-/// Where a field's last entry is noted: from the lengths, and the ends of the value.
-fn place_of(name: &[u8], value: &[u8]) -> usize {
+/// Where a field's last entry is noted: from the lengths, and the ends of name and value.
+pub(crate) fn place_of(name: &[u8], value: &[u8]) -> u8 {
     let mut sum = name.len() * 31 + value.len() * 7;
-    for byte in name.iter().rev().take(2) {
-        sum = sum * 33 + (byte | 0x20) as usize;
+    for byte in name.iter().rev().take(2).chain(value.iter().rev().take(4)) {
+        sum = sum * 33 + usize::from(*byte);
     }
-    for byte in value.iter().rev().take(4) {
-        sum = sum * 33 + *byte as usize;
-    }
-    (sum ^ sum >> 6 ^ sum >> 12) % PLACES
+    ((sum ^ sum >> 6 ^ sum >> 12) % PLACES) as u8
 }

@@ -17,6 +17,7 @@ mod number;
 mod table;
 
 pub use decode::{Decoder, Field, Name};
+pub(crate) use encode::place_of;
 pub use encode::{Encoder, Stored, encode_field};
 
 /// The size of a dynamic table before anyone says otherwise; also the most either side here keeps.
