@@ -59,7 +59,8 @@ pub struct Response {
     pub head: ResponseHead,
     /// The body; ignored for HEAD requests and statuses without one, except for its size.
     pub body: Body,
-    /// Close the connection after this answer.
+    /// Close the connection after this answer. Over HTTP/2 nothing of one request can be taken for
+    /// another, so it stays open there.
     pub close: bool,
     /// The body says no more than the status does: a page of the site's own may take its place.
     pub is_stand_in: bool,

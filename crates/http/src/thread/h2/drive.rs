@@ -55,6 +55,7 @@ impl<A: Answer + 'static> Thread<A> {
             let mut is_blocked = false;
             if !self.output.is_empty() || !conn.out.is_empty() || !self.finishing.is_empty() {
                 turn_bytes += self.output.len();
+                self.bulk.count(self.output.len());
                 match self.flush(conn) {
                     Flushed::All => session.write_by_ms = u64::MAX,
                     Flushed::Blocked => is_blocked = true,
