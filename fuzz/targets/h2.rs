@@ -64,7 +64,7 @@ impl Run<'_> {
                 }
                 Event::TooMany | Event::BodyEnd(..) => self.seen.push(b'.'),
             }
-            self.head.clear();
+            self.head = RequestHead::empty();
         }
         used
     }

@@ -2,6 +2,7 @@
 //! nothing, over HTTP/1 and over HTTP/2.
 
 #![expect(unsafe_code, reason = "an allocator that counts")]
+#![allow(clippy::unwrap_used)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

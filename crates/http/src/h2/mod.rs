@@ -1,7 +1,7 @@
 //! HTTP/2 (RFC 9113): a pure core, bytes and time in, bytes and events out.
 //!
-//! - `conn` one connection: frames in, and what they mean; `fields` field blocks among them,
-//!   `settings` what the client asks of us
+//! - `conn` one connection: frames in, and what they mean; `fields` field blocks among them, `data`
+//!   bodies, `settings` what the client asks of us
 //! - `answer` frames out: heads, pieces of body, ends
 //! - `stream` the streams of a connection, `schedule` whose turn it is to send
 //! - `head` field lists to request heads, and what makes a request malformed
@@ -14,6 +14,7 @@
 mod answer;
 mod budget;
 pub mod conn;
+mod data;
 mod fields;
 pub mod frame;
 mod head;

@@ -58,44 +58,63 @@ impl<A: Answer + 'static> Thread<A> {
                 self.now_ms,
             );
             used += count;
-            let is_last = matches!(event, Event::NeedMore);
-            match event {
-                Event::Request(opened) => {
-                    request_count += 1;
-                    self.begin_stream(conn, session, request, opened, count as u64);
-                    continue;
-                }
-                Event::Refused(id, refusal) => {
-                    request_count += 1;
-                    self.refuse_stream(conn, session, request, id, refusal);
-                    continue;
-                }
-                Event::Malformed(reason) => {
-                    self.note_malformed(conn, request, reason);
-                    continue;
-                }
-                Event::Data(id, len) => self.take_data(session, id, &input[used - len..used]),
-                Event::BodyEnd(id, trailers) => self.end_body(session, id, trailers),
-                Event::TooMany => self.counters.limit_h2_streams.add(1),
-                Event::Left(id) => self.leave_stream(session, id),
-                Event::Broken(id, reason) => self.break_stream(session, id, reason),
-                Event::Over(failure) => {
-                    self.count_failure(failure);
-                    session.is_over = true;
-                    used = input.len();
-                }
-                Event::NeedMore => {}
-            }
-            if session.is_over || is_last {
-                self.recycle(request);
+            let body = match event {
+                Event::Data(_, len) => &input[used - len..used],
+                _ => &[],
+            };
+            let is_head = matches!(event, Event::Request(_) | Event::Refused(..));
+            request_count += usize::from(is_head);
+            let is_last = matches!(event, Event::NeedMore | Event::Over(_));
+            spare = self.take_event(conn, session, request, event, count as u64, body);
+            if is_last {
                 break;
             }
-            spare = Some(request);
+        }
+        if session.is_over {
+            used = input.len();
         }
         if let Some(request) = spare {
             self.recycle(request);
         }
         used
+    }
+
+    /// What became of the frames just read, of which `body` are the last bytes. Gives the request
+    /// back if it was not needed.
+    fn take_event(
+        &mut self,
+        conn: &mut Conn,
+        session: &mut Session,
+        request: Request,
+        event: Event,
+        bytes_in: u64,
+        body: &[u8],
+    ) -> Option<Request> {
+        match event {
+            Event::Request(opened) => {
+                self.begin_stream(conn, session, request, opened, bytes_in);
+                return None;
+            }
+            Event::Refused(id, refusal) => {
+                self.refuse_stream(conn, session, request, id, refusal);
+                return None;
+            }
+            Event::Malformed(reason) => {
+                self.note_malformed(conn, request, reason);
+                return None;
+            }
+            Event::Data(id, _) => self.take_data(session, id, body),
+            Event::BodyEnd(id, trailers) => self.end_body(session, id, trailers),
+            Event::TooMany => self.counters.limit_h2_streams.add(1),
+            Event::Left(id) => self.leave_stream(session, id),
+            Event::Broken(id, reason) => self.break_stream(session, id, reason),
+            Event::Over(failure) => {
+                self.count_failure(failure);
+                session.is_over = true;
+            }
+            Event::NeedMore => {}
+        }
+        Some(request)
     }
 
     fn begin_stream(
