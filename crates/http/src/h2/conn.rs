@@ -50,8 +50,10 @@ pub struct Conn {
     /// What the client said of streams before it opened them.
     pub(super) early_priorities: Vec<(u32, Priority)>,
     leaving: Leaving,
-    awaited: Deadline,
-    awaited_by_ms: u64,
+    /// Until when the rest of a frame or field block must come.
+    head_by_ms: u64,
+    /// Until when another request must come, the first frame on a new connection.
+    idle_by_ms: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +178,7 @@ impl Conn {
     /// A new connection, on which our SETTINGS come first: they are appended to `out`. The clock
     /// for the client's first bytes runs.
     pub fn new(limits: Rc<Limits>, now_ms: u64, out: &mut Vec<u8>) -> Conn {
-        let awaited_by_ms = now_ms + limits.head_time.as_millis() as u64;
+        let idle_by_ms = now_ms + limits.head_time.as_millis() as u64;
         let conn = Conn {
             limits,
             stage: Stage::Preface,
@@ -192,8 +194,8 @@ impl Conn {
             block: None,
             early_priorities: Vec::new(),
             leaving: Leaving::No,
-            awaited: Deadline::Idle,
-            awaited_by_ms,
+            head_by_ms: u64::MAX,
+            idle_by_ms,
         };
         conn.push_settings(out);
         let more = H2_CONNECTION_WINDOW_BYTES - WINDOW_BYTES;
@@ -226,13 +228,26 @@ impl Conn {
                     self.wait_for_input(!rest.is_empty(), now_ms);
                     return (used, Event::NeedMore);
                 }
-                Ok(Took::Bytes(count)) => used += count,
-                Ok(Took::Event(count, event)) => return (used + count, event),
+                Ok(Took::Bytes(count)) => {
+                    used += count;
+                    self.note_frame();
+                }
+                Ok(Took::Event(count, event)) => {
+                    self.note_frame();
+                    return (used + count, event);
+                }
                 Err(failure) => {
                     self.fail(failure, desk.out);
                     return (used, Event::Over(failure));
                 }
             }
+        }
+    }
+
+    /// A frame has come whole: the clock for it stops, unless its field block goes on.
+    fn note_frame(&mut self) {
+        if self.block.is_none() {
+            self.head_by_ms = u64::MAX;
         }
     }
 
@@ -271,7 +286,7 @@ impl Conn {
         };
         if self.stage == Stage::First {
             self.stage = Stage::Frames;
-            self.awaited = Deadline::None;
+            self.idle_by_ms = u64::MAX;
         }
         let used = HEADER_BYTES + header.len;
         Ok(match self.handle_frame(header, payload, desk)? {
@@ -382,60 +397,44 @@ impl Conn {
         matches!(self.leaving, Leaving::After(last) if id > last)
     }
 
-    /// True when every request has its answer and no frame is half read.
+    /// True when every request has its answer and no field block is half read.
     pub fn is_idle(&self) -> bool {
-        self.streams.are_answered() && self.block.is_none() && matches!(self.stage, Stage::Frames)
+        let is_reading = matches!(self.stage, Stage::Frames | Stage::Data(_));
+        is_reading && self.streams.are_answered() && self.block.is_none()
     }
 
+    /// All input was used but for a part of a frame, if there is one: clocks run for what is to
+    /// come. Who waits for a body looks after its time.
     fn wait_for_input(&mut self, has_part: bool, now_ms: u64) {
-        match self.stage {
-            // The clock of a new connection goes on until its first frame is there.
-            Stage::Preface | Stage::First | Stage::Over => {}
-            // Who waits for a body looks after its time.
-            Stage::Data(_) => self.awaited = Deadline::None,
-            Stage::Frames if has_part || self.block.is_some() => {
-                if self.awaited != Deadline::Head {
-                    self.wait_for(Deadline::Head, now_ms);
-                }
-            }
-            Stage::Frames if self.streams.are_answered() => {
-                if self.awaited != Deadline::Idle {
-                    self.wait_for(Deadline::Idle, now_ms);
-                }
-            }
-            Stage::Frames => self.awaited = Deadline::None,
+        let is_cut = self.stage == Stage::Frames && (has_part || self.block.is_some());
+        if is_cut && self.head_by_ms == u64::MAX {
+            self.head_by_ms = now_ms + self.limits.head_time.as_millis() as u64;
         }
+        self.settle(now_ms);
     }
 
-    fn wait_for(&mut self, awaited: Deadline, now_ms: u64) {
-        let time = match awaited {
-            Deadline::Head => self.limits.head_time,
-            _ => self.limits.idle,
-        };
-        self.awaited = awaited;
-        self.awaited_by_ms = now_ms + time.as_millis() as u64;
-    }
-
-    /// Answers have ended: the connection may be idle now, and then holds no buffers.
+    /// Answers may have ended: then the clock between requests runs, and buffers go.
     pub fn settle(&mut self, now_ms: u64) {
-        if self.is_idle() {
+        let is_reading = matches!(self.stage, Stage::Frames | Stage::Data(_));
+        if is_reading && self.streams.are_answered() {
             self.streams.release();
-            if self.awaited == Deadline::None {
-                self.wait_for(Deadline::Idle, now_ms);
+            if self.idle_by_ms == u64::MAX {
+                self.idle_by_ms = now_ms + self.limits.idle.as_millis() as u64;
             }
         }
     }
 
     /// When time will be up, and for what: the rest of a frame, or another request.
     pub fn deadline(&self) -> (u64, Deadline) {
-        match self.awaited {
-            Deadline::None => (u64::MAX, Deadline::None),
-            awaited => (self.awaited_by_ms, awaited),
+        match self.head_by_ms.min(self.idle_by_ms) {
+            u64::MAX => (u64::MAX, Deadline::None),
+            by_ms if by_ms == self.head_by_ms => (by_ms, Deadline::Head),
+            by_ms => (by_ms, Deadline::Idle),
         }
     }
 
     pub(super) fn open_stream(&mut self, stream: Stream) {
-        self.awaited = Deadline::None;
+        self.idle_by_ms = u64::MAX;
         self.streams.add(stream);
     }
 }

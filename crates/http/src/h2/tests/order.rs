@@ -118,3 +118,37 @@ fn clocks_run_for_the_first_frame_a_half_frame_and_between_requests() {
     other.feed(&post(1, &[]));
     assert_eq!(other.core.deadline().1, Deadline::None);
 }
+
+#[test]
+fn clocks_stop_for_whole_frames_and_run_for_what_nobody_reads() {
+    let limits = Limits::default();
+    let (head_ms, idle_ms) = (
+        limits.head_time.as_millis() as u64,
+        limits.idle.as_millis() as u64,
+    );
+    let mut server = Server::greeted();
+    server.feed(&post(1, &[]));
+    // Every read ends amid a frame, but frames come.
+    let update = window(0, 1);
+    server.feed(&update[..5]);
+    for now_ms in [5_000, 9_000, 14_000] {
+        server.now_ms = now_ms;
+        server.feed(&[&update[5..], &update[..5]].concat());
+        assert_eq!(server.core.deadline(), (now_ms + head_ms, Deadline::Head));
+    }
+    server.feed(&update[5..]);
+    assert_eq!(server.core.deadline(), (u64::MAX, Deadline::None));
+    // Half a frame of a body whose request has its answer: the connection is idle all the same.
+    server.feed(&super::data(1, &[7; 100], true)[..50]);
+    server.answer(1, 0);
+    server.core.settle(14_000);
+    assert_eq!(server.core.deadline(), (14_000 + idle_ms, Deadline::Idle));
+    assert!(server.core.is_idle());
+    // Frames that ask for nothing, cut or not, do not put that off.
+    server.now_ms = 20_000;
+    server.feed(&[7; 59]);
+    let ping = raw(frame::PING, 0, 0, b"abcdefgh");
+    server.feed(&ping[..4]);
+    server.feed(&ping[4..]);
+    assert_eq!(server.core.deadline(), (14_000 + idle_ms, Deadline::Idle));
+}

@@ -56,6 +56,7 @@ impl<A: Answer + 'static> Thread<A> {
             if !self.output.is_empty() || !conn.out.is_empty() || !self.finishing.is_empty() {
                 turn_bytes += self.output.len();
                 self.bulk.count(self.output.len());
+                let before = self.output.len() + conn.out.held_bytes;
                 match self.flush(conn) {
                     Flushed::All => session.write_by_ms = u64::MAX,
                     Flushed::Blocked => is_blocked = true,
@@ -64,6 +65,10 @@ impl<A: Answer + 'static> Thread<A> {
                         return Some(Fate::Keep);
                     }
                     Flushed::Broken => return Some(Fate::Close),
+                }
+                if conn.out.held_bytes < before {
+                    // The client takes bytes: its time begins anew.
+                    session.write_by_ms = u64::MAX;
                 }
                 self.note_first_bytes(session);
             }

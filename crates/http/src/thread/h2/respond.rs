@@ -188,6 +188,7 @@ impl<A: Answer + 'static> Thread<A> {
         let stream = &mut session.streams[at];
         let id = stream.id;
         stream.write_by_ms = u64::MAX;
+        session.write_by_ms = u64::MAX;
         match session.core.frame_data(id, start, len, &mut self.output) {
             Some(sending) => {
                 stream.request.record_mut().body_bytes_out += len as u64;
