@@ -25,6 +25,13 @@ impl DateLine {
         &self.bytes
     }
 
+    /// The date alone.
+    pub fn date(&self) -> &[u8; DATE_BYTES] {
+        self.bytes[6..]
+            .first_chunk()
+            .expect("a line is longer than a date")
+    }
+
     /// The line alone.
     pub fn line(&self) -> &[u8] {
         &self.bytes[..Self::LEN - 2]

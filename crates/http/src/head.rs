@@ -1,7 +1,7 @@
 //! Heads: a request's as one buffer with offsets, a response's as ready-made lines.
 //!
 //! Both keep their bytes in one allocation. HTTP/1 fills a [`RequestHead`] straight from the
-//! socket's bytes; HTTP/2 and 3 will append decoded names and values to the same buffer.
+//! socket's bytes; HTTP/2 appends decoded names and values to the same buffer.
 
 use std::fmt;
 
@@ -33,6 +33,8 @@ pub struct RequestHead {
     pub(crate) query: Option<Span>,
     pub(crate) host: Span,
     pub(crate) protocol: Protocol,
+    /// What an extended CONNECT asks to speak.
+    pub(crate) connect_protocol: Option<Span>,
     pub(crate) fields: Vec<(Span, Span)>,
     /// Index + 1 of the first field with a known name; 0 is absent.
     known: [u16; Known::COUNT],
@@ -51,6 +53,7 @@ impl RequestHead {
             query: None,
             host: Span::default(),
             protocol: Protocol::Http11,
+            connect_protocol: None,
             fields: Vec::new(),
             known: [0; Known::COUNT],
             repeated: 0,
@@ -69,6 +72,7 @@ impl RequestHead {
         self.query = None;
         self.host = Span::default();
         self.protocol = Protocol::Http11;
+        self.connect_protocol = None;
         self.known = [0; Known::COUNT];
         self.repeated = 0;
     }
@@ -134,6 +138,12 @@ impl RequestHead {
         self.fields.push((name, value));
     }
 
+    /// Where name and value of the first field with a known name stand.
+    pub(crate) fn field_mut(&mut self, known: Known) -> Option<&mut (Span, Span)> {
+        let index = usize::from(self.known[known as usize]).checked_sub(1)?;
+        self.fields.get_mut(index)
+    }
+
     /// The method as sent; methods are case-sensitive.
     pub fn method(&self) -> &[u8] {
         self.method.of(&self.bytes)
@@ -163,6 +173,12 @@ impl RequestHead {
     /// HTTP version of the request.
     pub fn protocol(&self) -> Protocol {
         self.protocol
+    }
+
+    /// What an extended CONNECT (RFC 8441) asks to speak through its tunnel, such as `websocket`.
+    /// `None` for every other request.
+    pub fn connect_protocol(&self) -> Option<&[u8]> {
+        self.connect_protocol.map(|span| span.of(&self.bytes))
     }
 
     /// All fields in the order sent; names are as sent, compare them without case.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::h2::Rate;
+
 /// Limits of connections and requests, as set by the user.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -33,6 +35,9 @@ pub struct Limits {
     pub handshake_count: usize,
     /// Largest request body unless the answer says otherwise, in bytes (413).
     pub body_bytes: u64,
+    /// HTTP/2 clients may open tunnels by extended CONNECT: set where an answer knows what to do
+    /// with one.
+    pub h2_connect_protocol: bool,
 }
 
 impl Default for Limits {
@@ -52,6 +57,7 @@ impl Default for Limits {
             handshake_bytes: 64 * 1024,
             handshake_count: 4096,
             body_bytes: 1024 * 1024,
+            h2_connect_protocol: false,
         }
     }
 }
@@ -110,3 +116,38 @@ pub(crate) const REFUSED_CONNECTIONS_MAX: usize = 64;
 pub(crate) const REQUEST_POOL_MAX: usize = 64;
 /// A head buffer larger than this is not kept for re-use, in bytes.
 pub(crate) const HEAD_KEPT_BYTES_MAX: usize = 8 * 1024;
+/// Streams of one HTTP/2 connection that are open at a time: requests answered side by side.
+pub(crate) const H2_STREAMS_MAX: usize = 128;
+/// HTTP/2 requests taken back by their client, or reset by us for a fault in them. One that was
+/// answered gives one back.
+pub(crate) const H2_RESETS: Rate = rate(200, 20);
+/// SETTINGS frames of a connection.
+pub(crate) const H2_SETTINGS: Rate = rate(32, 1);
+/// PING frames of a connection.
+pub(crate) const H2_PING: Rate = rate(64, 10);
+/// DATA frames of a connection that are tiny and not the last of their body.
+pub(crate) const H2_TINY_DATA: Rate = rate(4000, 1000);
+/// A DATA frame with fewer bytes is tiny.
+pub(crate) const H2_TINY_DATA_BYTES: usize = 256;
+/// Frames of a connection that do nothing: empty DATA, PRIORITY and PRIORITY_UPDATE, unknown ones.
+pub(crate) const H2_EMPTY: Rate = rate(1000, 50);
+/// A request that was answered gives so many of them back.
+pub(crate) const H2_EMPTY_PER_REQUEST: u32 = 2;
+/// WINDOW_UPDATE frames of a connection.
+pub(crate) const H2_WINDOW: Rate = rate(4000, 200);
+/// A DATA frame that goes out gives so many of them back, unless a window made it small.
+pub(crate) const H2_WINDOW_PER_DATA: u32 = 4;
+/// HEADERS and CONTINUATION frames of one field block.
+pub(crate) const H2_BLOCK_FRAMES_MAX: u32 = 32;
+/// Streams that a client has named the urgency of before it opened them.
+pub(crate) const H2_EARLY_PRIORITIES_MAX: usize = 16;
+/// Streams reset by us whose last frames, still on their way, are passed over.
+pub(crate) const H2_RESETS_REMEMBERED: usize = 64;
+/// Window of a whole connection: it grows as bytes come, each stream's as they are read.
+pub(crate) const H2_CONNECTION_WINDOW_BYTES: i64 = 1024 * 1024;
+/// Bytes of answers made for one connection before they are handed to the kernel.
+pub(crate) const H2_FILL_BYTES: usize = 64 * 1024;
+
+const fn rate(most: u32, per_second: u32) -> Rate {
+    Rate { most, per_second }
+}

@@ -1,5 +1,6 @@
 //! Answers: what a handler gives back, now or later.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -7,6 +8,7 @@ use std::rc::Rc;
 
 use crate::body::Body;
 use crate::digits::push_decimal;
+use crate::h2::PreparedBlock;
 use crate::head::Fields;
 use crate::reactor::Reactor;
 use crate::request::Request;
@@ -57,7 +59,8 @@ pub struct Response {
     pub head: ResponseHead,
     /// The body; ignored for HEAD requests and statuses without one, except for its size.
     pub body: Body,
-    /// Close the connection after this answer.
+    /// Close the connection after this answer. Over HTTP/2 nothing of one request can be taken for
+    /// another, so it stays open there.
     pub close: bool,
     /// The body says no more than the status does: a page of the site's own may take its place.
     pub is_stand_in: bool,
@@ -88,6 +91,7 @@ pub struct Prepared {
     fields: Fields,
     lines: Vec<u8>,
     body_bytes: u64,
+    block: OnceCell<Box<PreparedBlock>>,
 }
 
 impl Prepared {
@@ -105,6 +109,7 @@ impl Prepared {
             fields,
             lines,
             body_bytes,
+            block: OnceCell::new(),
         }
     }
 
@@ -126,6 +131,12 @@ impl Prepared {
     /// Memory held, in bytes.
     pub fn memory_bytes(&self) -> usize {
         size_of::<Prepared>() + self.lines.capacity() + self.fields.lines().len() * 2
+    }
+
+    /// The same for HTTP/2.
+    pub(crate) fn block(&self) -> &PreparedBlock {
+        self.block
+            .get_or_init(|| Box::new(PreparedBlock::new(self)))
     }
 
     /// Status line and fields with their framing, each ended by CRLF.

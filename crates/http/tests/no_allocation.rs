@@ -1,5 +1,5 @@
 //! The fast path: a ready answer with a prepared head, over a connection that is kept, allocates
-//! nothing.
+//! nothing, over HTTP/1, over TLS and over HTTP/2.
 
 #![allow(clippy::unwrap_used)]
 #![expect(unsafe_code, reason = "an allocator that counts")]
@@ -134,6 +134,80 @@ fn the_fast_path_over_tls_allocates_nothing() {
     );
     drop(stream);
     server.stop();
+}
+
+#[test]
+fn the_fast_path_of_http_2_allocates_nothing() {
+    let (address, server) = serve(None);
+    let mut client = Framed::connect(address);
+    for _ in 0..10 {
+        assert_eq!(client.ask("/fast", 10), [b'x'; 4096]);
+        client.count();
+    }
+    let begin = client.count();
+    let own = client.count() - begin;
+    let begin = client.count();
+    for _ in 0..100 {
+        client.ask("/fast", 10);
+        client.ask("/fast", 1);
+    }
+    let end = client.count();
+    assert_eq!(end - begin - own, 0, "allocations of 1100 requests");
+    drop(client);
+    server.stop();
+}
+
+/// A client of HTTP/2: every request after the first is the same few bytes.
+struct Framed {
+    stream: TcpStream,
+    next: u32,
+}
+
+impl Framed {
+    fn connect(address: SocketAddr) -> Framed {
+        let mut stream = connect(address);
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+        stream.write_all(preface).unwrap();
+        // A connection's window that lasts.
+        let window = [0, 0, 4, 8, 0, 0, 0, 0, 0, 0x7f, 0, 0, 0];
+        stream.write_all(&window).unwrap();
+        Framed { stream, next: 1 }
+    }
+
+    /// Sends `many` requests in one write and reads their answers; returns the last one's body.
+    fn ask(&mut self, path: &str, many: u32) -> Vec<u8> {
+        let mut requests = Vec::new();
+        for _ in 0..many {
+            // GET, http, and path, authority and agent as text at first, as indices later.
+            let mut block = vec![0x82, 0x86, 0x04, path.len() as u8];
+            block.extend_from_slice(path.as_bytes());
+            match self.next {
+                1 => block.extend_from_slice(b"\x41\x09localhost\x7a\x04test"),
+                _ => block.extend_from_slice(&[0xbf, 0xbe]),
+            }
+            requests.extend_from_slice(&[0, 0, block.len() as u8, 1, 5]);
+            requests.extend_from_slice(&self.next.to_be_bytes());
+            requests.extend_from_slice(&block);
+            self.next += 2;
+        }
+        self.stream.write_all(&requests).unwrap();
+        let mut body = Vec::new();
+        let mut ended = 0;
+        while ended < many {
+            let mut header = [0; 9];
+            self.stream.read_exact(&mut header).unwrap();
+            let len = u32::from_be_bytes([0, header[0], header[1], header[2]]) as usize;
+            body.resize(len, 0);
+            self.stream.read_exact(&mut body).unwrap();
+            ended += u32::from(header[3] == 0 && header[4] & 1 == 1);
+        }
+        body
+    }
+
+    fn count(&mut self) -> u64 {
+        let body = String::from_utf8(self.ask("/count", 1)).unwrap();
+        body.trim_end().parse().expect("a number")
+    }
 }
 
 /// A server thread that is running.

@@ -558,6 +558,7 @@ pub(crate) fn limits(limits: &config::Limits) -> Limits {
         connection_count: limits.connections,
         connection_count_per_client: limits.connections_per_client,
         body_bytes: limits.body,
+        ..Limits::default()
     }
 }
 

@@ -126,6 +126,16 @@ counters! {
     limit_handshakes: "Connections refused: as many TLS handshakes under way as the server allows.";
     limit_connections: "Connections refused: as many open as the server allows (503).";
     limit_connections_per_client: "Connections refused: as many open as one address may have.";
+    h2_connections: "Connections that spoke HTTP/2.";
+    h2_errors: "HTTP/2 connections ended: the client broke the protocol.";
+    limit_h2_streams: "HTTP/2 requests reset: as many streams were open as a connection may have.";
+    limit_h2_resets: "HTTP/2 connections ended: too many requests taken back, or reset for a fault.";
+    limit_h2_continuation: "HTTP/2 connections ended: a field block in too many pieces.";
+    limit_h2_settings: "HTTP/2 connections ended: too many SETTINGS frames.";
+    limit_h2_ping: "HTTP/2 connections ended: too many PING frames.";
+    limit_h2_tiny_data: "HTTP/2 connections ended: too many DATA frames with little in them.";
+    limit_h2_empty: "HTTP/2 connections ended: too many frames that do nothing.";
+    limit_h2_window: "HTTP/2 connections ended: too many WINDOW_UPDATE frames.";
     programs_ended: "Programs that ran and ended.";
     programs_not_started: "Programs that could not be started.";
     programs_lost: "Programs that ended because the spawner did.";

@@ -307,7 +307,7 @@ pub(crate) fn read_framing(head: &RequestHead) -> Result<Framing, Refusal> {
 }
 
 //= rfc9110#10.1.1
-fn expects_continue(head: &RequestHead) -> Result<bool, Refusal> {
+pub(crate) fn expects_continue(head: &RequestHead) -> Result<bool, Refusal> {
     let Some(first) = head.value(Known::Expect) else {
         return Ok(false);
     };
@@ -346,7 +346,7 @@ fn read_transfer_encoding(head: &RequestHead, value: &[u8]) -> Result<Length, Re
 }
 
 /// Digits only, no sign, no list, no overflow.
-fn read_decimal(value: &[u8]) -> Result<u64, Refusal> {
+pub(crate) fn read_decimal(value: &[u8]) -> Result<u64, Refusal> {
     const BAD: Refusal = Refusal::bad("Content-Length is not a number");
     if value.is_empty() || value.len() > 19 {
         return Err(BAD);

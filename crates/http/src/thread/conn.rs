@@ -15,6 +15,7 @@ use crate::h1::conn::Deadline;
 use crate::reactor::wake::KeyWaker;
 use crate::request::{Facts, HalfClose, Request};
 use crate::response::Response;
+use crate::thread::h2::Session;
 use crate::thread::pipe::Splicing;
 use crate::thread::secure::Secure;
 
@@ -22,6 +23,8 @@ pub(crate) struct Conn {
     pub(crate) socket: OwnedFd,
     pub(crate) key: u64,
     pub(crate) core: h1::Conn,
+    /// What takes the place of `core` while the connection speaks HTTP/2.
+    pub(crate) h2: Option<Box<Session>>,
     pub(crate) facts: Rc<Facts>,
     /// TLS; `None` in clear text.
     pub(crate) secure: Option<Box<Secure>>,
@@ -114,6 +117,7 @@ impl Conn {
             socket,
             key: 0,
             core,
+            h2: None,
             facts,
             secure: None,
             carry: Vec::new(),
@@ -136,6 +140,9 @@ impl Conn {
 
     /// True when nothing is under way: the connection may be closed without loss.
     pub(crate) fn is_idle(&self) -> bool {
+        if let Some(session) = &self.h2 {
+            return session.is_idle() && self.carry.is_empty() && self.out.is_empty();
+        }
         matches!(self.stage, Stage::Reading)
             && self.core.is_between_requests()
             && self.carry.is_empty()
@@ -148,6 +155,14 @@ impl Conn {
         let handshake = self.secure.as_ref().and_then(|s| s.handshake_by_ms());
         match handshake {
             Some(by_ms) => (by_ms, Deadline::Handshake),
+            None => self.core.deadline(),
+        }
+    }
+
+    /// When time will be up, and for what.
+    pub(crate) fn deadline(&self) -> (u64, Deadline) {
+        match &self.h2 {
+            Some(session) => session.deadline(),
             None => self.core.deadline(),
         }
     }

@@ -31,7 +31,18 @@ impl<A: Answer + 'static> Thread<A> {
             deadline_ms: by(drain.deadline),
             grace_ms: by(drain.grace),
         });
+        self.tell_to_leave();
         self.end_when_drained();
+    }
+
+    /// Clients that may ask again over their connection hear that they are not to.
+    fn tell_to_leave(&mut self) {
+        for index in 0..self.slots.len() {
+            let slot = &mut self.slots[index];
+            if let Some(conn) = slot.conn.take_if(|conn| conn.h2.is_some()) {
+                self.drive_and_keep(conn);
+            }
+        }
     }
 
     pub(crate) fn end_when_drained(&mut self) {

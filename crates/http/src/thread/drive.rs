@@ -5,6 +5,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use crate::h1::{Eof, Event, Framing, Length, Next, Refusal};
+use crate::h2::PREFACE;
+use crate::head::RequestHead;
 use crate::limits::{READ_BYTES_PER_TURN, REQUESTS_PER_TURN};
 use crate::request::{Incoming, IncomingState, Request};
 use crate::response::{Answer, Answered};
@@ -21,6 +23,28 @@ const ROUNDS_PER_TURN: usize = 8;
 pub(crate) enum Fate {
     Keep,
     Close,
+}
+
+/// What the first bytes of a connection in clear text say of its protocol.
+//= rfc9113#3.3
+enum Greeting {
+    /// HTTP/2: all of its preface is there.
+    Whole,
+    /// HTTP/2 as far as it goes.
+    Part,
+    /// HTTP/1.
+    Other,
+}
+
+impl Greeting {
+    fn of(input: &[u8]) -> Greeting {
+        let len = input.len().min(PREFACE.len());
+        match input[..len] == PREFACE[..len] {
+            false => Greeting::Other,
+            true if len < PREFACE.len() => Greeting::Part,
+            true => Greeting::Whole,
+        }
+    }
 }
 
 /// Whether driving goes on.
@@ -62,6 +86,11 @@ impl<A: Answer + 'static> Thread<A> {
         let mut rounds = 0;
         let mut waits = false;
         loop {
+            if conn.h2.is_some()
+                && let Some(fate) = self.drive_h2(conn)
+            {
+                return fate;
+            }
             rounds += 1;
             if rounds > ROUNDS_PER_TURN {
                 self.queue_bulk(conn);
@@ -222,6 +251,16 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Answers the requests in `input`; returns how many bytes were used.
     fn answer_input(&mut self, conn: &mut Conn, input: &[u8]) -> usize {
+        if conn.request_count == 0 && input.starts_with(b"PR") {
+            match Greeting::of(input) {
+                Greeting::Whole => {
+                    self.begin_h2(conn);
+                    return 0;
+                }
+                Greeting::Part => return self.wait_for_greeting(conn, input),
+                Greeting::Other => {}
+            }
+        }
         let mut used = 0;
         for _ in 0..REQUESTS_PER_TURN {
             if used == input.len() || self.output.len() >= READ_BYTES_PER_TURN {
@@ -254,6 +293,16 @@ impl<A: Answer + 'static> Thread<A> {
         // More is there: others first.
         self.queue_bulk(conn);
         used
+    }
+
+    /// It may become HTTP/2. As far as it could be a head of HTTP/1 too, it is read as one, which
+    /// starts the clock of a head.
+    fn wait_for_greeting(&mut self, conn: &mut Conn, input: &[u8]) -> usize {
+        const LINE: usize = b"PRI * HTTP/2.0\r\n".len();
+        let part = &input[..input.len().min(LINE)];
+        let (used, _) = conn.core.read(part, &mut RequestHead::empty(), self.now_ms);
+        debug_assert_eq!(used, 0, "it is no whole head");
+        0
     }
 
     fn begin(&mut self, conn: &mut Conn, request: Request, framing: Framing) {

@@ -15,12 +15,12 @@ use crate::thread::conn::{Conn, Piece, Stage};
 use crate::thread::drive::Fate;
 use crate::thread::run::Thread;
 
-const HEAD_TOO_SLOW: Refusal = Refusal {
+pub(super) const HEAD_TOO_SLOW: Refusal = Refusal {
     status: 408,
     reason: "limits.head_time: the request head did not come in time",
 };
-const BODY_TOO_SLOW: &str = "limits.body_progress: the client stopped sending";
-const WRITE_TOO_SLOW: &str = "limits.write_progress: the client took no bytes";
+pub(super) const BODY_TOO_SLOW: &str = "limits.body_progress: the client stopped sending";
+pub(super) const WRITE_TOO_SLOW: &str = "limits.write_progress: the client took no bytes";
 
 /// Why a connection ends with something under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,8 @@ impl<A: Answer + 'static> Thread<A> {
     /// The connection ends with something under way: those who wait are told, records are closed.
     pub(crate) fn abandon(&mut self, conn: &mut Conn, why: Why) {
         let waiting = conn.request.take();
+        let session = conn.h2.take();
+        let streams = session.iter().flat_map(|session| session.requests());
         let queued = std::mem::take(&mut conn.out.pieces);
         let sealed_bytes = conn.secure.as_ref().map_or(0, |s| s.outbound_bytes()) as u64;
         let queued_bytes: u64 = queued.iter().map(Piece::unsent_bytes).sum();
@@ -104,7 +106,8 @@ impl<A: Answer + 'static> Thread<A> {
             _ => None,
         });
         let fresh = std::mem::take(&mut self.finishing);
-        let left: Vec<Request> = fresh.into_iter().chain(ended).chain(waiting).collect();
+        let answering = waiting.into_iter().chain(streams);
+        let left: Vec<Request> = fresh.into_iter().chain(ended).chain(answering).collect();
         for request in &left {
             request.exchange.leave();
         }
@@ -112,27 +115,36 @@ impl<A: Answer + 'static> Thread<A> {
         // Futures and streams go after they could see that the client has left.
         conn.stage = Stage::Lingering;
         conn.out.fetch = None;
+        drop(session);
         for request in left {
-            {
-                let mut record = request.record_mut();
-                match (record.outcome, why) {
-                    (Outcome::Complete, Why::ClientLeft) => {
-                        record.outcome = Outcome::ClientLeft;
-                        record.fault = Fault::Client;
-                        self.counters.client_left.add(1);
-                    }
-                    (Outcome::Complete, Why::ServerStops) => {
-                        record.outcome = Outcome::Broken;
-                        record.fault = Fault::Server;
-                        record.reason = Some("the server stopped before the answer was complete");
-                    }
-                    // It is known already what went wrong.
-                    _ => {}
-                }
-            }
-            self.close_record(&request, Self::clock_us());
-            self.recycle(request);
+            self.note_left(&request, why);
+            self.end_record(request);
         }
+    }
+
+    /// Notes why an answer that is not complete will not be.
+    pub(super) fn note_left(&self, request: &Request, why: Why) {
+        let mut record = request.record_mut();
+        match (record.outcome, why) {
+            (Outcome::Complete, Why::ClientLeft) => {
+                record.outcome = Outcome::ClientLeft;
+                record.fault = Fault::Client;
+                self.counters.client_left.add(1);
+            }
+            (Outcome::Complete, Why::ServerStops) => {
+                record.outcome = Outcome::Broken;
+                record.fault = Fault::Server;
+                record.reason = Some("the server stopped before the answer was complete");
+            }
+            // It is known already what went wrong.
+            _ => {}
+        }
+    }
+
+    /// Nothing more happens with this request.
+    pub(super) fn end_record(&mut self, request: Request) {
+        self.close_record(&request, Self::clock_us());
+        self.recycle(request);
     }
 
     fn close_record(&self, request: &Request, end_us: u64) {
@@ -155,6 +167,9 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// A deadline has passed.
     pub(crate) fn time_out(&mut self, conn: &mut Conn, deadline: Deadline) -> Fate {
+        if conn.h2.is_some() {
+            return self.time_out_h2(conn);
+        }
         match deadline {
             Deadline::None => return Fate::Keep,
             Deadline::Idle => return self.time_out_idle(conn),

@@ -10,6 +10,7 @@
 //! - `send` bytes to the kernel, in order, with budgets
 //! - `pump` request bodies in
 //! - `secure` TLS: handshakes, what comes in; `seal` what goes out
+//! - `h2` all of that for HTTP/2
 //! - `drain` how a thread ends
 //! - `ending` records, deadlines, what is told when a connection ends
 //! - `wheel` deadlines, a tick each
@@ -22,6 +23,7 @@ mod drain;
 mod drive;
 mod ending;
 mod give_way;
+mod h2;
 mod pipe;
 mod pull;
 mod pump;

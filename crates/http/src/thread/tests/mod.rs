@@ -6,6 +6,7 @@ mod chunks;
 mod client;
 mod crew;
 mod dummy;
+mod framed;
 mod guest;
 mod leaving;
 mod limits;
@@ -15,6 +16,8 @@ mod reactor;
 mod secure;
 mod sources;
 mod standby;
+mod streams;
+mod streams_ending;
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;

@@ -1,0 +1,234 @@
+//! Field blocks among the frames: a request's head or trailers, in one frame or several.
+
+use crate::h2::budget::Flood;
+use crate::h2::conn::{Conn, Desk, Event, Failure, Given, Opened};
+use crate::h2::frame::{self, Code, Header};
+use crate::h2::head::{self, Sound, Wrong};
+use crate::h2::stream::{Receiving, Stream};
+use crate::limits::{H2_BLOCK_FRAMES_MAX, H2_STREAMS_MAX};
+
+/// A field block of which more is to come.
+#[derive(Debug)]
+pub(super) struct Block {
+    stream: u32,
+    ends: bool,
+    depends_on_itself: bool,
+    bytes: Vec<u8>,
+    frame_count: u32,
+}
+
+/// What a HEADERS frame says besides its block.
+#[derive(Clone, Copy)]
+struct Flags {
+    ends: bool,
+    depends_on_itself: bool,
+}
+
+impl Conn {
+    //= rfc9113#6.2
+    pub(super) fn handle_headers(
+        &mut self,
+        header: Header,
+        payload: &[u8],
+        desk: &mut Desk<'_>,
+    ) -> Given {
+        let id = header.stream;
+        if id.is_multiple_of(2) {
+            return Err(Failure::protocol("HEADERS on a stream no client may open"));
+        }
+        let mut fragment = strip_padding(header, payload)?;
+        let mut depends_on_itself = false;
+        if header.has(frame::WITH_PRIORITY) {
+            let Some((priority, rest)) = fragment.split_at_checked(5) else {
+                return Err(Failure::size("HEADERS has no room for its priority"));
+            };
+            //= rfc9113#5.3.1
+            depends_on_itself = frame::number(priority) & frame::STREAM_MAX == id;
+            fragment = rest;
+        }
+        let flags = Flags {
+            ends: header.has(frame::END_STREAM),
+            depends_on_itself,
+        };
+        if header.has(frame::END_HEADERS) {
+            return self.handle_block(id, flags, fragment, desk);
+        }
+        self.block = Some(Box::new(Block {
+            stream: id,
+            ends: flags.ends,
+            depends_on_itself,
+            bytes: fragment.to_vec(),
+            frame_count: 1,
+        }));
+        Ok(None)
+    }
+
+    //= rfc9113#6.10
+    pub(super) fn handle_continuation(
+        &mut self,
+        header: Header,
+        payload: &[u8],
+        desk: &mut Desk<'_>,
+    ) -> Given {
+        let bytes_max = self.limits.head_bytes;
+        let Some(block) = &mut self.block else {
+            return Err(Failure::protocol("CONTINUATION without HEADERS before it"));
+        };
+        if block.stream != header.stream {
+            return Err(Failure::protocol("CONTINUATION of another stream's block"));
+        }
+        block.frame_count += 1;
+        if block.frame_count > H2_BLOCK_FRAMES_MAX || block.bytes.len() + payload.len() > bytes_max
+        {
+            return Err(Flood::Continuation.into());
+        }
+        block.bytes.extend_from_slice(payload);
+        if !header.has(frame::END_HEADERS) {
+            return Ok(None);
+        }
+        let Some(block) = self.block.take() else {
+            return Ok(None);
+        };
+        let flags = Flags {
+            ends: block.ends,
+            depends_on_itself: block.depends_on_itself,
+        };
+        self.handle_block(block.stream, flags, &block.bytes, desk)
+    }
+
+    /// A whole block: of trailers, of a new request, or of a stream that is over.
+    fn handle_block(&mut self, id: u32, flags: Flags, block: &[u8], desk: &mut Desk<'_>) -> Given {
+        if self.streams.find(id).is_some() {
+            return self.handle_trailers(id, flags.ends, block, desk);
+        }
+        if id > self.last_stream {
+            return self.handle_request(id, flags, block, desk);
+        }
+        head::pass_over(&mut self.decoder, block)?;
+        //= rfc9113#5.1
+        match () {
+            () if self.streams.was_reset(id) || self.is_beyond(id) => Ok(None),
+            () if self.streams.was_left(id) => {
+                self.reset_by_fault(id, Code::StreamClosed, desk)?;
+                Ok(None)
+            }
+            () if self.streams.was_ended(id) => Err(Failure::of(
+                Code::StreamClosed,
+                "HEADERS on a stream that is over",
+            )),
+            //= rfc9113#5.1.1
+            () => Err(Failure::protocol("streams are not opened in their order")),
+        }
+    }
+
+    fn handle_request(
+        &mut self,
+        id: u32,
+        flags: Flags,
+        block: &[u8],
+        desk: &mut Desk<'_>,
+    ) -> Given {
+        let is_beyond = self.is_beyond(id);
+        self.last_stream = id;
+        let is_full = self.streams.len() >= H2_STREAMS_MAX;
+        if is_beyond || is_full || flags.depends_on_itself {
+            head::pass_over(&mut self.decoder, block)?;
+            if is_beyond {
+                return Ok(None);
+            }
+            //= rfc9113#5.1.2
+            let code = match is_full {
+                true => Code::Refused,
+                false => Code::Protocol,
+            };
+            self.reset_by_fault(id, code, desk)?;
+            return Ok(is_full.then_some(Event::TooMany));
+        }
+        let limits = std::rc::Rc::clone(&self.limits);
+        let read = head::read_head(&mut self.decoder, block, desk.head, &limits)?;
+        let mut stream = Stream::new(id, self.peer_window_bytes);
+        stream.is_head_method = desk.head.method() == b"HEAD";
+        let mut early = self.take_early_priority(id);
+        match read {
+            //= rfc9113#8.1.1
+            Ok(sound) if flags.ends && sound.length.is_some_and(|length| length > 0) => {
+                self.reset_by_fault(id, Code::Protocol, desk)?;
+                Ok(Some(Event::Malformed("the announced body does not come")))
+            }
+            Ok(sound) => {
+                let opened = open(&mut stream, sound, flags.ends);
+                stream.priority = early.take().unwrap_or(sound.priority);
+                self.open_stream(stream);
+                Ok(Some(Event::Request(opened)))
+            }
+            Err(Wrong::Refused(refusal)) => {
+                if !flags.ends {
+                    stream.receiving = Receiving::Body(None);
+                }
+                self.open_stream(stream);
+                Ok(Some(Event::Refused(id, refusal)))
+            }
+            Err(Wrong::Malformed(reason)) => {
+                self.reset_by_fault(id, Code::Protocol, desk)?;
+                Ok(Some(Event::Malformed(reason)))
+            }
+        }
+    }
+
+    //= rfc9113#8.1
+    fn handle_trailers(&mut self, id: u32, ends: bool, block: &[u8], desk: &mut Desk<'_>) -> Given {
+        let limits = std::rc::Rc::clone(&self.limits);
+        let trailers = head::read_trailers(&mut self.decoder, block, &limits)?;
+        let Some(stream) = self.streams.find(id) else {
+            return Ok(None);
+        };
+        let (code, reason) = match (stream.receiving, trailers) {
+            (Receiving::Ended, _) => (Code::StreamClosed, "HEADERS after the end of the request"),
+            (_, Err(reason)) => (Code::Protocol, reason),
+            (_, Ok(_)) if !ends => (Code::Protocol, "trailers do not end the request"),
+            (Receiving::Body(Some(1..)) | Receiving::Unread(Some(1..)), _) => (
+                Code::Protocol,
+                "the body has not the size that was announced",
+            ),
+            (Receiving::Unread(_), Ok(_)) => {
+                self.end_request(id);
+                return Ok(None);
+            }
+            (Receiving::Body(_), Ok(trailers)) => {
+                self.end_request(id);
+                return Ok(Some(Event::BodyEnd(id, trailers)));
+            }
+        };
+        self.reset_by_fault(id, code, desk)?;
+        Ok(Some(Event::Broken(id, reason)))
+    }
+}
+
+fn open(stream: &mut Stream, sound: Sound, ends: bool) -> Opened {
+    stream.is_tunnel = sound.is_tunnel;
+    let mut length = Some(0);
+    if !ends && sound.length != Some(0) {
+        length = sound.length;
+    }
+    if !ends {
+        stream.receiving = Receiving::Body(sound.length);
+        stream.continue_is_due = sound.expects_continue;
+    }
+    Opened {
+        stream: stream.id,
+        length,
+    }
+}
+
+fn strip_padding(header: Header, payload: &[u8]) -> Result<&[u8], Failure> {
+    if !header.has(frame::PADDED) {
+        return Ok(payload);
+    }
+    let Some((&padding, rest)) = payload.split_first() else {
+        return Err(Failure::size("padded HEADERS is too short"));
+    };
+    let Some(len) = rest.len().checked_sub(usize::from(padding)) else {
+        return Err(Failure::protocol("HEADERS has more padding than bytes"));
+    };
+    Ok(&rest[..len])
+}

@@ -1,0 +1,190 @@
+//! The streams of a connection: those that are open, and what is known of those that are not.
+
+use crate::h2::frame::WINDOW_BYTES;
+use crate::h2::priority::Priority;
+use crate::limits::H2_RESETS_REMEMBERED;
+
+/// One stream, from its HEADERS until both sides have ended it.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) id: u32,
+    /// What the client may still send.
+    pub(super) receive_window: i64,
+    /// What we may still send; below zero after the client has made its windows smaller.
+    pub(super) send_window: i64,
+    pub(super) receiving: Receiving,
+    pub(super) sending: Writing,
+    pub(super) is_head_method: bool,
+    pub(super) continue_is_due: bool,
+    pub(super) is_tunnel: bool,
+    pub(super) priority: Priority,
+    /// When it last sent, among those that take turns.
+    pub(super) turn: u64,
+    /// It has bytes to send.
+    pub(super) is_ready: bool,
+}
+
+/// How far the request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Receiving {
+    /// A body comes: so many bytes more, when announced.
+    Body(Option<u64>),
+    /// The answer is complete and nobody reads what still comes.
+    Unread(Option<u64>),
+    /// The request is complete.
+    Ended,
+}
+
+/// How far the answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// No head yet.
+    Nothing,
+    /// A body goes: so many bytes more, when announced.
+    Body(Option<u64>),
+    /// END_STREAM was sent.
+    Ended,
+}
+
+impl Stream {
+    pub(super) fn new(id: u32, send_window: i64) -> Stream {
+        Stream {
+            id,
+            receive_window: WINDOW_BYTES,
+            send_window,
+            receiving: Receiving::Ended,
+            sending: Writing::Nothing,
+            is_head_method: false,
+            continue_is_due: false,
+            is_tunnel: false,
+            priority: Priority::default(),
+            turn: 0,
+            is_ready: false,
+        }
+    }
+}
+
+/// The open streams of a connection. There are few: they are looked for one by one.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    ids: Vec<u32>,
+    open: Vec<Stream>,
+    /// The last streams that we reset, in a ring: what the client had sent by then is passed over.
+    reset: Vec<u32>,
+    next_reset: usize,
+    /// The last streams that the client reset, and those that both sides ended.
+    left: Vec<u32>,
+    next_left: usize,
+    ended: Vec<u32>,
+    next_ended: usize,
+}
+
+impl Streams {
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// True when no answer is under way: what is left is the rest of requests nobody reads.
+    pub(super) fn are_answered(&self) -> bool {
+        self.open
+            .iter()
+            .all(|stream| stream.sending == Writing::Ended)
+    }
+
+    pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream> {
+        let at = self.ids.iter().position(|&open| open == id)?;
+        self.open.get_mut(at)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.open.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.open.iter_mut()
+    }
+
+    pub(super) fn add(&mut self, stream: Stream) {
+        self.ids.push(stream.id);
+        self.open.push(stream);
+    }
+
+    pub(super) fn remove(&mut self, id: u32) {
+        let Some(at) = self.ids.iter().position(|&open| open == id) else {
+            return;
+        };
+        self.ids.swap_remove(at);
+        self.open.swap_remove(at);
+    }
+
+    /// An idle connection holds little: what one request after the other needs.
+    pub(super) fn release(&mut self) {
+        if self.open.is_empty() && self.open.capacity() > KEPT {
+            self.ids = Vec::new();
+            self.open = Vec::new();
+        }
+    }
+
+    /// We have reset it.
+    pub(super) fn note_reset(&mut self, id: u32) {
+        remember(&mut self.reset, &mut self.next_reset, id);
+    }
+
+    /// The client has reset it.
+    pub(super) fn note_left(&mut self, id: u32) {
+        remember(&mut self.left, &mut self.next_left, id);
+    }
+
+    /// Both sides have ended it.
+    pub(super) fn note_ended(&mut self, id: u32) {
+        remember(&mut self.ended, &mut self.next_ended, id);
+    }
+
+    /// True when both sides ended it a moment ago.
+    pub(super) fn was_ended(&self, id: u32) -> bool {
+        self.ended.contains(&id)
+    }
+
+    /// True when frames for it are to be passed over: we have reset it a moment ago.
+    pub(super) fn was_reset(&self, id: u32) -> bool {
+        self.reset.contains(&id)
+    }
+
+    /// True when the client itself reset it a moment ago.
+    pub(super) fn was_left(&self, id: u32) -> bool {
+        self.left.contains(&id)
+    }
+}
+
+/// Places for streams that an idle connection keeps.
+const KEPT: usize = 4;
+
+fn remember(ring: &mut Vec<u32>, next: &mut usize, id: u32) {
+    if ring.len() < H2_RESETS_REMEMBERED {
+        ring.push(id);
+    } else if let Some(place) = ring.get_mut(*next) {
+        *place = id;
+        *next = (*next + 1) % H2_RESETS_REMEMBERED;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_streams_that_were_reset_are_remembered() {
+        let mut streams = Streams::default();
+        let most = H2_RESETS_REMEMBERED as u32;
+        for id in 0..most + 10 {
+            streams.note_reset(id);
+        }
+        assert!(!streams.was_reset(9));
+        assert!((10..most + 10).all(|id| streams.was_reset(id)));
+        assert!(!streams.was_left(20));
+    }
+}

@@ -1,0 +1,203 @@
+//! Windows, both ways, and bodies.
+
+use super::super::answer::Sending;
+use super::{Server, data, get, post, reset, settings, window};
+use crate::head::Fields;
+use crate::response::ResponseHead;
+
+/// The body bytes sent in these frames, by stream.
+fn sent_bytes(sent: &str, stream: u32) -> usize {
+    let start = format!("{stream} DATA ");
+    sent.lines()
+        .filter_map(|line| line.strip_prefix(&start))
+        .map(|rest| rest.trim_end_matches(" END").parse::<usize>().unwrap())
+        .sum()
+}
+
+//= rfc9113#6.9.1
+#[test]
+fn no_more_is_sent_than_the_windows_have_room_for() {
+    let mut server = Server::greeted();
+    server.feed(&[get(1, "/"), get(3, "/")].concat());
+    server.answer(1, 50_000);
+    server.answer(3, 50_000);
+    server.fill();
+    let sent = server.sent();
+    assert_eq!(sent_bytes(&sent, 1), 50_000);
+    assert_eq!(sent_bytes(&sent, 3), 15_535);
+    assert!(sent.contains("1 DATA 848 END\n"), "{sent}");
+    server.feed(&window(3, 100_000));
+    server.fill();
+    assert_eq!(server.sent(), "", "the connection's window is full");
+    server.feed(&window(0, 1));
+    server.fill();
+    assert_eq!(server.sent(), "3 DATA 1\n");
+    server.feed(&window(0, 100_000));
+    server.fill();
+    assert_eq!(sent_bytes(&server.sent(), 3), 34_464);
+    assert!(server.core.is_idle());
+}
+
+//= rfc9113#6.9.2
+#[test]
+fn windows_that_shrink_may_fall_below_zero() {
+    let mut server = Server::greeted();
+    server.feed(&get(1, "/"));
+    server.answer(1, 100);
+    server.feed(&settings(&[(4, 10)]));
+    server.fill();
+    assert_eq!(
+        server.sent(),
+        "1 HEADERS :status=200 content-length=100\nSETTINGS ACK\n1 DATA 10\n"
+    );
+    server.feed(&settings(&[(4, 3)]));
+    server.feed(&window(1, 7));
+    server.fill();
+    assert_eq!(
+        server.sent(),
+        "SETTINGS ACK\n",
+        "seven of the missing bytes came"
+    );
+    assert!(server.core.is_held_up(1));
+    server.feed(&window(1, 2));
+    server.fill();
+    assert_eq!(server.sent(), "1 DATA 2\n");
+    server.feed(&settings(&[(4, 1000)]));
+    server.fill();
+    assert_eq!(server.sent(), "SETTINGS ACK\n1 DATA 88 END\n");
+}
+
+//= rfc9113#6.9
+#[test]
+fn stream_window_grows_as_its_body_is_read_and_the_connection_s_as_it_comes() {
+    let mut server = Server::greeted();
+    server.feed(&post(1, &[]));
+    for _ in 0..3 {
+        server.feed(&data(1, &[b'a'; 16_384], false));
+    }
+    assert_eq!(server.sent(), "");
+    // Nobody has read a byte: there is nothing to offer.
+    server.core.offer(1, 65_536 - 3 * 16_384, &mut server.out);
+    assert_eq!(server.sent(), "");
+    server.core.offer(1, 65_536, &mut server.out);
+    assert_eq!(server.sent(), "1 WINDOW 49152\n");
+    server.core.offer(1, 65_536, &mut server.out);
+    assert_eq!(server.sent(), "", "it was offered already");
+    for _ in 0..4 {
+        server.core.offer(1, 65_536, &mut server.out);
+        server.feed(&data(1, &[b'a'; 16_384], false));
+    }
+    // One byte more than was offered.
+    let mut full = Server::greeted();
+    full.feed(&post(1, &[]));
+    for _ in 0..4 {
+        full.feed(&data(1, &[b'a'; 16_384], false));
+    }
+    assert_eq!(
+        full.seen(),
+        "1 POST / host=h body\n1 broken: DATA beyond the window of its stream\n"
+    );
+    assert_eq!(full.sent(), "1 RST 3\n");
+}
+
+#[test]
+fn bodies_nobody_reads_do_not_stop_others() {
+    let mut server = Server::greeted();
+    let mut ids = (1..).step_by(2).take(60);
+    let mut updates = 0;
+    for id in &mut ids {
+        server.feed(&post(id, &[]));
+        for _ in 0..3 {
+            server.feed(&data(id, &[b'a'; 16_384], false));
+        }
+        updates += server.sent().matches("0 WINDOW").count();
+    }
+    assert_eq!(updates, 5);
+    assert!(!server.seen().contains("over"));
+    // What is padding, or of streams that are gone, counts and is given back too.
+    server.feed(&post(121, &[]));
+    server.feed(&reset(121));
+    server.seen();
+    for _ in 0..100 {
+        let mut padded = vec![255];
+        padded.extend_from_slice(&[0; 300]);
+        server.feed(&super::frame(0, 8, 1, &padded));
+    }
+    assert!(!server.seen().contains("broken"));
+}
+
+#[test]
+fn request_that_goes_on_after_its_answer() {
+    let mut server = Server::greeted();
+    // A short rest may come.
+    server.feed(&post(1, &[("content-length", "10")]));
+    server.answer(1, 0);
+    assert_eq!(
+        server.sent(),
+        "1 HEADERS :status=200 content-length=0 END\n"
+    );
+    server.feed(&data(1, b"01234", false));
+    assert!(!server.core.streams.is_empty());
+    server.feed(&data(1, b"56789", true));
+    assert!(server.core.streams.is_empty());
+    // A long one is not wanted, as soon as that is known.
+    server.feed(&post(3, &[("content-length", "1000000")]));
+    server.answer(3, 0);
+    assert_eq!(
+        server.sent(),
+        "3 HEADERS :status=200 content-length=0 END\n3 RST 0\n"
+    );
+    server.feed(&data(3, b"late", true));
+    server.feed(&post(5, &[]));
+    server.answer(5, 0);
+    assert_eq!(
+        server.sent(),
+        "5 HEADERS :status=200 content-length=0 END\n"
+    );
+    server.feed(&data(5, &[b'a'; 16_384], false));
+    server.feed(&data(5, &[b'a'; 16_383], false));
+    assert_eq!(server.sent(), "");
+    server.feed(&data(5, b"abc", false));
+    assert_eq!(server.sent(), "5 RST 0\n");
+    assert!(server.core.is_idle());
+    assert!(!server.seen().contains("broken"));
+    // The rules hold for what nobody reads as well.
+    server.feed(&post(7, &[]));
+    server.answer(7, 0);
+    server.feed(&super::request(7, &[("a", "b")], false));
+    assert!(server.sent().ends_with("7 RST 1\n"));
+}
+
+#[test]
+fn bodies_without_a_size_end_by_themselves_or_with_trailers() {
+    let mut server = Server::greeted();
+    server.feed(&[get(1, "/"), get(3, "/")].concat());
+    let head = ResponseHead::Fields(200, Fields::new());
+    for id in [1, 3] {
+        let out = &mut server.out;
+        server.core.push_head(id, &head, None, &super::date(), out);
+        assert_eq!(server.core.push_data(id, 5, out), Some(Sending::Body));
+        out.extend_from_slice(b"hello");
+    }
+    assert!(server.core.push_end(1, None, &mut server.out));
+    let mut trailers = Fields::new();
+    trailers.add(b"Check", b"sum");
+    assert!(server.core.push_end(3, Some(&trailers), &mut server.out));
+    assert_eq!(
+        server.sent(),
+        "1 HEADERS :status=200\n1 DATA 5\n3 HEADERS :status=200\n3 DATA 5\n1 DATA 0 END\n\
+         3 HEADERS check=sum END\n"
+    );
+}
+
+#[test]
+fn body_of_another_size_than_announced_breaks_the_answer() {
+    let mut server = Server::greeted();
+    server.feed(&[get(1, "/"), get(3, "/")].concat());
+    server.answer(1, 3);
+    server.answer(3, 3);
+    server.sent();
+    assert_eq!(server.core.push_data(1, 4, &mut server.out), None);
+    assert!(!server.core.push_end(3, None, &mut server.out));
+    assert_eq!(server.sent(), "3 RST 2\n");
+}

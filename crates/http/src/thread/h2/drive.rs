@@ -1,0 +1,237 @@
+//! What happens when a connection that speaks HTTP/2 can go on: send, look at streams, read, fill,
+//! until nothing moves.
+
+use crate::h1::Next;
+use crate::h2;
+use crate::limits::{BULK_BYTES_PER_TURN, H2_FILL_BYTES, READ_BYTES_PER_TURN};
+use crate::response::Answer;
+use crate::thread::conn::{Conn, Piece, Stage};
+use crate::thread::drive::Fate;
+use crate::thread::h2::Session;
+use crate::thread::pump::Read;
+use crate::thread::run::Thread;
+use crate::thread::send::Flushed;
+
+impl<A: Answer + 'static> Thread<A> {
+    /// From here on the connection speaks HTTP/2, whose first bytes have yet to be read.
+    pub(crate) fn begin_h2(&mut self, conn: &mut Conn) {
+        let limits = std::rc::Rc::clone(&self.limits);
+        let core = h2::Conn::new(limits, self.now_ms, &mut self.output);
+        conn.h2 = Some(Box::new(Session::new(core)));
+        self.counters.h2_connections.add(1);
+    }
+
+    /// Lets the connection go as far as it can. `None` when it speaks HTTP/2 no more: what is left
+    /// is to end it, which is done as for HTTP/1.
+    pub(crate) fn drive_h2(&mut self, conn: &mut Conn) -> Option<Fate> {
+        let mut session = conn.h2.take()?;
+        let fate = self.drive_session(conn, &mut session);
+        if fate.is_some() {
+            conn.h2 = Some(session);
+            return fate;
+        }
+        self.abandon_streams(&mut session);
+        conn.core.give_up_input();
+        // The client may be sending still, acknowledgements at least. It is heard out, or it would
+        // not hear the end of its answers.
+        let next = match conn.is_half_closed {
+            true => Next::Close,
+            false => Next::Linger,
+        };
+        conn.carry = Vec::new();
+        conn.stage = Stage::Flushing(next);
+        None
+    }
+
+    fn drive_session(&mut self, conn: &mut Conn, session: &mut Session) -> Option<Fate> {
+        if let Some(waker) = &conn.waker {
+            // Wakes from now on count anew.
+            drop(waker.waker());
+        }
+        self.take_leave(session);
+        let mut turn_bytes = 0;
+        loop {
+            self.settle_output(conn);
+            let mut is_blocked = false;
+            if !self.output.is_empty() || !conn.out.is_empty() || !self.finishing.is_empty() {
+                turn_bytes += self.output.len();
+                self.bulk.count(self.output.len());
+                let before = self.output.len() + conn.out.held_bytes;
+                match self.flush(conn) {
+                    Flushed::All => session.write_by_ms = u64::MAX,
+                    Flushed::Blocked => is_blocked = true,
+                    Flushed::Fetching | Flushed::Yield => {
+                        self.queue_bulk(conn);
+                        return Some(Fate::Keep);
+                    }
+                    Flushed::Broken => return Some(Fate::Close),
+                }
+                if conn.out.held_bytes < before {
+                    // The client takes bytes: its time begins anew.
+                    session.write_by_ms = u64::MAX;
+                }
+                self.note_first_bytes(session);
+            }
+            let has_left = !is_blocked && self.is_done(conn, session);
+            if has_left || session.is_over {
+                return None;
+            }
+            if turn_bytes >= BULK_BYTES_PER_TURN {
+                self.queue_bulk(conn);
+            }
+            if conn.is_in_bulk {
+                break;
+            }
+            if !self.make(conn, session, is_blocked) {
+                if !is_blocked && self.is_done(conn, session) {
+                    return None;
+                }
+                break;
+            }
+        }
+        session.core.settle(self.now_ms);
+        if session.streams.is_empty() && session.streams.capacity() > 0 {
+            session.streams = Vec::new();
+        }
+        self.set_clocks(conn, session);
+        Some(Fate::Keep)
+    }
+
+    /// Makes what there is to send; says whether something is, or may be after a write.
+    fn make(&mut self, conn: &mut Conn, session: &mut Session, is_blocked: bool) -> bool {
+        self.look_at_streams(conn, session);
+        let has_read = self.read_frames(conn, session);
+        // Those that came just now are looked at too: what they have goes along.
+        if session.streams.iter().any(|stream| stream.is_new) {
+            self.look_at_streams(conn, session);
+        }
+        if is_blocked {
+            self.settle_output(conn);
+            return has_read;
+        }
+        self.fill(conn, session);
+        let has_output = !self.output.is_empty() || !self.finishing.is_empty();
+        has_read || has_output
+    }
+
+    /// What was made stands behind what is queued.
+    fn settle_output(&mut self, conn: &mut Conn) {
+        if conn.out.is_empty() {
+            return;
+        }
+        if !self.output.is_empty() {
+            conn.out
+                .push(Piece::Own(self.output.as_slice().to_vec(), 0));
+            self.output.clear();
+        }
+        for request in self.finishing.drain(..) {
+            conn.out.push(Piece::End(request));
+        }
+    }
+
+    /// Reads what there is, unless much waits for the client already; says whether there was
+    /// something.
+    fn read_frames(&mut self, conn: &mut Conn, session: &mut Session) -> bool {
+        if session.is_over || conn.out.held_bytes >= H2_FILL_BYTES {
+            return false;
+        }
+        if std::mem::take(&mut session.is_cut) {
+            let carry = std::mem::take(&mut conn.carry);
+            let used = self.answer_frames(conn, session, &carry);
+            conn.carry = carry[used..].to_vec();
+            return true;
+        }
+        if !conn.is_readable {
+            return conn.is_half_closed && self.end_of_frames(session);
+        }
+        match self.receive(conn, READ_BYTES_PER_TURN) {
+            Read::Bytes(count) => {
+                let input = std::mem::take(&mut self.input);
+                if conn.carry.is_empty() {
+                    let used = self.answer_frames(conn, session, &input[..count]);
+                    conn.carry.extend_from_slice(&input[used..count]);
+                } else {
+                    let mut carry = std::mem::take(&mut conn.carry);
+                    carry.extend_from_slice(&input[..count]);
+                    let used = self.answer_frames(conn, session, &carry);
+                    conn.carry = carry[used..].to_vec();
+                }
+                self.input = input;
+                true
+            }
+            Read::Nothing => false,
+            Read::Eof => self.end_of_frames(session),
+            Read::Broken => {
+                conn.is_reset = true;
+                session.is_over = true;
+                true
+            }
+        }
+    }
+
+    /// Fills the output with what streams have to send, the most urgent first.
+    fn fill(&mut self, conn: &mut Conn, session: &mut Session) {
+        while self.output.len() < H2_FILL_BYTES {
+            let Some(turn) = session.core.next_turn() else {
+                return;
+            };
+            match session.find(turn.stream) {
+                Some(at) => self.send_turn(conn, session, at, turn),
+                None => session.core.set_ready(turn.stream, false),
+            }
+        }
+    }
+
+    /// True when the connection is to be closed: the client has nothing more to ask, or has been
+    /// told to go and has its answers.
+    fn is_done(&mut self, conn: &Conn, session: &Session) -> bool {
+        if !session.streams.is_empty() || !conn.out.is_empty() {
+            return false;
+        }
+        let is_past_grace = self
+            .draining
+            .is_some_and(|draining| self.now_ms >= draining.grace_ms);
+        let has_input = conn.is_readable || session.is_cut;
+        (conn.is_half_closed && !has_input) || (is_past_grace && !has_input && session.is_idle())
+    }
+
+    /// A draining thread tells its clients to go: first to open no more streams, later which one
+    /// was the last.
+    fn take_leave(&mut self, session: &mut Session) {
+        let Some(draining) = self.draining else {
+            return;
+        };
+        session.core.announce_leaving(&mut self.output);
+        if self.now_ms >= draining.grace_ms {
+            session.core.leave(&mut self.output);
+        }
+    }
+
+    fn note_first_bytes(&self, session: &Session) {
+        for stream in &session.streams {
+            let mut record = stream.request.record_mut();
+            if record.first_byte_us == 0 && record.status != 0 {
+                let now_us = Self::clock_us();
+                record.first_byte_us = now_us.saturating_sub(record.started_us).max(1);
+            }
+        }
+    }
+
+    /// Looks at the streams that were woken, and at what their handlers have asked for.
+    fn look_at_streams(&mut self, conn: &mut Conn, session: &mut Session) {
+        let mut at = 0;
+        while let Some(stream) = session.streams.get_mut(at) {
+            let id = stream.id;
+            let is_woken = stream.take_woken();
+            self.look_at_stream(conn, session, at, is_woken);
+            // One that is over has left its place to another.
+            if session
+                .streams
+                .get(at)
+                .is_some_and(|stream| stream.id == id)
+            {
+                at += 1;
+            }
+        }
+    }
+}

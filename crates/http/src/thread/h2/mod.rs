@@ -1,0 +1,80 @@
+//! HTTP/2 on a thread: what its engine makes of bytes goes to answers, and theirs back into frames.
+//!
+//! - `drive` what happens when a connection can go on: send, look at streams, read, fill
+//! - `requests` what has come: requests, their bodies, their ends
+//! - `respond` answers: heads at once, bodies in the order of their urgency
+//! - `stream` a request being answered, `source` where the bytes of its body come from
+//! - `ending` deadlines, and how streams and connections end
+//!
+//! All frames of a turn, of however many streams, are made in the thread's output and leave in one
+//! write. The connection below takes and gives bytes and knows nothing of this: it carries HTTP/1
+//! before, and the end of the connection after.
+
+mod drive;
+mod ending;
+mod requests;
+mod respond;
+mod source;
+mod stream;
+
+use crate::h1::conn::Deadline;
+use crate::h2;
+use crate::request::Request;
+
+use stream::Stream;
+
+/// What a connection has beside its socket while it speaks HTTP/2.
+pub(crate) struct Session {
+    pub(crate) core: h2::Conn,
+    /// Streams whose answers take more than a turn.
+    pub(crate) streams: Vec<Stream>,
+    /// Until when the client must take bytes; `u64::MAX` when it has all there are.
+    write_by_ms: u64,
+    /// More frames stand in the carry than this turn had time for.
+    is_cut: bool,
+    /// Nothing more will be read: the last GOAWAY is on its way.
+    is_over: bool,
+}
+
+impl Session {
+    fn new(core: h2::Conn) -> Session {
+        Session {
+            core,
+            streams: Vec::new(),
+            write_by_ms: u64::MAX,
+            // What was read to find out about the protocol stands there.
+            is_cut: true,
+            is_over: false,
+        }
+    }
+
+    /// True when no stream is open and no frame half read.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.streams.is_empty() && self.core.is_idle()
+    }
+
+    /// The requests that are being answered.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = Request> {
+        self.streams.iter().map(|stream| stream.request.clone())
+    }
+
+    fn find(&self, id: u32) -> Option<usize> {
+        self.streams.iter().position(|stream| stream.id == id)
+    }
+
+    /// When time will be up, and for what.
+    pub(crate) fn deadline(&self) -> (u64, Deadline) {
+        let mut first = self.core.deadline();
+        let mut sooner = |by_ms: u64, deadline: Deadline| {
+            if by_ms < first.0 {
+                first = (by_ms, deadline);
+            }
+        };
+        sooner(self.write_by_ms, Deadline::Write);
+        for stream in &self.streams {
+            sooner(stream.body_by_ms, Deadline::Body);
+            sooner(stream.write_by_ms, Deadline::Write);
+        }
+        first
+    }
+}

@@ -1,0 +1,85 @@
+//! A request that is being answered over a stream of its own.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
+
+use crate::reactor::wake::KeyWaker;
+use crate::request::Request;
+use crate::response::Response;
+use crate::thread::h2::source::Source;
+
+/// A request that is being answered.
+pub(crate) struct Stream {
+    pub(super) id: u32,
+    pub(crate) request: Request,
+    pub(super) work: Work,
+    waker: Option<Arc<StreamWaker>>,
+    /// It has not been looked at yet.
+    pub(super) is_new: bool,
+    /// Bytes of the request's body that have come.
+    pub(super) body_bytes: u64,
+    /// Until when the next bytes of the request's body must come.
+    pub(super) body_by_ms: u64,
+    /// Until when the client must make room in its window.
+    pub(super) write_by_ms: u64,
+}
+
+/// How far an answer is.
+pub(super) enum Work {
+    /// It is on its way.
+    Later(Pin<Box<dyn Future<Output = Response>>>),
+    /// Its body is being sent.
+    Body(Source),
+}
+
+/// Wakes one stream of a connection, from anywhere.
+struct StreamWaker {
+    conn: Arc<KeyWaker>,
+    is_woken: AtomicBool,
+}
+
+impl Wake for StreamWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_woken.store(true, Ordering::SeqCst);
+        self.conn.wake_by_ref();
+    }
+}
+
+impl Stream {
+    pub(super) fn new(id: u32, request: Request, work: Work) -> Stream {
+        Stream {
+            id,
+            request,
+            work,
+            waker: None,
+            is_new: true,
+            body_bytes: 0,
+            body_by_ms: u64::MAX,
+            write_by_ms: u64::MAX,
+        }
+    }
+
+    /// True once after each wake, and at first.
+    pub(super) fn take_woken(&mut self) -> bool {
+        let waker = self.waker.as_ref();
+        let is_woken = waker.is_some_and(|waker| waker.is_woken.swap(false, Ordering::SeqCst));
+        std::mem::take(&mut self.is_new) || is_woken
+    }
+
+    pub(super) fn waker(&mut self, conn: &Arc<KeyWaker>) -> Waker {
+        let waker = self.waker.get_or_insert_with(|| {
+            Arc::new(StreamWaker {
+                conn: Arc::clone(conn),
+                is_woken: AtomicBool::new(false),
+            })
+        });
+        Waker::from(Arc::clone(waker))
+    }
+}
