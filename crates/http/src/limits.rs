@@ -90,7 +90,8 @@ pub(crate) const OUT_WINDOW_BYTES: usize = 256 * 1024;
 /// Bodies up to this size are copied behind their head and leave in one write.
 pub(crate) const COPY_BYTES_MAX: usize = 8 * 1024;
 /// Bytes of an answer sealed before they are handed to the kernel; what it does not take is held.
-pub(crate) const SEAL_BYTES_PER_CALL: usize = 64 * 1024;
+/// 64 KiB and their head leave in one call.
+pub(crate) const SEAL_BYTES_PER_CALL: usize = 80 * 1024;
 /// Records of a long answer are small until so many bytes have left: a browser sees the begin of a
 /// page before all of a large record has come.
 pub(crate) const SMALL_RECORDS_BYTES: u32 = 16 * 1024;

@@ -29,6 +29,8 @@ pub(crate) struct Batch {
     /// As long as a batch may get, from its first use on.
     bytes: Vec<u8>,
     len: usize,
+    /// Up to where the file at the front is known to be in memory.
+    resident_until: u64,
 }
 
 /// Records of one batch: small ones first, then large ones, and what closes it.
@@ -196,6 +198,7 @@ impl Batch {
             self.bytes = vec![0; BATCH_BYTES_MAX];
         }
         self.len = 0;
+        self.resident_until = 0;
     }
 
     /// Adds one record with at most `room` bytes of text. Returns how many it has.
@@ -227,7 +230,12 @@ impl Batch {
             return Ok(room);
         }
         let text_at = key.text_at();
-        let count = gather(output, out, &mut rest[text_at..text_at + room])?;
+        let count = gather(
+            output,
+            out,
+            &mut rest[text_at..text_at + room],
+            &mut self.resident_until,
+        )?;
         let record = &mut rest[..count + key.overhead()];
         key.seal(Kind::Data, record);
         self.len += record.len();
@@ -294,7 +302,12 @@ fn ends_with_this(conn: &Conn) -> bool {
 }
 
 /// Takes bytes in order until `room` is full or nothing more is ready; returns how many.
-fn gather(output: &mut Vec<u8>, out: &mut Outgoing, room: &mut [u8]) -> Result<usize, Stop> {
+fn gather(
+    output: &mut Vec<u8>,
+    out: &mut Outgoing,
+    room: &mut [u8],
+    resident_until: &mut u64,
+) -> Result<usize, Stop> {
     let mut filled = output.len().min(room.len());
     room[..filled].copy_from_slice(&output[..filled]);
     if filled == output.len() {
@@ -316,7 +329,7 @@ fn gather(output: &mut Vec<u8>, out: &mut Outgoing, room: &mut [u8]) -> Result<u
                 filled += count;
                 continue;
             }
-            Some(Piece::File(file)) => match read_resident(file, room) {
+            Some(Piece::File(file)) => match read_resident(file, room, resident_until) {
                 Ok(count) => {
                     filled += count;
                     continue;
@@ -351,19 +364,33 @@ fn pop_spent(out: &mut Outgoing) {
 }
 
 /// Reads bytes of a file that are in memory.
-fn read_resident(file: &mut FileBody, room: &mut [u8]) -> Result<usize, Stop> {
-    let wanted = file.len.min(room.len() as u64);
-    let resident = file.source.resident(file.offset, wanted).min(wanted);
+fn read_resident(
+    file: &mut FileBody,
+    room: &mut [u8],
+    resident_until: &mut u64,
+) -> Result<usize, Stop> {
+    if *resident_until <= file.offset {
+        // Asked once for many records: asking costs as much as reading a few.
+        let wanted = file.len.min(BULK_BYTES_PER_TURN as u64);
+        let resident = file.source.resident(file.offset, wanted).min(wanted);
+        *resident_until = file.offset + resident;
+    }
+    let resident = (*resident_until - file.offset).min(file.len);
     if resident == 0 {
         return Err(Stop::MustFetch);
     }
-    let mut slices = [IoSliceMut::new(&mut room[..resident as usize])];
+    let count = resident.min(room.len() as u64) as usize;
+    let mut slices = [IoSliceMut::new(&mut room[..count])];
     let flags = ReadWriteFlags::NOWAIT;
     match rustix::io::preadv2(file.source.fd(), &mut slices, file.offset, flags) {
         Ok(0) => Err(Stop::Broke(SHORTER)),
         Ok(count) => {
             file.offset += count as u64;
             file.len -= count as u64;
+            if file.len == 0 {
+                // What comes next is another file.
+                *resident_until = 0;
+            }
             Ok(count)
         }
         Err(Errno::IO) => Err(Stop::Broke(UNREADABLE)),
