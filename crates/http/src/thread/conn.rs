@@ -141,7 +141,10 @@ impl Conn {
     /// True when nothing is under way: the connection may be closed without loss.
     pub(crate) fn is_idle(&self) -> bool {
         if let Some(session) = &self.h2 {
-            return session.is_idle() && self.carry.is_empty() && self.out.is_empty();
+            return session.is_idle()
+                && self.carry.is_empty()
+                && self.out.is_empty()
+                && !self.has_sealed();
         }
         matches!(self.stage, Stage::Reading)
             && self.core.is_between_requests()
@@ -150,20 +153,13 @@ impl Conn {
             && !self.has_sealed()
     }
 
-    /// When time is up for what is awaited.
-    pub(crate) fn deadline(&self) -> (u64, Deadline) {
-        let handshake = self.secure.as_ref().and_then(|s| s.handshake_by_ms());
-        match handshake {
-            Some(by_ms) => (by_ms, Deadline::Handshake),
-            None => self.core.deadline(),
-        }
-    }
-
     /// When time will be up, and for what.
     pub(crate) fn deadline(&self) -> (u64, Deadline) {
-        match &self.h2 {
-            Some(session) => session.deadline(),
-            None => self.core.deadline(),
+        let handshake = self.secure.as_ref().and_then(|s| s.handshake_by_ms());
+        match (handshake, &self.h2) {
+            (Some(by_ms), _) => (by_ms, Deadline::Handshake),
+            (None, Some(session)) => session.deadline(),
+            (None, None) => self.core.deadline(),
         }
     }
 

@@ -355,6 +355,9 @@ impl<A: Answer + 'static> Thread<A> {
             // What came with the client's last message may hold its first request.
             conn.is_readable |= !secure.inbound.is_empty();
         }
+        if established.is_h2 {
+            self.begin_h2(conn);
+        }
     }
 
     /// A request in clear text: it is read, and refused with a hint.

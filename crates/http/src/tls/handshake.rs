@@ -11,6 +11,7 @@ use rustls::{HandshakeKind, ProtocolVersion, ServerConfig};
 
 use crate::tls::record::{Key, RECORD_BYTES_MAX, Wire, record_len};
 use crate::tls::session::Session;
+use crate::tls::terms::ALPN_H2;
 use crate::tls::terms::suite_name;
 use crate::tls::x509::ClientCertificate;
 
@@ -38,6 +39,8 @@ pub(crate) struct Established {
     pub(crate) suite: &'static str,
     pub(crate) is_resumed: bool,
     pub(crate) client: Option<ClientCertificate>,
+    /// Both sides speak HTTP/2.
+    pub(crate) is_h2: bool,
 }
 
 /// A record of a handshake may be longer than ours; TLS 1.2 allows so much.
@@ -147,6 +150,7 @@ fn finish(conn: UnbufferedServerConnection) -> Result<Established, rustls::Error
     let is_resumed = conn.handshake_kind() == Some(HandshakeKind::Resumed);
     let client = conn.peer_certificates().and_then(|chain| chain.first());
     let client = client.and_then(|certificate| ClientCertificate::from_der(certificate));
+    let is_h2 = conn.alpn_protocol() == Some(ALPN_H2);
     let (secrets, kernel) = conn.dangerous_into_kernel_connection()?;
     let bad_key = |_| rustls::Error::General("the agreed keys cannot be used".to_owned());
     let tx = Key::new(wire, secrets.tx).map_err(bad_key)?;
@@ -161,5 +165,6 @@ fn finish(conn: UnbufferedServerConnection) -> Result<Established, rustls::Error
         suite,
         is_resumed,
         client,
+        is_h2,
     })
 }

@@ -57,6 +57,9 @@ pub struct Terms {
     default: usize,
 }
 
+/// What HTTP/2 is called in a handshake (RFC 9113 section 3.2).
+pub(crate) const ALPN_H2: &[u8] = b"h2";
+
 /// What those get who ask for one of some names.
 pub(crate) struct Host {
     pub(crate) config: Arc<ServerConfig>,
@@ -108,7 +111,7 @@ impl Terms {
             let rule = host.client.as_ref().map_or(NO_RULE, ClientRule::number);
             let mut config =
                 builder.with_cert_resolver(Arc::new(Fixed(Arc::clone(&host.certificate.key))));
-            config.alpn_protocols = vec![b"http/1.1".to_vec(), b"http/1.0".to_vec()];
+            config.alpn_protocols = [ALPN_H2, b"http/1.1", b"http/1.0"].map(Vec::from).to_vec();
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.ticketer = tickets.under(rule);
             config.ignore_client_order = !offer.suites.is_empty();
