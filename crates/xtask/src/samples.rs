@@ -114,10 +114,14 @@ const FOLDERS: &[&str] = &[
 /// The same for programs.
 const PROGRAM: &str = "script = \"";
 
+/// The same for files of TLS: with a certificate in them, or its key.
+const CERTIFICATES: &[&str] = &["certificate = \"", "client_ca = \""];
+const KEY: &str = " key = \"";
+
 /// The sample with paths like `/usr/lib/x` inside the folder it is checked in.
 fn relocated(sample: &str) -> String {
     let mut text = sample.to_string();
-    for key in FOLDERS.iter().chain([&PROGRAM]) {
+    for key in FOLDERS.iter().chain(CERTIFICATES).chain([&PROGRAM, &KEY]) {
         text = text.replace(&format!("{key}/"), key);
     }
     text
@@ -129,7 +133,33 @@ fn values<'a>(line: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
     after.filter_map(|rest| rest.split('"').next())
 }
 
-/// Makes the folders and programs a sample names, and the files of `error_pages`.
+/// A certificate that signs itself with its key behind it, and the key alone, both as PEM.
+fn certificate(folder: &Path) -> Result<(String, String), String> {
+    let (made, key) = (folder.join("made.pem"), folder.join("made.key"));
+    let mut openssl = Command::new("openssl");
+    openssl
+        .args(["req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"])
+        .args([
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-subj",
+            "/CN=example.org",
+        ])
+        .args([
+            "-addext",
+            "subjectAltName=DNS:example.org,DNS:*.example.org",
+        ])
+        .arg("-keyout")
+        .arg(&key)
+        .arg("-out")
+        .arg(&made);
+    run::captured(&mut openssl)?;
+    let read = |path: &Path| fs::read_to_string(path).map_err(|e| format!("{path:?}: {e}"));
+    let key = read(&key)?;
+    Ok((read(&made)? + &key, key))
+}
+
+/// Makes the folders and programs a sample names, the files of `error_pages` and those of TLS.
 fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
     let named = |error: std::io::Error| format!("{}: {error}", folder.display());
     run::create(&folder.join("site/index.html"))?;
@@ -141,6 +171,20 @@ fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
             let script = folder.join(value);
             run::create(&script)?;
             fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).map_err(named)?;
+        }
+        let certificates: Vec<_> = CERTIFICATES
+            .iter()
+            .flat_map(|key| values(line, key))
+            .collect();
+        let keys: Vec<_> = values(line, KEY).collect();
+        if !certificates.is_empty() || !keys.is_empty() {
+            let (certificate, key) = certificate(folder)?;
+            let certificates = certificates.into_iter().map(|path| (path, &certificate));
+            for (path, text) in certificates.chain(keys.into_iter().map(|path| (path, &key))) {
+                let path = folder.join(path);
+                run::create(&path)?;
+                fs::write(&path, text).map_err(named)?;
+            }
         }
         if let Some((_, pages)) = line.split_once("error_pages = ") {
             for page in pages.split('"').skip(1).step_by(2) {

@@ -215,6 +215,8 @@ pub(crate) const WAYS: &[Way] = &[
     resident(WSGI_THREADS, Carrier::Stream, Helper::Pure),
     resident(WSGI_VALIDATED, Carrier::Shm, Helper::Native),
     resident(WSGI_VALIDATED, Carrier::Stream, Helper::Pure),
+    resident(ASGI, Carrier::Shm, Helper::Native),
+    resident(ASGI, Carrier::Stream, Helper::Native),
     resident(ASGI, Carrier::Stream, Helper::Pure),
     each(PYTHON_SCRIPT, "warm", WARM_PYTHON, "/probe_cgi.py"),
     each(PYTHON_SCRIPT, "cgi", FOLDER, "/probe_cgi.py"),

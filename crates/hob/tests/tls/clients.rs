@@ -11,6 +11,10 @@ fn folder_on_this_machine_is_served_over_tls_without_any_file() {
     let hob = place.serve_text(&config("true", ""));
     let answer = curl(&hob, "localhost", "/hello.txt", &["-k", "-D", "-"]);
     let answer = fetched(&answer);
+    assert!(answer.starts_with("HTTP/2 200"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nhello\n"), "{answer}");
+    let options = ["-k", "-D", "-", "--http1.1"];
+    let answer = fetched(&curl(&hob, "localhost", "/hello.txt", &options));
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.ends_with("\r\n\r\nhello\n"), "{answer}");
     // Whoever trusts the certificate need not look away.

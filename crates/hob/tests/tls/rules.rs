@@ -200,7 +200,7 @@ fn site_for_tls_only_sends_clear_text_there() {
         308
     );
     let answer = fetched(&curl(&hob, "localhost", "/hello.txt", &["-k", "-D", "-"]));
-    let field = "Strict-Transport-Security: max-age=3600; includeSubDomains\r\n";
+    let field = "strict-transport-security: max-age=3600; includeSubDomains\r\n";
     assert!(answer.contains(field), "{answer}");
     assert!(answer.ends_with("\r\n\r\nhello\n"), "{answer}");
     // A cached file has it too.
