@@ -1,5 +1,6 @@
 //! Bytes to the kernel, in order: what was made in this turn first, then what is queued.
 
+use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::task::{Context, Poll};
@@ -311,8 +312,15 @@ pub(super) fn note_broken(conn: &Conn, reason: &'static str) {
     }
 }
 
+/// Whether bytes follow the first piece. If none do, nothing may be announced: the kernel would
+/// hold the last segment back for 200 ms (MSG_MORE).
+pub(crate) fn has_more_bytes(pieces: &VecDeque<Piece>) -> bool {
+    let mut after = pieces.iter().skip(1);
+    after.any(|piece| !piece.is_spent() && !matches!(piece, Piece::End(_)))
+}
+
 fn send_region(conn: &mut Conn) -> io::Result<Sent> {
-    let more = conn.out.pieces.len() > 1;
+    let more = has_more_bytes(&conn.out.pieces);
     let Some(Piece::Region(region, from)) = conn.out.pieces.front_mut() else {
         return Ok(Sent::Bytes(0));
     };

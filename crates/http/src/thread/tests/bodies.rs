@@ -170,6 +170,21 @@ fn regions_are_given_back_once_their_bytes_are_out() {
 }
 
 #[test]
+fn the_last_bytes_of_a_region_are_not_held_back() {
+    const LEN: u64 = 40_000;
+    let server = serve(Limits::default());
+    let mut client = server.connect();
+    // The first answers of a connection are sent without delay in any case.
+    for _ in 0..4 {
+        client.get(&format!("/region?{LEN}"));
+        // The kernel has all of it, and on this machine whatever it sends has arrived at once.
+        assert_eq!(server.note(), "region back");
+        assert!(client.waiting_bytes() > LEN);
+        assert!(client.answer().body == pattern(LEN));
+    }
+}
+
+#[test]
 fn a_region_is_given_back_when_the_client_leaves() {
     let server = serve(Limits::default());
     let mut client = server.connect();

@@ -201,6 +201,11 @@ impl Client {
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
     }
 
+    /// Bytes that have arrived and were not read.
+    pub(super) fn waiting_bytes(&self) -> u64 {
+        rustix::io::ioctl_fionread(&self.stream).unwrap()
+    }
+
     pub(super) fn half_close(&self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }
