@@ -1,8 +1,5 @@
-//! Numbers and addresses as text, without the machinery of `core::fmt`: they are part of every
+//! Numbers as text, without the machinery of `core::fmt`: they are part of every
 //! request.
-
-use std::io::Write as _;
-use std::net::IpAddr;
 
 /// Appends a number in lower-case hexadecimal.
 pub fn push_hex(number: u64, out: &mut Vec<u8>) {
@@ -28,22 +25,6 @@ pub fn push_decimal(number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Appends an address as `Display` writes it.
-pub fn push_ip(address: IpAddr, out: &mut Vec<u8>) {
-    match address {
-        IpAddr::V4(address) => {
-            for (at, octet) in address.octets().into_iter().enumerate() {
-                if at > 0 {
-                    out.push(b'.');
-                }
-                push_decimal(octet.into(), out);
-            }
-        }
-        // Writing to a Vec cannot fail.
-        IpAddr::V6(address) => drop(write!(out, "{address}")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,20 +47,5 @@ mod tests {
             out.push(b' ');
         }
         assert_eq!(out, b"0 f 10 1234 ffffffffffffffff ");
-    }
-
-    #[test]
-    fn addresses_are_as_display_writes_them() {
-        for text in [
-            "0.0.0.0",
-            "127.0.0.1",
-            "255.10.99.100",
-            "::1",
-            "2001:db8::ff00:42:8329",
-        ] {
-            let mut out = Vec::new();
-            push_ip(text.parse().unwrap(), &mut out);
-            assert_eq!(out, text.as_bytes());
-        }
     }
 }

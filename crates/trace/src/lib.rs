@@ -7,6 +7,7 @@
 #![deny(missing_docs)]
 
 pub mod access_log;
+pub mod address;
 pub mod calendar;
 pub mod format;
 pub mod metric;

@@ -20,7 +20,7 @@ use crate::response::Answer;
 use crate::thread::conn::{Conn, Outgoing, Piece, Stage};
 use crate::thread::run::Thread;
 use crate::thread::secure::Secure;
-use crate::thread::send::{Flushed, Sent, note_broken, note_first_byte};
+use crate::thread::send::{Flushed, Sent, break_off, note_first_byte};
 use crate::tls::record::{Kind, OVERHEAD_BYTES_MAX, TEXT_BYTES_MAX};
 
 /// Records on their way from a connection to its socket; empty between connections.
@@ -54,17 +54,8 @@ impl<A: Answer + 'static> Thread<A> {
                     return Flushed::Broken;
                 }
             }
-            if self.output.is_empty() {
-                while let Some(Piece::End(_)) = conn.out.pieces.front() {
-                    if let Some(Piece::End(request)) = conn.out.pop() {
-                        self.finishing.push(request);
-                    }
-                }
-                // Every byte before these ends has left.
-                self.finish_all();
-                if conn.out.is_empty() {
-                    return Flushed::All;
-                }
+            if self.end_answers(conn) {
+                return Flushed::All;
             }
             if budget == 0 {
                 return self.stalled(conn, Flushed::Yield);
@@ -82,13 +73,7 @@ impl<A: Answer + 'static> Thread<A> {
                     conn.core.wait_for_source();
                     return self.stalled(conn, Flushed::Fetching);
                 }
-                Ok(Sent::SourceBroke(reason)) => {
-                    note_broken(conn, reason);
-                    if conn.core.ends_by_close() {
-                        conn.close_with_reset();
-                    }
-                    return Flushed::Broken;
-                }
+                Ok(Sent::SourceBroke(reason)) => return break_off(conn, reason),
                 Err(error) => {
                     tracing::debug!(%error, "an answer broke off");
                     return Flushed::Broken;

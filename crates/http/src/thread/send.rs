@@ -56,17 +56,8 @@ impl<A: Answer + 'static> Thread<A> {
         }
         let mut budget = BULK_BYTES_PER_TURN;
         loop {
-            if self.output.is_empty() {
-                while let Some(Piece::End(_)) = conn.out.pieces.front() {
-                    if let Some(Piece::End(request)) = conn.out.pop() {
-                        self.finishing.push(request);
-                    }
-                }
-                // Every byte before these ends has left.
-                self.finish_all();
-                if conn.out.is_empty() {
-                    return Flushed::All;
-                }
+            if self.end_answers(conn) {
+                return Flushed::All;
             }
             if budget == 0 {
                 return self.stalled(conn, Flushed::Yield);
@@ -83,13 +74,7 @@ impl<A: Answer + 'static> Thread<A> {
                     conn.core.wait_for_source();
                     return self.stalled(conn, Flushed::Fetching);
                 }
-                Ok(Sent::SourceBroke(reason)) => {
-                    note_broken(conn, reason);
-                    if conn.core.ends_by_close() {
-                        conn.close_with_reset();
-                    }
-                    return Flushed::Broken;
-                }
+                Ok(Sent::SourceBroke(reason)) => return break_off(conn, reason),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     conn.core.wait_for_write(self.now_ms);
                     return self.stalled(conn, Flushed::Blocked);
@@ -101,6 +86,20 @@ impl<A: Answer + 'static> Thread<A> {
                 }
             }
         }
+    }
+
+    /// Ends the answers whose bytes have all left; true when nothing is left at all.
+    pub(super) fn end_answers(&mut self, conn: &mut Conn) -> bool {
+        if !self.output.is_empty() {
+            return false;
+        }
+        while let Some(Piece::End(_)) = conn.out.pieces.front() {
+            if let Some(Piece::End(request)) = conn.out.pop() {
+                self.finishing.push(request);
+            }
+        }
+        self.finish_all();
+        conn.out.is_empty()
     }
 
     /// The common case: everything fits into one call.
@@ -303,20 +302,25 @@ pub(super) fn note_first_byte<A: Answer + 'static>(conn: &Conn) {
     }
 }
 
-pub(super) fn note_broken(conn: &Conn, reason: &'static str) {
+/// What an answer's bytes come from has failed: the answer ends so that its client can tell.
+pub(super) fn break_off(conn: &mut Conn, reason: &'static str) -> Flushed {
     if let Some(request) = sending(conn) {
         let mut record = request.record_mut();
         record.outcome = Outcome::Broken;
         record.fault = Fault::Server;
         record.reason = Some(reason);
     }
+    if conn.core.ends_by_close() {
+        conn.close_with_reset();
+    }
+    Flushed::Broken
 }
 
 /// Whether bytes follow the first piece. If none do, nothing may be announced: the kernel would
 /// hold the last segment back for 200 ms (MSG_MORE).
-pub(crate) fn has_more_bytes(pieces: &VecDeque<Piece>) -> bool {
+fn has_more_bytes(pieces: &VecDeque<Piece>) -> bool {
     let mut after = pieces.iter().skip(1);
-    after.any(|piece| !piece.is_spent() && !matches!(piece, Piece::End(_)))
+    after.any(|piece| piece.unsent_bytes() > 0)
 }
 
 fn send_region(conn: &mut Conn) -> io::Result<Sent> {

@@ -9,9 +9,10 @@
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
-use hob_http::digits::{push_decimal, push_hex, push_ip};
+use hob_http::digits::{push_decimal, push_hex};
 use hob_http::tls::{ClientCertificate, NO_RULE};
 use hob_http::{Known, Request};
+use hob_trace::address::push_ip;
 
 use crate::handle::plain::SERVER;
 use crate::route::host::without_port;

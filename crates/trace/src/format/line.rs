@@ -1,11 +1,11 @@
 //! One record to one line.
 
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::escape::{put_json, put_text, put_word};
 use super::pen::{Block, Pen};
 use super::{Field, Format, Part, Style};
+use crate::address::push_ip;
 use crate::calendar::{Moment, two_digits};
 use crate::record::{Record, Texts};
 
@@ -142,28 +142,10 @@ impl Last {
         self.client = client;
         self.start_of = 0;
         self.client_text.clear();
-        match client.to_canonical() {
-            client if client.is_unspecified() => {}
-            IpAddr::V4(client) => {
-                for octet in client.octets() {
-                    push_octet(octet, &mut self.client_text);
-                    self.client_text.push(b'.');
-                }
-                self.client_text.pop();
-            }
-            // Writing to a Vec cannot go wrong.
-            IpAddr::V6(client) => drop(write!(self.client_text, "{client}")),
+        let client = client.to_canonical();
+        if !client.is_unspecified() {
+            push_ip(client, &mut self.client_text);
         }
-    }
-}
-
-/// Appends a number of an IPv4 address.
-fn push_octet(octet: u8, out: &mut Vec<u8>) {
-    let [tens, ones] = two_digits(u32::from(octet % 100));
-    match octet {
-        0..10 => out.push(ones),
-        10..100 => out.extend_from_slice(&[tens, ones]),
-        100.. => out.extend_from_slice(&[b'0' + octet / 100, tens, ones]),
     }
 }
 
@@ -361,18 +343,4 @@ fn put_ms(us: u64, pen: &mut Pen<'_>) {
 fn put_three_digits(number: u32, pen: &mut Pen<'_>) {
     let [tens, ones] = two_digits(number % 100);
     pen.put_array(&[b'0' + (number / 100) as u8, tens, ones]);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_octet_is_written_as_the_standard_library_does() {
-        for octet in 0..=u8::MAX {
-            let mut out = Vec::new();
-            push_octet(octet, &mut out);
-            assert_eq!(String::from_utf8(out).unwrap(), octet.to_string());
-        }
-    }
 }
