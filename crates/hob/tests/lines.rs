@@ -16,9 +16,8 @@ mod ending;
 mod kinds;
 #[path = "lines/lifetime.rs"]
 mod lifetime;
-#[allow(dead_code)]
-#[path = "resident/place.rs"]
-mod place;
+#[path = "resident/pool.rs"]
+mod pool;
 #[path = "lines/program.rs"]
 mod program;
 #[path = "cgi/site.rs"]

@@ -18,6 +18,8 @@ mod lifetime;
 mod linked;
 #[path = "resident/place.rs"]
 mod place;
+#[path = "resident/pool.rs"]
+mod pool;
 #[path = "resident/queue.rs"]
 mod queue;
 #[path = "resident/renewal.rs"]

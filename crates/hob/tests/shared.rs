@@ -18,6 +18,8 @@ mod bounds;
 mod moves;
 #[path = "shared/place.rs"]
 mod place;
+#[path = "resident/pool.rs"]
+mod pool;
 #[path = "shared/ring.rs"]
 mod ring;
 #[path = "cgi/site.rs"]

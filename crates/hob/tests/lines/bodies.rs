@@ -2,7 +2,7 @@
 
 use crate::harness::client::{Connection, begin_download, call, exchange};
 use crate::harness::{status_line, wait_for_end};
-use crate::place::wait_for_file;
+use crate::pool::wait_for_file;
 use crate::program::{serve, serve_one};
 
 fn pattern(bytes: usize) -> Vec<u8> {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rustix::process::Signal;
 
 use crate::harness::wait_for_end;
-use crate::place::{wait_for_file, workers};
+use crate::pool::{wait_for_file, workers};
 use crate::program::{serve, serve_one};
 
 #[test]

@@ -15,7 +15,7 @@ fn cgit_answers_as_under_other_servers() {
     git::repository(&place);
     let config = format!(
         "cache-size=0\nvirtual-root=/cgit\nlocal-time=0\nsnapshots=tar.gz\nmax-atom-items=9\n\
-         enable-index-owner=0\nrepo.url=work\nrepo.path={}\nrepo.desc=work of the test\n",
+         enable-index-owner=0\nrepo.url=pots\nrepo.path={}\nrepo.desc=work of the test\n",
         place.shown("repos/work.git")
     );
     place.write("cgitrc", &config);

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::available_parallelism;
 
 use crate::harness::client::call;
-use crate::place::{serve, workers};
+use crate::place::serve;
+use crate::pool::workers;
 use crate::site::Programs;
 
 /// Has so many clients ask for a target while something is done.

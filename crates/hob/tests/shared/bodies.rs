@@ -3,7 +3,8 @@
 
 use crate::harness::client::{ask, begin_download, call, exchange, raw};
 use crate::harness::status_line;
-use crate::place::{serve, until};
+use crate::place::serve;
+use crate::pool::until;
 
 /// Around a page, around a chunk of shared memory, more than a window, more than all of it.
 const SIZES: [usize; 12] = [
@@ -87,7 +88,7 @@ fn body_in_chunks_arrives() {
 #[test]
 fn body_in_many_small_chunks_waits_where_it_is_and_arrives() {
     let site = serve("workers = { max = 1 }");
-    let mut held = site.begin("hold", "one");
+    let mut held = site.hold("one");
     let mut request = b"POST /app/echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
                         Transfer-Encoding: chunked\r\n\r\n"
         .to_vec();

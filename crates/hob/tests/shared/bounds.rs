@@ -5,7 +5,8 @@ use std::thread::available_parallelism;
 
 use crate::harness::client::{ask, call, raw};
 use crate::harness::wait_for_end;
-use crate::place::{program, route, serve, until};
+use crate::place::{program, route, serve};
+use crate::pool::until;
 use crate::site::Programs;
 
 #[test]
@@ -59,7 +60,7 @@ fn serve_two() -> Programs {
 
 /// Keeps both workers busy, and then does not.
 fn hold_both(site: &Programs, while_busy: impl FnOnce()) {
-    let mut held = ["one", "two"].map(|name| site.begin("hold", name));
+    let mut held = ["one", "two"].map(|name| site.hold(name));
     while_busy();
     for (client, name) in held.iter_mut().zip(["one", "two"]) {
         site.go(name);

@@ -76,7 +76,7 @@ fn reload_changes_the_workers_under_load_without_a_failed_request() {
 #[test]
 fn requests_under_way_are_answered_when_the_server_stops() {
     let site = serve("env = { THREADS = \"2\" }, workers = { max = 1, concurrency = 2 }");
-    let mut held = ["one", "two"].map(|name| site.begin("hold", name));
+    let mut held = ["one", "two"].map(|name| site.hold(name));
     site.hob().signal(rustix::process::Signal::TERM);
     site.hob().wait_for("stopping");
     site.go("one");

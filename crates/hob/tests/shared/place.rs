@@ -3,12 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
-
-use serde_json::Value;
 
 use crate::harness::client::Connection;
-use crate::harness::{DEADLINE, library};
+use crate::harness::library;
 use crate::site::Programs;
 
 /// Serves the program at `/app/` with further keys of its table.
@@ -50,46 +47,9 @@ pub(crate) fn route(keys: &str) -> String {
 }
 
 impl Programs {
-    /// The process that answers now.
-    pub(crate) fn worker(&self) -> u32 {
-        self.text("/app/pid").parse().unwrap()
-    }
-
-    /// What is told of the program.
-    pub(crate) fn pool(&self) -> Value {
-        self.place.status()["programs"]["pools"][0].clone()
-    }
-
-    /// Waits until the program is as it should be.
-    pub(crate) fn wait_for_pool(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-        let until = Instant::now() + DEADLINE;
-        loop {
-            let pool = self.pool();
-            if is_so(&pool) {
-                return pool;
-            }
-            assert!(Instant::now() < until, "not {what}: {pool}");
-        }
-    }
-
-    /// Sends a request for `/app/` and waits until the program has marked that it has it.
-    pub(crate) fn begin(&self, action: &str, marked: &str) -> Connection {
-        let mut client = Connection::open(self.port()).unwrap();
-        client.send_ask("GET", &format!("/app/{action}?{marked}"), "");
-        wait_for_file(&self.path(&format!("{marked}.begun")));
-        client
-    }
-
-    /// Lets the program go on.
-    pub(crate) fn go(&self, marked: &str) {
-        std::fs::write(self.path(&format!("{marked}.go")), "").unwrap();
-    }
-
-    /// The reason and the detail in a target's record.
-    pub(crate) fn reason(&self, target: &str) -> (String, String) {
-        let record = self.record(target);
-        let text = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
-        (text("reason"), text("detail"))
+    /// Sends a request that the program holds, and waits until it has it.
+    pub(crate) fn hold(&self, marked: &str) -> Connection {
+        self.begin(&format!("/app/hold?{marked}"), marked)
     }
 
     /// Has so many clients ask for the process while something is done; each must be answered.
@@ -137,19 +97,5 @@ pub(crate) struct End<'a>(pub(crate) &'a AtomicBool);
 impl Drop for End<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Waits for a file.
-pub(crate) fn wait_for_file(path: &Path) {
-    until(&format!("there is {}", path.display()), || path.exists());
-}
-
-/// Waits for something that nobody tells.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let limit = Instant::now() + DEADLINE;
-    while !is_so() {
-        assert!(Instant::now() < limit, "not so: {what}");
-        std::thread::yield_now();
     }
 }

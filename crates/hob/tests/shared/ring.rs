@@ -4,7 +4,8 @@ use rustix::process::Signal;
 
 use crate::harness::client::{Connection, call};
 use crate::harness::{DEADLINE, send_signal};
-use crate::place::{serve, wait_for_file};
+use crate::place::serve;
+use crate::pool::wait_for_file;
 
 #[test]
 fn wakes_of_both_sides_are_counted() {
@@ -12,7 +13,7 @@ fn wakes_of_both_sides_are_counted() {
     for round in 0..20 {
         let name = format!("round{round}");
         // The server sleeps while the program waits, and the program before it is asked.
-        let mut client = site.begin("hold", &name);
+        let mut client = site.hold(&name);
         site.go(&name);
         assert_eq!(client.read_reply().answer.status, 200);
     }
@@ -63,7 +64,7 @@ fn requests_handed_ahead_of_a_long_one_are_taken_back() {
         while site.place.counter("worker_takebacks") == 0 {
             assert!(std::time::Instant::now() < until, "none in {rounds} rounds");
             let name = format!("long{rounds}");
-            let mut client = site.begin("hold", &name);
+            let mut client = site.hold(&name);
             // The other worker answers meanwhile.
             site.worker();
             site.go(&name);
@@ -82,7 +83,7 @@ fn worker_with_threads_has_many_requests_at_a_time() {
     let site = serve("env = { THREADS = \"4\" }, workers = { max = 1, concurrency = 4 }");
     let worker = site.worker();
     let names = ["one", "two", "three", "four"];
-    let mut held: Vec<Connection> = names.iter().map(|name| site.begin("hold", name)).collect();
+    let mut held: Vec<Connection> = names.iter().map(|name| site.hold(name)).collect();
     for name in names.iter().rev() {
         wait_for_file(&site.path(&format!("{name}.begun")));
         site.go(name);

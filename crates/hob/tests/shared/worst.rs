@@ -9,7 +9,8 @@ use rustix::process::Signal;
 
 use crate::harness::client::{begin_download, call};
 use crate::harness::{DEADLINE, send_signal, wait_for_end};
-use crate::place::{serve, until, wait_for_file};
+use crate::place::serve;
+use crate::pool::{until, wait_for_file};
 use crate::ring::SHORT;
 
 /// Requests that end their workers come amid short ones, until some of those had been handed over
@@ -118,7 +119,7 @@ fn begin_at_other(site: &crate::site::Programs, name: &str) -> crate::harness::c
         let workers = pool["workers"].as_array().unwrap();
         workers.iter().any(|one| one["state"] == "idle")
     });
-    site.begin("hold", name)
+    site.hold(name)
 }
 
 /// With requests at hand on other threads of the same process, which is not to be trusted any more:
@@ -129,7 +130,7 @@ fn all_requests_of_a_lying_process_end() {
         "env = { THREADS = \"3\" }, workers = { max = 1, concurrency = 3 }, grace = \"100ms\", \
          timeout = { first_byte = \"0s\" }",
     );
-    let mut held = ["one", "two"].map(|name| site.begin("hold", name));
+    let mut held = ["one", "two"].map(|name| site.hold(name));
     assert_eq!(site.get("/app/lie?position").answer.status, 502);
     for client in &mut held {
         assert_eq!(client.read_reply().answer.status, 502);
@@ -274,7 +275,7 @@ fn sleeper_is_answered_with_504_and_replaced() {
     let worker = site.worker();
     assert_eq!(site.get("/app/silent").answer.status, 504);
     wait_for_end(worker);
-    let mut client = site.begin("hold", "after");
+    let mut client = site.hold("after");
     wait_for_file(&site.path("after.begun"));
     site.go("after");
     assert_ne!(client.read_reply().answer.text(), worker.to_string());
