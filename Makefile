@@ -18,7 +18,7 @@ RUST_PACKAGES := rustc-web cargo-web
 # What runs the programs of the examples, where it is not there already.
 SERVE_COMMANDS := perl python3
 # What the tests need besides: rivals to compare with, clients, tracers, other people's suites and
-# frameworks, and headers for the native helpers of languages.
+# frameworks, and headers for the native parts of languages.
 TEST_PACKAGES := nginx-light apache2 curl nghttp2-client brotli zstd wrk strace fuse3 slowhttptest \
 	python3 python3-venv \
 	lighttpd cgit git gitweb mercurial awstats fossil libplack-perl \

@@ -17,7 +17,7 @@ require "$here/lib/Hob/Native.pm";
 my ($folder) = @ARGV or die "usage: perl build_native.pl FOLDER\n";
 my $header = $ENV{HOB_INCLUDE} // "$here/../../crates/libhob/include";
 my $core   = "$Config{archlibexp}/CORE";
--e "$core/perl.h"  or leave_out('no headers of this perl (Debian: libperl-dev)');
+-e "$core/perl.h"  or leave_out('no headers of this perl (Debian: perl)');
 -e "$header/hob.h" or leave_out("no hob.h in $header");
 eval { require ExtUtils::ParseXS; 1 } or leave_out('no ExtUtils::ParseXS');
 my ($typemap) = grep { -e } map { "$_/ExtUtils/typemap" } @INC;

@@ -1,7 +1,7 @@
 //! Programs in Python and Perl through their native parts, in shared memory, behind the real
 //! server: what `cargo xtask native` builds is found beside the program and used by every host.
 //!
-//! Needs a C compiler, Python's headers and Perl's (Debian: `python3-dev`, `libperl-dev`). Without
+//! Needs a C compiler, Python's headers and Perl's (Debian: `python3-dev`, `perl`). Without
 //! them the tests fail and say so: what nobody runs is broken.
 #![allow(clippy::unwrap_used)]
 
@@ -9,14 +9,14 @@ mod harness;
 
 #[path = "native/parts.rs"]
 mod parts;
+#[path = "resident/pool.rs"]
+mod pool;
 #[path = "cgi/site.rs"]
 mod site;
 
-use std::time::Instant;
-
-use harness::DEADLINE;
 use harness::client::{Connection, Reply, call, exchange};
 use parts::{HOSTS, PYTHONS, Uses, at, serve};
+use pool::wait_for_file;
 use serde_json::Value;
 use site::Programs;
 
@@ -57,23 +57,6 @@ fn is_pattern(reply: &Reply, size: usize, what: &str) {
     assert!(reply.answer.body == pattern(size), "{what}: other bytes");
 }
 
-fn wait_for_file(site: &Programs, name: &str) {
-    let path = site.path(name);
-    let until = Instant::now() + DEADLINE;
-    while !path.exists() {
-        assert!(
-            Instant::now() < until,
-            "no {name}: {}",
-            site.hob().printed()
-        );
-        std::thread::yield_now();
-    }
-}
-
-fn go(site: &Programs, name: &str) {
-    std::fs::write(site.path(&format!("{name}.go")), "").unwrap();
-}
-
 /// Asks for something that begins an answer and then waits; what comes after it may go on.
 fn begun_and_let_go(site: &Programs, host: &str, verb: &str) -> Vec<u8> {
     let name = format!("{verb}-{host}");
@@ -81,7 +64,7 @@ fn begun_and_let_go(site: &Programs, host: &str, verb: &str) -> Vec<u8> {
     client.send_ask("GET", &format!("{}/{verb}/{name}", at(host)), "");
     assert_eq!(client.read_head().unwrap().0, 200, "{host}");
     client.read_until("first\n");
-    go(site, &name);
+    site.go(&name);
     client.read_to_end()
 }
 
@@ -203,7 +186,7 @@ fn program_notices_that_its_client_has_left() {
         client.read_head().unwrap();
         client.skip(500_000).unwrap();
         drop(client);
-        wait_for_file(&site, &format!("endless-{host}.left"));
+        wait_for_file(&site.path(&format!("endless-{host}.left")));
         assert_eq!(pid(&site, host), worker, "{host} lives on");
     }
     site.stop();

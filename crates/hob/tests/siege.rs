@@ -16,6 +16,8 @@ mod harness;
 mod kills;
 #[path = "siege/many.rs"]
 mod many;
+#[path = "resident/pool.rs"]
+mod pool;
 #[path = "siege/runaways.rs"]
 mod runaways;
 #[path = "cgi/site.rs"]

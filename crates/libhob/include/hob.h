@@ -236,7 +236,8 @@ int hob_trailer(hob_request *request, const char *name, const char *value);
 int hob_interim(hob_request *request, int status, const char *lines, size_t length);
 
 /* Sends the head of a tunnel (101, or 200 for CONNECT): from now on hob_read reads what the client
- * sends, and hob_write and hob_flush send to it.
+ * sends, and hob_write and hob_flush send to it. No version of hob offers programs tunnels yet: a
+ * program that opens one is ended.
  */
 int hob_tunnel(hob_request *request, int status, const char *lines, size_t length);
 

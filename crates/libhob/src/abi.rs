@@ -410,7 +410,8 @@ pub unsafe extern "C" fn hob_interim(
 }
 
 /// Sends the head of a tunnel (101, or 200 for CONNECT): from now on hob_read reads what the client
-/// sends, and hob_write and hob_flush send to it.
+/// sends, and hob_write and hob_flush send to it. No version of hob offers programs tunnels yet: a
+/// program that opens one is ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hob_tunnel(
     request: *mut hob_request,

@@ -1,4 +1,4 @@
-//! Python's accelerator (`lang/python/src/hob/_native.c`) over both carriers.
+//! Python's native part (`lang/python/src/hob/_native.c`) over both carriers.
 #![allow(clippy::unwrap_used)]
 
 mod worker;
@@ -25,7 +25,7 @@ fn package() -> PathBuf {
 }
 
 /// The module, built once; none where it cannot be.
-fn accelerator() -> Option<&'static Path> {
+fn native_part() -> Option<&'static Path> {
     static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
     MADE.get_or_init(|| {
         let made = library().join(format!("_native-{}.so", std::process::id()));
@@ -42,8 +42,8 @@ fn accelerator() -> Option<&'static Path> {
 
 /// Starts Python's answers to the shared cases over that carrier.
 fn started(carrier: Carrier, words: &str) -> Option<Server> {
-    let Some(accelerator) = accelerator() else {
-        eprintln!("skipped: no Python.h here, which Python's accelerator is built with");
+    let Some(part) = native_part() else {
+        eprintln!("skipped: no Python.h here, which Python's native part is built with");
         return None;
     };
     let name = words.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
@@ -64,7 +64,7 @@ fn started(carrier: Carrier, words: &str) -> Option<Server> {
         &[
             ("PYTHONPATH", &path),
             ("PYTHONDONTWRITEBYTECODE", "1"),
-            ("HOB_NATIVE", accelerator.to_str().unwrap()),
+            ("HOB_NATIVE", part.to_str().unwrap()),
             (
                 "HOB_LIBRARY",
                 library().join("libhob.so.1").to_str().unwrap(),

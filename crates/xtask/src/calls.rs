@@ -120,7 +120,10 @@ const CALLS: &[(&str, [&str; 4])] = &[
         "an informational answer",
         ["hob_interim", "request.inform", "$request->info", ""],
     ),
-    ("a tunnel", ["hob_tunnel", "", "", ""]),
+    (
+        "a tunnel (no server offers it yet)",
+        ["hob_tunnel", "", "", ""],
+    ),
     (
         "give up on a request",
         ["hob_fail", "request.fail", "$request->fail", ""],

@@ -56,7 +56,7 @@ pub(crate) fn run() -> &'static [Tried] {
 struct Site {
     place: Place,
     hob: Hob,
-    /// Why the native helpers of Python and Perl are not here.
+    /// Why the native parts of Python and Perl are not here.
     without: [(&'static str, Option<String>); 2],
 }
 
@@ -84,7 +84,7 @@ impl Site {
         }
         let without = [
             ("Python", tools::python_helper(&folder).err()),
-            ("Perl", tools::perl_helper(&folder).err()),
+            ("Perl", tools::perl_part(&folder).err()),
         ];
         let routes: String = (0..WAYS.len()).map(|at| route(at, &folder)).collect();
         let hob = place.serve_text(&format!(

@@ -1,4 +1,4 @@
-//! The languages that are here: their versions, and their native helpers, built in a test's folder.
+//! The languages that are here: their versions, and their native parts, built in a test's folder.
 //!
 //! Everything is looked for where hob looks for it, not on the tester's own PATH.
 
@@ -28,14 +28,14 @@ pub(crate) fn version(language: &str) -> String {
     }
 }
 
-/// Builds Python's accelerator, `_native.abi3.so`; or says why it cannot be built.
+/// Builds Python's native part, `_native.abi3.so`; or says why it cannot be built.
 pub(crate) fn python_helper(folder: &Path) -> Result<(), String> {
     let made = folder.join("_native.abi3.so");
     build("python3", "lang/python/build_native.py", &made)
 }
 
-/// Builds Perl's accelerator, `Native.so`; or says why it cannot be built.
-pub(crate) fn perl_helper(folder: &Path) -> Result<(), String> {
+/// Builds Perl's native part, `Native.so`; or says why it cannot be built.
+pub(crate) fn perl_part(folder: &Path) -> Result<(), String> {
     let parts = folder.join("perl");
     std::fs::create_dir_all(&parts).unwrap();
     build("perl", "lang/perl/build_native.pl", &parts)?;

@@ -9,8 +9,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::Hob;
 use crate::harness::client::Connection;
+use crate::pool::until;
 use crate::site::Programs;
-use crate::watch::{OnDrop, Rest, family, long, take_turn, until};
+use crate::watch::{OnDrop, Rest, family, long, take_turn};
 
 /// Programs that are killed before the end, at least.
 const PROGRAM_KILLS: usize = 40;

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::harness::Hob;
 use crate::harness::client::Connection;
+use crate::pool::until;
 use crate::site::Programs;
-use crate::watch::{OnDrop, Rest, family, long, memory_kib, take_turn, until};
+use crate::watch::{OnDrop, Rest, family, long, memory_kib, take_turn};
 
 const HELLO: &str = "printf 'Content-Type: text/plain\\n\\nhello\\n'\n";
 /// Every process starts another that leaves its session, and tries again where it may not.

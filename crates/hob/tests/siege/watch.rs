@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::harness::{DEADLINE, Hob, is_root, status_line};
+use crate::pool::until;
 use crate::site::Programs;
 
 static TURN: Mutex<()> = Mutex::new(());
@@ -21,15 +22,6 @@ pub(crate) fn long() -> Option<Duration> {
     let text = std::env::var("HOB_SIEGE_SECONDS").ok()?;
     let seconds = text.parse().expect("HOB_SIEGE_SECONDS is a whole number");
     Some(Duration::from_secs(seconds))
-}
-
-/// Waits for something that nobody tells.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let limit = Instant::now() + DEADLINE;
-    while !is_so() {
-        assert!(Instant::now() < limit, "not so: {what}");
-        std::thread::yield_now();
-    }
 }
 
 /// Says that it is over also when an assertion ends it.

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use crate::harness::client::Connection;
 use crate::harness::{Hob, is_root, library};
 use crate::kills::{Asked, Outcome, kill, outcome, programs_of};
+use crate::pool::until;
 use crate::site::Programs;
-use crate::watch::{OnDrop, Rest, family, long, memory_kib, take_turn, until};
+use crate::watch::{OnDrop, Rest, family, long, memory_kib, take_turn};
 
 /// How long the kills go on in CI, and how many there are at least.
 const SHORT: Duration = Duration::from_secs(5);

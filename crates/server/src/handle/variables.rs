@@ -77,7 +77,7 @@ pub static TABLE: &[Variable] = &[
     rfc("SERVER_SOFTWARE", "`hob`.", |_, out| text(out, SERVER)),
     rfc(
         "SERVER_PROTOCOL",
-        "Protocol of the request: `HTTP/1.1`.",
+        "Protocol of the request: `HTTP/1.0`, `HTTP/1.1` or `HTTP/2.0`.",
         |asked, out| text(out, asked.request.head().protocol().word().as_bytes()),
     ),
     rfc(
