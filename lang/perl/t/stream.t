@@ -117,6 +117,19 @@ subtest 'another version is refused' => sub {
     is($? >> 8, 1);
 };
 
+subtest 'nothing of a body is waited for after the answer' => sub {
+    my $late = "$place/late.pl";
+    open my $handle, '>', $late or die "$late: $!";
+    print $handle 'use Hob::Stream; my $stream = Hob::Stream->connect;',
+        ' while (my $r = $stream->next) { $r->answer(200, "", length($last // "")); $last = $r->read_body }';
+    close $handle or die "$late: $!";
+    my $peer = Peer->start({ stderr => "$place/stderr" }, $^X, "-I$lib", $late);
+    for (1 .. 2) {
+        $peer->send(request => $_, pack('H*', (vectors('blocks'))[0]{bytes}));
+        is($peer->answer($_)->{body}, '0');
+    }
+};
+
 subtest 'the socket does not reach children' => sub {
     open my $file, '>', "$place/child.pl" or die "child.pl: $!";
     print $file 'use Hob::Stream; my $stream = Hob::Stream->connect; while (my $r = $stream->next) {',

@@ -237,6 +237,19 @@ class Requests(unittest.TestCase):
         with self.assertRaises(stream.Cancelled):
             self.side.outcome()
 
+    def test_nothing_of_a_body_is_waited_for_after_the_answer(self) -> None:
+        def program(server: stream.Stream) -> None:
+            exchange = server.accept()
+            assert exchange is not None
+            exchange.answer(204, b"", b"")
+            exchange.take(10)
+
+        server = self.serve(program)
+        ident = server.request(variables(), None)
+        self.assertEqual(server.answer(ident).status, 204)
+        with self.assertRaises(stream.Cancelled):
+            self.side.outcome()
+
     def test_long_answer_notices_that_its_client_left(self) -> None:
         def program(server: stream.Stream) -> None:
             exchange = server.accept()

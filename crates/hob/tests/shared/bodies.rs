@@ -1,7 +1,7 @@
 //! Bodies of every size, both ways, byte by byte; what comes around them; clients that are slow or
 //! leave.
 
-use crate::harness::client::{ask, begin_download, call, exchange, raw};
+use crate::harness::client::{Connection, ask, begin_download, call, exchange, raw};
 use crate::harness::status_line;
 use crate::place::serve;
 use crate::pool::until;
@@ -43,6 +43,18 @@ fn answers_of_every_size_arrive_byte_by_byte() {
             assert!(reply.answer.body == right, "{action} of {bytes}");
         }
     }
+    assert_eq!(site.worker(), worker);
+    site.stop();
+}
+
+/// Nobody passes a request's body on once its answer has all it will have.
+#[test]
+fn worker_whose_answer_has_no_body_does_not_wait_for_the_rest_of_the_request() {
+    let site = serve("workers = { max = 1 }, queue = { wait = \"60s\" }");
+    let worker = site.worker();
+    let mut client = Connection::open(site.port()).unwrap();
+    client.send_ask("HEAD", "/app/late", "Content-Length: 9\r\n");
+    assert_eq!(client.read_head().unwrap().0, 200);
     assert_eq!(site.worker(), worker);
     site.stop();
 }

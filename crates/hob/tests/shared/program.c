@@ -266,6 +266,10 @@ static void answer(hob_request *request) {
         hob_header(request, "ETag", "\"a\"");
     } else if (!strcmp(path, "/echo")) {
         echo(request);
+    } else if (!strcmp(path, "/late")) {
+        hob_write(request, "begun\n", 6);
+        hob_flush(request);
+        echo(request);
     } else if (!strcmp(path, "/endless")) {
         endless(request, query);
     } else if (!strcmp(path, "/around")) {

@@ -315,7 +315,7 @@ sub is_canceled { return $_[0]{is_canceled} }
 sub read_body {
     my ($self, $bytes_max) = @_;
     my $stream = $self->{stream};
-    until (defined $self->{body} || $self->{is_whole}) {
+    until (defined $self->{body} || $self->{is_whole} || $self->{is_over}) {
         $stream->_receive;
         $stream->{is_open} or Hob::Stream::_leave();
     }

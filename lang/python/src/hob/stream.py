@@ -64,7 +64,7 @@ class Malformed(Exception):
 
 
 class Cancelled(ConnectionError):
-    """The client left before its request was complete."""
+    """The client left, or the answer was over, before the request was complete."""
 
 
 class Incoming:
@@ -477,6 +477,8 @@ class Exchange(Incoming):
             self.channel.wait(self, self._may_read)
         pieces = self.pieces
         if not pieces:
+            if self.is_over and not self.is_whole:
+                raise Cancelled("the answer is over: nothing more of its request comes")
             if not self.is_whole:
                 raise Cancelled("the client left before its request was complete")
             return memoryview(b"")
@@ -490,7 +492,7 @@ class Exchange(Incoming):
         return piece
 
     def _may_read(self) -> bool:
-        return bool(self.pieces) or self.is_whole or self.is_cancelled
+        return bool(self.pieces) or self.is_whole or self.is_cancelled or self.is_over
 
     def _give_back(self, size: int) -> None:
         if self.is_whole or self.is_over:

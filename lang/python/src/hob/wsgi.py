@@ -204,7 +204,7 @@ class Answer:
     def fail(self, error: BaseException) -> None:
         """The application raised: its traceback goes to the log, the client gets a 500."""
         exchange = self._exchange
-        if exchange.is_cancelled and isinstance(error, Cancelled):
+        if isinstance(error, Cancelled) and (exchange.is_cancelled or exchange.is_over):
             exchange.fail("the client left")
             return
         traceback.print_exception(type(error), error, error.__traceback__)

@@ -360,6 +360,16 @@ impl Place {
         Ok(())
     }
 
+    /// No body of the answer is sent. The worker may come to its end with it; it does not wait for
+    /// more of a request body that nobody passes on any more.
+    fn take_no_body(&mut self) {
+        match self.is_body_over {
+            true => self.exchange.release(),
+            false => self.exchange.leave(),
+        }
+        self.is_over = true;
+    }
+
     fn fail(mut self, failure: &Failure) -> Response {
         self.is_over = true;
         if let Failure::NoWorkers = failure {
@@ -416,14 +426,12 @@ impl Place {
         } = head;
         fields.set(b"Server", plain::SERVER);
         if let Some(target) = &local {
-            self.exchange.release();
-            self.is_over = true;
+            self.take_no_body();
             return Ok(inside(fields, target));
         }
         let is_head = self.request.head().method() == b"HEAD";
         if is_head || is_bodiless(status) {
-            self.exchange.release();
-            self.is_over = true;
+            self.take_no_body();
             let body = match is_bodiless(status) {
                 true => Body::Empty,
                 false => Body::Stream(Box::new(Unsent(body_bytes))),
