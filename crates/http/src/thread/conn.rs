@@ -141,16 +141,23 @@ impl Conn {
     /// True when nothing is under way: the connection may be closed without loss.
     pub(crate) fn is_idle(&self) -> bool {
         if let Some(session) = &self.h2 {
-            return session.is_idle()
-                && self.carry.is_empty()
-                && self.out.is_empty()
-                && !self.has_sealed();
+            return session.is_idle() && self.carry.is_empty() && !self.has_unsent();
         }
         matches!(self.stage, Stage::Reading)
             && self.core.is_between_requests()
             && self.carry.is_empty()
-            && self.out.is_empty()
-            && !self.has_sealed()
+            && !self.has_unsent()
+    }
+
+    /// The socket has not taken all that was queued or sealed for it.
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.out.is_empty() || self.has_sealed()
+    }
+
+    /// Bytes in memory that the socket has not taken.
+    pub(crate) fn unsent_bytes(&self) -> usize {
+        let sealed_bytes = self.secure.as_ref().map_or(0, |s| s.outbound_bytes());
+        self.out.held_bytes + sealed_bytes
     }
 
     /// When time will be up, and for what.

@@ -125,10 +125,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Something is to be sent, or booked as sent.
     fn has_output(&self, conn: &Conn) -> bool {
-        !self.output.is_empty()
-            || !conn.out.is_empty()
-            || !self.finishing.is_empty()
-            || conn.has_sealed()
+        !self.output.is_empty() || !self.finishing.is_empty() || conn.has_unsent()
     }
 
     fn step(&mut self, conn: &mut Conn) -> Step {
@@ -251,7 +248,8 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Answers the requests in `input`; returns how many bytes were used.
     fn answer_input(&mut self, conn: &mut Conn, input: &[u8]) -> usize {
-        if conn.request_count == 0 && input.starts_with(b"PR") {
+        let may_be_h2 = conn.request_count == 0 && !conn.must_be_secure;
+        if may_be_h2 && input.starts_with(b"PR") {
             match Greeting::of(input) {
                 Greeting::Whole => {
                     self.begin_h2(conn);

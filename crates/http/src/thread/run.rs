@@ -377,6 +377,10 @@ impl<A: Answer + 'static> Thread<A> {
 
     pub(crate) fn close_because(&mut self, mut conn: Box<Conn>, why: Why) {
         self.fail_handshake(&mut conn, "");
+        if conn.request.is_some() && conn.core.ends_by_close() {
+            // A plain close would say that the answer is whole.
+            conn.close_with_reset();
+        }
         if !conn.is_reset && !conn.must_reset && conn.out.is_empty() {
             conn.end_session();
         }

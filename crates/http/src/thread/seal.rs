@@ -197,6 +197,10 @@ impl Batch {
         let Some((session, held)) = secure.session() else {
             return Err(Stop::NoKey);
         };
+        if self.len > 0 && session.is_key_worn() {
+            // What is sealed with the old key leaves before it changes.
+            return Ok(0);
+        }
         let Some(key) = session.sealer(held) else {
             return Err(Stop::NoKey);
         };

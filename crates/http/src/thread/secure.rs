@@ -284,6 +284,7 @@ impl<A: Answer + 'static> Thread<A> {
                 match Handshake::new(&host.config) {
                     Ok(handshake) => (begun, handshake),
                     Err(error) => {
+                        secure.state = State::Hello(begun);
                         tracing::error!(%error, "a TLS handshake could not begin");
                         return Some(Step::Close);
                     }

@@ -54,7 +54,7 @@ pub(crate) mod alert {
 }
 
 /// Records sealed with one key before it is changed: well below what is safe for AES-GCM.
-const RECORDS_PER_KEY_MAX: u64 = 1 << 23;
+const RECORDS_PER_KEY_MAX: u64 = if cfg!(test) { 1 << 5 } else { 1 << 23 };
 /// Records of a key that cannot be changed (TLS 1.2).
 const RECORDS_MAX: u64 = 1 << 24;
 /// Updates of keys without data between them.
@@ -121,9 +121,14 @@ impl Session {
         opened
     }
 
+    /// The key for the next record will be another one.
+    pub(crate) fn is_key_worn(&self) -> bool {
+        self.tx.record_count() >= RECORDS_PER_KEY_MAX && self.kernel.is_some()
+    }
+
     /// The key for the next record, changed when it is time. `None` when no more can be sealed.
     pub(crate) fn sealer(&mut self, out: &mut Vec<u8>) -> Option<&mut Key> {
-        if self.tx.record_count() >= RECORDS_PER_KEY_MAX && self.kernel.is_some() {
+        if self.is_key_worn() {
             self.update_tx(out)?;
         }
         (self.tx.record_count() < RECORDS_MAX).then_some(&mut self.tx)

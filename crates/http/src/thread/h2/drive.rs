@@ -53,10 +53,10 @@ impl<A: Answer + 'static> Thread<A> {
         loop {
             self.settle_output(conn);
             let mut is_blocked = false;
-            if !self.output.is_empty() || !conn.out.is_empty() || !self.finishing.is_empty() {
+            if !self.output.is_empty() || conn.has_unsent() || !self.finishing.is_empty() {
                 turn_bytes += self.output.len();
                 self.bulk.count(self.output.len());
-                let before = self.output.len() + conn.out.held_bytes;
+                let before = self.output.len() + conn.unsent_bytes();
                 match self.flush(conn) {
                     Flushed::All => session.write_by_ms = u64::MAX,
                     Flushed::Blocked => is_blocked = true,
@@ -66,7 +66,7 @@ impl<A: Answer + 'static> Thread<A> {
                     }
                     Flushed::Broken => return Some(Fate::Close),
                 }
-                if conn.out.held_bytes < before {
+                if conn.unsent_bytes() < before {
                     // The client takes bytes: its time begins anew.
                     session.write_by_ms = u64::MAX;
                 }
@@ -116,7 +116,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// What was made stands behind what is queued.
     fn settle_output(&mut self, conn: &mut Conn) {
-        if conn.out.is_empty() {
+        if !conn.has_unsent() {
             return;
         }
         if !self.output.is_empty() {
@@ -132,7 +132,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// Reads what there is, unless much waits for the client already; says whether there was
     /// something.
     fn read_frames(&mut self, conn: &mut Conn, session: &mut Session) -> bool {
-        if session.is_over || conn.out.held_bytes >= H2_FILL_BYTES {
+        if session.is_over || conn.unsent_bytes() >= H2_FILL_BYTES {
             return false;
         }
         if std::mem::take(&mut session.is_cut) {
@@ -185,7 +185,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// True when the connection is to be closed: the client has nothing more to ask, or has been
     /// told to go and has its answers.
     fn is_done(&mut self, conn: &Conn, session: &Session) -> bool {
-        if !session.streams.is_empty() || !conn.out.is_empty() {
+        if !session.streams.is_empty() || conn.has_unsent() {
             return false;
         }
         let is_past_grace = self

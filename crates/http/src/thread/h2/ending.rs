@@ -61,7 +61,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// Sets the clocks of streams whose client has no room for what they have.
     pub(super) fn set_clocks(&mut self, conn: &Conn, session: &mut Session) {
         let by_ms = self.now_ms + self.limits.write_progress.as_millis() as u64;
-        let is_waited_for = !conn.out.is_empty() || session.core.is_full();
+        let is_waited_for = conn.has_unsent() || session.core.is_full();
         session.write_by_ms = match session.write_by_ms {
             _ if !is_waited_for => u64::MAX,
             u64::MAX => by_ms,

@@ -250,10 +250,8 @@ impl<A: Answer + 'static> Thread<A> {
             }
             let mut body = exchange.body.borrow_mut();
             if body.state == IncomingState::Open {
-                match session.core.is_tunnel(stream.id) {
-                    true => body.end(),
-                    false => body.break_off(BodyError::ClientLeft),
-                }
+                // A tunnel's end is said on its stream, too.
+                body.break_off(BodyError::ClientLeft);
                 has_changed = true;
             }
             drop(body);

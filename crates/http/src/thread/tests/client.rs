@@ -36,7 +36,19 @@ impl Answer {
 
 impl Client {
     pub(super) fn connect(address: SocketAddr) -> Client {
-        let stream = TcpStream::connect(address).unwrap();
+        Client::over(TcpStream::connect(address).unwrap())
+    }
+
+    /// A client whose system holds little of what it does not read.
+    pub(super) fn connect_narrow(address: SocketAddr) -> Client {
+        let kind = (socket2::Domain::for_address(address), socket2::Type::STREAM);
+        let socket = socket2::Socket::new(kind.0, kind.1, None).unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        socket.connect(&address.into()).unwrap();
+        Client::over(socket.into())
+    }
+
+    fn over(stream: TcpStream) -> Client {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
@@ -44,14 +56,6 @@ impl Client {
             stream,
             tls: None,
             carry: Vec::new(),
-        }
-    }
-
-    /// A client that speaks TLS; the handshake is made with the first request.
-    pub(super) fn connect_sealed(address: SocketAddr, tls: ClientConnection) -> Client {
-        Client {
-            tls: Some(tls),
-            ..Client::connect(address)
         }
     }
 

@@ -143,6 +143,19 @@ fn within_the_grace_an_idle_connection_still_gets_its_answer() {
     server.join();
 }
 
+/// Only the end of the connection ends such an answer.
+#[test]
+fn at_the_deadline_an_answer_without_a_length_does_not_look_whole() {
+    let mut server = serve(Limits::default());
+    let mut client = server.connect();
+    client.send("GET /stream-and-wait?1000 HTTP/1.0\r\n\r\n");
+    client.head();
+    client.take(1000);
+    server.drain(Duration::from_millis(10), Duration::ZERO);
+    client.assert_reset();
+    server.join();
+}
+
 #[test]
 fn at_the_deadline_what_still_runs_is_broken_off() {
     let mut server = serve(Limits::default());

@@ -9,7 +9,9 @@ use std::task::{Context, Poll, Waker};
 
 use super::Finished;
 use super::programs::Pipes;
-use super::sources::{Echo, FileKind, Pattern, Regions, Script, Step, counted_region, file, pipe};
+use super::sources::{
+    Echo, FileKind, Pattern, Regions, Script, Step, Waits, counted_region, file, pipe,
+};
 use crate::body::Body;
 use crate::head::Fields;
 use crate::reactor::Reactor;
@@ -63,7 +65,7 @@ impl Gate {
         }
     }
 
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.lock().unwrap();
         if state.0 {
             return Poll::Ready(());
@@ -180,6 +182,7 @@ fn body_of(request: &Request, path: &str, probe: Arc<Probe>) -> Option<Body> {
         "/region" => Body::Region(counted_region(len, probe)),
         "/regions" => Body::Stream(Box::new(Regions { left: len, probe })),
         "/echo-stream" => Body::Stream(Box::new(Echo(request.clone()))),
+        "/stream-and-wait" => Body::Stream(Box::new(Waits(Pattern { left: len, probe }))),
         "/stream" => Body::Stream(Box::new(Pattern { left: len, probe })),
         "/endless" => Body::Stream(Box::new(Pattern {
             left: u64::MAX,

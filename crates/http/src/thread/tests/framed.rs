@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 
-use super::PATIENCE;
+use super::client::Client;
 use crate::h2::PREFACE;
 use crate::h2::frame::{self, HEADER_BYTES, Header};
 use crate::h2::hpack::{Decoder, Stored, encode_field};
 
 pub(super) struct Framed {
-    pub(super) stream: TcpStream,
+    pub(super) line: Client,
     carry: Vec<u8>,
     decoder: Decoder,
     next: u32,
@@ -53,12 +52,13 @@ impl Framed {
     }
 
     pub(super) fn connect_with(address: SocketAddr, settings: &[(u16, u32)]) -> Framed {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Framed::begin(Client::connect(address), settings)
+    }
+
+    /// The same over a connection that is there.
+    pub(super) fn begin(line: Client, settings: &[(u16, u32)]) -> Framed {
         let mut client = Framed {
-            stream,
+            line,
             carry: Vec::new(),
             decoder: Decoder::default(),
             next: 1,
@@ -79,7 +79,7 @@ impl Framed {
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).unwrap();
+        self.line.write(bytes).unwrap();
     }
 
     pub(super) fn frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
@@ -218,7 +218,7 @@ impl Framed {
 
     fn more(&mut self) -> usize {
         let mut buffer = [0; 64 * 1024];
-        let count = self.stream.read(&mut buffer).expect("bytes come in time");
+        let count = self.line.read(&mut buffer).expect("bytes come in time");
         self.carry.extend_from_slice(&buffer[..count]);
         count
     }
@@ -261,15 +261,15 @@ impl Framed {
                         frame::push_window_update(id, payload.len() as u32, &mut out);
                     }
                     // The server may have closed.
-                    let _ = self.stream.write_all(&out);
+                    let _ = self.line.write(&out);
                 }
             }
             frame::RST_STREAM => self.got.entry(id).or_default().reset = Some(number),
             frame::SETTINGS if header.has(frame::ACK) => {}
             frame::SETTINGS => {
                 let _ = self
-                    .stream
-                    .write_all(&frame::header(0, frame::SETTINGS, frame::ACK, 0));
+                    .line
+                    .write(&frame::header(0, frame::SETTINGS, frame::ACK, 0));
             }
             frame::WINDOW_UPDATE if id == 0 => self.room += i64::from(number),
             frame::WINDOW_UPDATE => *self.rooms.entry(id).or_default() += i64::from(number),

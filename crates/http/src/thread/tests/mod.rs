@@ -13,6 +13,7 @@ mod limits;
 mod pipes;
 mod programs;
 mod reactor;
+mod sealed_streams;
 mod secure;
 mod sources;
 mod standby;

@@ -17,7 +17,7 @@ use crate::tls::{Certificate, HostOffer, Offer, SelfSigned, TicketKeys, Version}
 
 /// A server of `localhost`, and what a client trusts.
 pub(super) struct Sealed {
-    running: Running,
+    pub(super) running: Running,
     roots: Arc<RootCertStore>,
 }
 
@@ -42,7 +42,7 @@ fn offer(minimum: Version, suites: &[&str]) -> (Offer, Arc<RootCertStore>) {
     (offer, Arc::new(roots))
 }
 
-fn seal(limits: Limits) -> Sealed {
+pub(super) fn seal(limits: Limits) -> Sealed {
     seal_offer(1, limits, &[])
 }
 
@@ -71,16 +71,30 @@ impl Sealed {
     }
 
     fn connect_with(&self, config: &Arc<ClientConfig>) -> Client {
-        let name = ServerName::try_from("localhost").unwrap();
-        let tls = ClientConnection::new(Arc::clone(config), name).unwrap();
-        Client::connect_sealed(self.running.address, tls)
+        self.seal(Client::connect(self.running.address), config)
     }
 
-    fn counters(&self) -> &ThreadCounters {
+    /// The handshake is made with the first request.
+    fn seal(&self, mut client: Client, config: &Arc<ClientConfig>) -> Client {
+        let name = ServerName::try_from("localhost").unwrap();
+        let tls = ClientConnection::new(Arc::clone(config), name).unwrap();
+        client.tls = Some(tls);
+        client
+    }
+
+    /// A client whose system holds little of what it does not read.
+    pub(super) fn connect_narrow(&self, protocols: &[&[u8]]) -> Client {
+        let mut config = (*self.config(rustls::ALL_VERSIONS)).clone();
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+        let client = Client::connect_narrow(self.running.address);
+        self.seal(client, &Arc::new(config))
+    }
+
+    pub(super) fn counters(&self) -> &ThreadCounters {
         &self.running.counters[0]
     }
 
-    fn wait_for(&self, count: impl Fn(&ThreadCounters) -> u64, expected: u64) {
+    pub(super) fn wait_for(&self, count: impl Fn(&ThreadCounters) -> u64, expected: u64) {
         let begin = Instant::now();
         while count(self.counters()) != expected {
             assert!(begin.elapsed() < PATIENCE, "it is counted in time");
@@ -310,6 +324,14 @@ fn clear_text_is_told_to_speak_tls() {
     assert_eq!(sealed.counters().tls_clear_text.value(), 1);
     let finished = sealed.running.finished();
     assert_eq!((finished.status, finished.fault), (400, Fault::Client));
+}
+
+#[test]
+fn http2_in_clear_text_is_not_spoken_on_a_tls_port() {
+    let sealed = seal(Limits::default());
+    let answer = raw(&sealed, crate::h2::PREFACE);
+    assert!(answer.starts_with(b"HTTP/1.1 505 "), "{answer:?}");
+    assert_eq!(sealed.counters().h2_connections.value(), 0);
 }
 
 /// What a client of raw bytes gets before the end.

@@ -206,6 +206,22 @@ impl BodyStream for Pattern {
     }
 }
 
+/// The pattern, and then nothing until the gate opens.
+pub(super) struct Waits(pub(super) Pattern);
+
+impl BodyStream for Waits {
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: usize,
+    ) -> Poll<Option<Result<Chunk, BodyError>>> {
+        if self.0.left == 0 && self.0.probe.gate.poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        self.0.poll_chunk(cx, max)
+    }
+}
+
 /// Steps of a stream, the last one first.
 pub(super) struct Script(pub(super) Vec<Step>);
 

@@ -272,11 +272,10 @@ fn preface_may_come_in_pieces_and_requests_right_behind_it() {
             ],
         );
         bytes.extend_from_slice(&head);
-        use std::io::Write;
-        raw.stream.write_all(&bytes[..at]).unwrap();
+        raw.write(&bytes[..at]).unwrap();
         // Another connection's answer shows that the first piece has been read, or may have been.
         client.ping();
-        raw.stream.write_all(&bytes[at..]).unwrap();
+        raw.write(&bytes[at..]).unwrap();
         let greeting = raw.take(9 + 18 + 13);
         assert_eq!(greeting[3], 4, "SETTINGS come first");
         let ack = raw.take(9);

@@ -63,7 +63,7 @@ fn client_that_leaves_ends_all_its_requests() {
         assert_eq!(server.note(), "waiting");
     }
     client.ping();
-    rustix::net::sockopt::set_socket_linger(&client.stream, Some(Duration::ZERO)).unwrap();
+    rustix::net::sockopt::set_socket_linger(&client.line.stream, Some(Duration::ZERO)).unwrap();
     drop(client);
     for _ in 0..3 {
         assert_eq!(server.note(), CANCELLED);
@@ -80,7 +80,11 @@ fn fin_ends_what_is_to_be_cancelled_and_lets_others_end() {
     assert_eq!(server.note(), "waiting");
     let later = client.get("/later");
     assert_eq!(server.note(), "waiting");
-    client.stream.shutdown(std::net::Shutdown::Write).unwrap();
+    client
+        .line
+        .stream
+        .shutdown(std::net::Shutdown::Write)
+        .unwrap();
     assert_eq!(server.note(), CANCELLED);
     server.gate().open();
     assert_eq!(client.answer(later).text(), "later");
@@ -260,7 +264,7 @@ fn client_that_makes_no_room_loses_its_stream_or_its_connection() {
     let ids = [client.get("/bytes?60000"), client.get("/bytes?60000")];
     client.wait_for_body(ids[0], 60_000);
     let mut buffer = [0; 100_000];
-    let ended = std::iter::repeat_with(|| std::io::Read::read(&mut client.stream, &mut buffer))
+    let ended = std::iter::repeat_with(|| client.line.read(&mut buffer))
         .find(|read| !matches!(read, Ok(1..)));
     assert!(ended.is_some());
     assert_eq!(counter(&server, |c| c.limit_write_progress.value()), 2);
