@@ -14,6 +14,8 @@ mod lives;
 mod offered;
 #[path = "warm/perl.rs"]
 mod perl;
+#[path = "resident/pool.rs"]
+mod pool;
 #[path = "warm/python.rs"]
 mod python;
 #[path = "cgi/site.rs"]

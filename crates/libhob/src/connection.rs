@@ -80,6 +80,7 @@ pub(crate) struct Pending {
     block: Vec<u8>,
     body: VecDeque<Vec<u8>>,
     is_body_over: bool,
+    is_cancelled: bool,
 }
 
 /// What accepting gives.
@@ -157,6 +158,7 @@ impl Inner {
             block,
             body: VecDeque::new(),
             is_body_over: head.is_last(),
+            is_cancelled: false,
         });
     }
 
@@ -182,12 +184,22 @@ impl Inner {
             active.is_cancelled = true;
             return Ok(());
         }
-        let place = self.pending.iter().position(|p| p.head.request == request);
-        let Some(pending) = place.and_then(|place| self.pending.remove(place)) else {
+        let Some(place) = self.pending.iter().position(|p| p.head.request == request) else {
             return Ok(());
         };
+        let end = Room {
+            payload_bytes: 0,
+            chunk: false,
+        };
+        if !self.link.has_room(end) {
+            // The program is told when it comes to it.
+            self.pending[place].is_cancelled = true;
+            return Ok(());
+        }
         // Not begun: over at once. In shared memory the server may have taken it back.
-        if self.link.start(&pending.head) {
+        if let Some(pending) = self.pending.remove(place)
+            && self.link.start(&pending.head)
+        {
             let _ = self.link.push(Head::new(Kind::End, request), &[])?;
             self.link.flush()?;
         }
@@ -213,7 +225,7 @@ impl Inner {
                 body: pending.body,
                 is_body_over: pending.is_body_over,
                 credit: credit.into(),
-                is_cancelled: false,
+                is_cancelled: pending.is_cancelled,
             });
             let block = OwnedBlock::check(pending.block).map_err(Failure::from);
             return Some(block.map(|block| Accepted::Request(id, block)));

@@ -35,7 +35,7 @@ use crate::handle::cgi::answer::Places;
 use crate::handle::cgi::{self, Cgi};
 use crate::handle::files::Files;
 use crate::handle::files::find::{self, Ask};
-use crate::handle::resident::pool::Order;
+use crate::handle::resident::grow::Order;
 use crate::handle::resident::{self, Home, Resident};
 use crate::handle::warm::keep::{self, Means};
 use crate::handle::warm::{Host, Links};

@@ -3,7 +3,7 @@
 
 use crate::harness::client::{Connection, ask, begin_download, call, exchange, raw};
 use crate::harness::status_line;
-use crate::place::serve;
+use crate::place::{program, route, serve};
 use crate::pool::until;
 
 /// Around a page, around a chunk of shared memory, more than a window, more than all of it.
@@ -119,6 +119,22 @@ fn body_in_many_small_chunks_waits_where_it_is_and_arrives() {
         assert_eq!(held.read_reply().answer.status, 200);
         assert!(call.join().unwrap().answer.body == body);
     });
+    site.stop();
+}
+
+/// A worker that waits for its client is not the one that is too slow, though there is a little
+/// room left: its next piece does not fit.
+#[test]
+fn slow_client_is_not_taken_for_a_silent_program() {
+    let mut site = program();
+    site.serve_whole(&format!(
+        "[limits]\nwrite_progress = \"2s\"\n[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\n\
+         root = \"site\"\n[[site.route]]\n{}",
+        route("timeout = { progress = \"200ms\" }")
+    ));
+    let (_client, _) = begin_download(site.port(), "/app/pieces?100000000");
+    site.place.wait_for_counter("limit_write_progress", 1);
+    assert_eq!(site.place.counter("limit_resident_progress"), 0);
     site.stop();
 }
 

@@ -127,6 +127,27 @@ fn program_that_never_greets_is_ended() {
     site.stop();
 }
 
+/// It is given nothing more, but what others wait for comes to its end.
+#[test]
+fn worker_with_a_request_that_nobody_waits_for_goes_once_the_others_are_answered() {
+    let site = serve(
+        "env = { THREADS = \"2\" }, workers = { max = 1, concurrency = 2 }, grace = \"100ms\"",
+    );
+    let left = site.hold("left");
+    let mut stays = site.hold("stays");
+    drop(left);
+    site.wait_for_pool("to leave", |pool| pool["workers"][0]["state"] == "leaving");
+    assert_eq!(site.place.counter("worker_terms"), 0);
+    site.go("left");
+    site.go("stays");
+    let worker: u32 = stays.read_reply().answer.text().parse().unwrap();
+    wait_for_end(worker);
+    assert_ne!(site.worker(), worker);
+    site.wait_for_workers(1);
+    assert_eq!(site.place.counter("worker_crashes"), 0);
+    site.stop();
+}
+
 #[test]
 fn variables_that_are_too_long_get_431() {
     let mut site = program();

@@ -286,6 +286,22 @@ fn environment_too_long_for_a_packet_arrives_whole() {
 }
 
 #[test]
+fn host_that_hangs_while_it_starts_ends_when_nobody_wants_it() {
+    let hangs = "import os, time\nwith open('slow.new', 'w') as file:\n    file.write(str(os.getpid()))\n\
+                 os.rename('slow.new', 'slow.pid')\nwhile True:\n    time.sleep(1000)\n";
+    let keys = "interpreter = \"python3\", preload = [\"slow\"]";
+    let programs = serve(&[Case::new("a.py", ""), Case::new("slow.py", hangs)], keys);
+    let written = programs.path("slow.pid");
+    crate::pool::wait_for_file(&written);
+    let host: u32 = std::fs::read_to_string(written).unwrap().parse().unwrap();
+    let config = programs.place.path("hob.toml");
+    let served = std::fs::read_to_string(&config).unwrap();
+    programs.reload(&served.replace(keys, "interpreter = \"python3\""));
+    wait_for_end(host);
+    programs.stop();
+}
+
+#[test]
 fn hosts_are_kept_over_a_reload_and_end_when_nobody_wants_them() {
     let text = "import os\nprint('Content-Type: text/plain\\n')\nprint(os.getppid())\n";
     let programs = serve(&[Case::new("parent.py", text)], PYTHON);

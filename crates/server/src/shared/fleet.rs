@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use hob_http::thread::{Crew, Handle, Thread};
 
 use crate::answer::Answers;
-use crate::handle::resident::pool::{Keep, Order, Pool};
+use crate::handle::resident::grow::Order;
+use crate::handle::resident::pool::{Keep, Pool};
 use crate::handle::warm::Host;
 
 /// All workers.

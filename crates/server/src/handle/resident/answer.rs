@@ -258,6 +258,15 @@ async fn wait(mut place: Place) -> Response {
     }
 }
 
+/// How far a request's body was passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fed {
+    /// All of it that is here.
+    All,
+    /// There was no room for more.
+    Full,
+}
+
 /// Why there is no head.
 enum Trouble {
     Failed(Failure),
@@ -267,15 +276,21 @@ enum Trouble {
 
 impl Place {
     fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<HeadSaid, Trouble>> {
-        if let Err(error) = self.feed(cx) {
-            return Poll::Ready(Err(Trouble::Body(error)));
-        }
-        let request = &self.request;
-        let seen = self.exchange.see(cx, |status, lines| {
-            if let Ok(head) = read_fields(200, &lines) {
-                request.interim(status, head.fields);
+        let seen = loop {
+            let fed = match self.feed(cx) {
+                Ok(fed) => fed,
+                Err(error) => return Poll::Ready(Err(Trouble::Body(error))),
+            };
+            let request = &self.request;
+            let seen = self.exchange.see(cx, |status, lines| {
+                if let Ok(head) = read_fields(200, &lines) {
+                    request.interim(status, head.fields);
+                }
+            });
+            if !matches!(seen, Seen::Nothing) || !self.may_feed_more(fed) {
+                break seen;
             }
-        });
+        };
         match seen {
             Seen::Head(head) => {
                 self.note_times();
@@ -338,8 +353,11 @@ impl Place {
     }
 
     /// Passes the request's body on, as far as the worker takes it.
-    pub(super) fn feed(&mut self, cx: &mut Context<'_>) -> Result<(), BodyError> {
-        while !self.is_body_over && self.exchange.body_room() > 0 {
+    pub(super) fn feed(&mut self, cx: &mut Context<'_>) -> Result<Fed, BodyError> {
+        while !self.is_body_over {
+            if self.exchange.body_room() == 0 {
+                return Ok(Fed::Full);
+            }
             let polled = match &mut self.spooled {
                 Some(spooled) => spooled.poll_next(cx),
                 None => self.request.poll_body(cx),
@@ -357,7 +375,12 @@ impl Place {
                 Poll::Pending => break,
             }
         }
-        Ok(())
+        Ok(Fed::All)
+    }
+
+    /// Room came between the feeding and the keeping of the waker, so that nobody told of it.
+    pub(super) fn may_feed_more(&self, fed: Fed) -> bool {
+        fed == Fed::Full && self.exchange.body_room() > 0
     }
 
     /// No body of the answer is sent. The worker may come to its end with it; it does not wait for
@@ -578,9 +601,14 @@ impl Drop for Place {
         if self.is_over {
             return;
         }
+        let pool = &self.resident.pool.0;
         if let Some(queued) = &self.queued {
-            self.resident.pool.0.withdraw(queued.ticket);
+            pool.withdraw(queued.ticket);
         }
         self.exchange.leave();
+        // From here on it does not come back to the queue; it may have just before.
+        if let Some(ticket) = self.exchange.requeued() {
+            pool.withdraw(ticket);
+        }
     }
 }

@@ -18,6 +18,8 @@ use crate::handle::resident::limits::TRAILER_BYTES_MAX;
 pub(super) struct AnswerBody {
     place: Place,
     len: Option<u64>,
+    /// Bytes that were made of it.
+    came: u64,
     /// What of a piece was too much for one chunk.
     rest: Bytes,
     file: Option<FileOnItsWay>,
@@ -38,6 +40,7 @@ impl AnswerBody {
         AnswerBody {
             place,
             len,
+            came: 0,
             rest: Bytes::new(),
             file: first.map(FileOnItsWay::Known),
             trailers: None,
@@ -74,8 +77,8 @@ impl AnswerBody {
     }
 }
 
-impl BodyStream for AnswerBody {
-    fn poll_chunk(
+impl AnswerBody {
+    fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
         max: usize,
@@ -85,9 +88,10 @@ impl BodyStream for AnswerBody {
         }
         // A request body that breaks off does not end an answer that has begun; the program, which
         // waits for the rest of it, is given up with the answer.
-        if let Err(error) = self.place.feed(cx) {
-            return Poll::Ready(Some(Err(error)));
-        }
+        let fed = match self.place.feed(cx) {
+            Ok(fed) => fed,
+            Err(error) => return Poll::Ready(Some(Err(error))),
+        };
         match ready!(self.poll_file(cx)) {
             Some(Ok(chunk)) => return Poll::Ready(Some(Ok(chunk))),
             Some(Err(failure)) => return Poll::Ready(Some(Err(self.broken(&failure)))),
@@ -99,7 +103,7 @@ impl BodyStream for AnswerBody {
                 let pool = self.place.disk().clone();
                 let examination = async move { file.examine(&pool).await };
                 self.file = Some(FileOnItsWay::Examined(Box::pin(examination)));
-                self.poll_chunk(cx, max)
+                self.poll_next(cx, max)
             }
             Taken::Piece(Piece::Chunk(chunk)) if chunk.len() <= max => {
                 Poll::Ready(Some(Ok(Chunk::Region(Box::new(chunk)))))
@@ -110,6 +114,11 @@ impl BodyStream for AnswerBody {
             }
             Taken::End(trailers) => {
                 self.place.is_over = true;
+                if let Some(announced) = self.len.filter(|len| *len > self.came) {
+                    let came = self.came;
+                    let failure = Failure::Short { announced, came };
+                    return Poll::Ready(Some(Err(self.broken(&failure))));
+                }
                 if !trailers.is_empty() && trailers.len() <= TRAILER_BYTES_MAX {
                     self.trailers = read_fields(200, &trailers).ok().map(|head| head.fields);
                 }
@@ -119,8 +128,23 @@ impl BodyStream for AnswerBody {
                 self.place.is_over = true;
                 Poll::Ready(Some(Err(self.broken(&failure))))
             }
+            Taken::Nothing if self.place.may_feed_more(fed) => self.poll_next(cx, max),
             Taken::Nothing => Poll::Pending,
         }
+    }
+}
+
+impl BodyStream for AnswerBody {
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: usize,
+    ) -> Poll<Option<Result<Chunk, BodyError>>> {
+        let polled = self.poll_next(cx, max);
+        if let Poll::Ready(Some(Ok(chunk))) = &polled {
+            self.came += chunk.len();
+        }
+        polled
     }
 
     fn len(&self) -> Option<u64> {

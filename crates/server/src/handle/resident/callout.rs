@@ -30,7 +30,8 @@ impl Core {
             ("NOOP", _) => "200 ok".to_owned(),
             ("LOG", _) => self.log(parameters, index),
             ("TRACE", _) => {
-                tracing::debug!(program = self.pool.settings.runs.name(), "{parameters}");
+                let text = parameters.escape_debug();
+                tracing::debug!(program = self.pool.settings.runs.name(), "{text}");
                 "200 ok".to_owned()
             }
             ("TIMEOUT", Some(index)) => match seconds(parameters) {

@@ -76,8 +76,8 @@ impl Core {
                 .extend(one.exchange.end(Ending::Failed(failure)));
         }
         if is_stuck {
-            // It gets nothing more, and what others wait for may still come to its end.
-            self.pool.close(&self.post);
+            // It gets nothing more, and goes once what others wait for has come to its end.
+            self.drain();
             let is_all = self
                 .requests
                 .iter()
@@ -163,9 +163,7 @@ impl Core {
                 true => LAST_WORDS_WAIT,
                 false => CLOSED_WAIT,
             };
-            self.rung = Rung::Drains {
-                until_ms: after(now_ms, grace),
-            };
+            self.rung.hasten(after(now_ms, grace));
         }
     }
 
@@ -174,6 +172,17 @@ impl Core {
         let mut unstarted = self.reclaim(wire);
         unstarted.append(&mut self.unbegun);
         self.unbegun = unstarted;
+    }
+
+    /// Requests that it will not begin are for others at once, however long it takes to end.
+    pub(super) fn hand_back(&mut self) {
+        if self.unbegun.is_empty() {
+            return;
+        }
+        let back = mem::take(&mut self.unbegun);
+        self.home.counters.worker_handbacks.add(back.len() as u64);
+        let now_ms = self.home.reactor.now_ms();
+        self.pool.give_back(&self.post, back, now_ms);
     }
 
     /// Tells everybody who waits that nothing more comes. Requests that it had not started are for

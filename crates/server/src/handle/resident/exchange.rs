@@ -23,7 +23,10 @@ use crate::handle::cgi::head::{BadHead, CgiHead, read_fields};
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::file::PassedFile;
-use crate::handle::resident::limits::{BODY_HELD_BYTES_MAX, BODY_PIECES_MAX, INTERIM_BYTES_MAX};
+use crate::handle::resident::limits::{
+    BODY_HELD_BYTES_MAX, BODY_PIECES_MAX, INTERIM_BYTES_MAX, PIECE_APART_BYTES_MIN,
+    PIECES_APART_MAX,
+};
 use crate::handle::resident::post::{Letter, Post};
 
 /// One request on its way through a worker.
@@ -63,6 +66,8 @@ struct State {
     /// What they took of [`INTERIM_BYTES_MAX`], those that have left included.
     interim_bytes: usize,
     data: VecDeque<Piece>,
+    /// Small pieces that came behind many others, as one: it stands behind all of them.
+    tail: Vec<u8>,
     ending: Option<Ending>,
     /// Bytes of the answer that were taken and not told to the worker.
     taken_bytes: usize,
@@ -135,6 +140,13 @@ pub(super) enum Taken {
     End(Vec<u8>),
     Failed(Failure),
     Nothing,
+}
+
+/// What becomes of a request that no worker has any more.
+pub(super) enum Requeued {
+    Waits(Option<Waker>),
+    /// Nobody waits for it.
+    Left,
 }
 
 /// What the driver finds when it looks.
@@ -249,6 +261,7 @@ impl Exchange {
     /// The file that the body begins with, if it is here.
     pub(super) fn take_first_file(&self) -> Option<PassedFile> {
         let mut state = self.lock();
+        state.end_tail();
         match state.data.pop_front()? {
             Piece::File(file) => {
                 state.taken_bytes += FILE_WINDOW_BYTES;
@@ -265,6 +278,7 @@ impl Exchange {
     pub(super) fn take_end(&self) -> bool {
         let mut state = self.lock();
         let is_next = state.data.is_empty()
+            && state.tail.is_empty()
             && matches!(&state.ending, Some(Ending::Whole(trailers)) if trailers.is_empty());
         if is_next {
             state.ending = None;
@@ -275,6 +289,7 @@ impl Exchange {
     /// The whole body, if all of it is here, in memory.
     pub(super) fn take_whole(&self) -> Option<Result<Vec<Piece>, Failure>> {
         let mut state = self.lock();
+        state.end_tail();
         if state
             .data
             .iter()
@@ -298,6 +313,9 @@ impl Exchange {
     /// The next piece of the answer's body.
     pub(super) fn take(self: &Arc<Self>, cx: &Context<'_>, window_bytes: usize) -> Taken {
         let mut state = self.lock();
+        if state.data.is_empty() {
+            state.end_tail();
+        }
         if let Some(piece) = state.data.pop_front() {
             state.taken_bytes += piece.len();
             if state.taken_bytes >= window_bytes / 2 && state.ending.is_none() {
@@ -328,6 +346,7 @@ impl Exchange {
     pub(super) fn release(self: &Arc<Self>) {
         let mut state = self.lock();
         state.is_unwanted = true;
+        state.end_tail();
         let (data, old) = (std::mem::take(&mut state.data), state.answer.take());
         let bytes: usize = data.iter().map(Piece::len).sum();
         state.taken_bytes += bytes;
@@ -343,6 +362,7 @@ impl Exchange {
             return;
         }
         state.has_left = true;
+        state.tail = Vec::new();
         let (data, old) = (std::mem::take(&mut state.data), state.answer.take());
         self.tell(state);
         drop((data, old));
@@ -371,14 +391,18 @@ impl Exchange {
         state.given_ms = now_ms;
     }
 
-    /// No worker has it any more, and it waits under this number. Its side is to be woken.
-    pub(super) fn requeue(&self, ticket: u64) -> Option<Waker> {
+    /// No worker has it any more, and it waits under this number, unless nobody waits for it. Its
+    /// side is to be woken.
+    pub(super) fn requeue(&self, ticket: u64) -> Requeued {
         let mut state = self.lock();
         state.post = None;
         state.number = 0;
         state.given_ms = 0;
+        if state.has_left {
+            return Requeued::Left;
+        }
         state.requeued = Some(ticket);
-        state.answer.clone()
+        Requeued::Waits(state.answer.clone())
     }
 
     /// Its number with its worker; 0 without one.
@@ -457,7 +481,13 @@ impl Exchange {
         if state.is_unwanted || state.has_left {
             return (false, None);
         }
-        state.data.push_back(piece());
+        match piece() {
+            Piece::Bytes(bytes) if state.joins(bytes.len()) => state.tail.extend_from_slice(&bytes),
+            piece => {
+                state.end_tail();
+                state.data.push_back(piece);
+            }
+        }
         (true, state.answer.take())
     }
 
@@ -471,6 +501,20 @@ impl Exchange {
     }
 }
 
+impl State {
+    /// A piece of so many bytes costs less as a part of the tail than alone.
+    fn joins(&self, bytes: usize) -> bool {
+        self.data.len() >= PIECES_APART_MAX && bytes < PIECE_APART_BYTES_MIN
+    }
+
+    fn end_tail(&mut self) {
+        if !self.tail.is_empty() {
+            let tail = std::mem::take(&mut self.tail);
+            self.data.push_back(Piece::Bytes(tail.into()));
+        }
+    }
+}
+
 /// Keeps the waker of whoever looks, and returns the one it replaces.
 fn keep(place: &mut Option<Waker>, cx: &Context<'_>) -> Option<Waker> {
     match place {
@@ -478,3 +522,6 @@ fn keep(place: &mut Option<Waker>, cx: &Context<'_>) -> Option<Waker> {
         _ => place.replace(cx.waker().clone()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,6 +62,18 @@ impl Rung {
         Step::Term
     }
 
+    /// By this moment it is to be gone, or by an earlier one that it had. A signal that was sent
+    /// stays sent.
+    pub(super) fn hasten(&mut self, by_ms: u64) {
+        *self = match *self {
+            Rung::Serves => Rung::Drains { until_ms: by_ms },
+            Rung::Drains { until_ms } => Rung::Drains {
+                until_ms: until_ms.min(by_ms),
+            },
+            sent => sent,
+        };
+    }
+
     /// Takes the step that is due.
     pub(super) fn climb(
         &mut self,

@@ -11,6 +11,11 @@ pub(super) const BODY_PIECES_MAX: usize = 256;
 pub(super) const BODY_WINDOW_BYTES: u32 = 64 * 1024;
 /// Bytes of an answer that a worker sends over a socket before the client has taken some.
 pub(super) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+/// Pieces of an answer's body that wait for their client as they came; small ones behind them wait
+/// as one, so that a window of single bytes takes no more than one of large pieces.
+pub(super) const PIECES_APART_MAX: usize = 16;
+/// Bytes from which a piece stays alone all the same.
+pub(super) const PIECE_APART_BYTES_MIN: usize = 4 * 1024;
 /// Chunks of a worker's shared memory that clients may hold; what comes while there are more is
 /// copied, so that clients that take their time do not stop the worker.
 pub(super) const CHUNKS_HELD_MAX: u32 = 16;
@@ -41,6 +46,9 @@ pub(super) const UNREAD_BYTES_MAX: usize = 1024 * 1024;
 pub(super) const INTERIM_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a worker's messages read before others have their turn.
 pub(super) const READ_BYTES_PER_TURN: usize = 1024 * 1024;
+/// Such turns in which a worker that has closed its socket is read to the end: as much as all of
+/// its shared memory holds.
+pub(super) const CLOSED_TURNS_MAX: usize = 4;
 /// Longest head of an answer that comes in lines.
 pub(super) const LINES_HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Longest head of another answer, in bytes, is the message's own limit; fields of one trailer too.

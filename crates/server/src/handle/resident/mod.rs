@@ -8,8 +8,10 @@
 //! - `answer` from a request to its answer, `body` that answer's body, `spooled` the body of a
 //!   request that was collected first
 //! - `exchange` where a request and its worker meet, `post` the letters to a driver
-//! - `pool` who has room and who waits, `scale` when one more worker helps
-//! - `worker` the driver of one process, `driver` what it knows, `requests` what it has under way,
+//! - `pool` who has room and who waits, `members` its workers, `grow` what it starts, `scale` when
+//!   one more worker helps
+//! - `worker` the driver of one process, `driver` what it knows and hears, `requests` what it has
+//!   under way, `handing` how that comes and goes,
 //!   `wire` how messages travel, `lines` the carrier of lines, `callout` what the program asks,
 //!   `said` what it prints, `ladder` and `ending` how it is ended
 //! - `start` starting a process, `host` the hosts that hob brings along, `native` the compiled
@@ -29,10 +31,13 @@ mod ending;
 mod exchange;
 mod fail;
 mod file;
+pub(crate) mod grow;
+mod handing;
 mod host;
 mod ladder;
 mod limits;
 mod lines;
+mod members;
 mod native;
 pub(crate) mod pool;
 mod post;

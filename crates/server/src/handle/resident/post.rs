@@ -82,11 +82,11 @@ impl Post {
         })
     }
 
-    /// Sends a letter. One that comes too late is lost: the pool knows who had it.
-    pub(super) fn post(&self, letter: Letter) {
+    /// Sends a letter; false when nobody reads it any more.
+    pub(super) fn post(&self, letter: Letter) -> bool {
         let mut mail = self.lock();
         if mail.is_closed {
-            return;
+            return false;
         }
         mail.letters.push(letter);
         let driver = mail.driver.clone();
@@ -94,6 +94,7 @@ impl Post {
         if let Some(driver) = driver {
             driver.wake();
         }
+        true
     }
 
     /// Takes all letters, in exchange for an empty list; the driver is woken for the next.

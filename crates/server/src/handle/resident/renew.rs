@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use crate::handle::resident::pool::{Member, Pool, Stage, State};
-use crate::handle::resident::post::Letter;
+use crate::handle::resident::members::{Member, Stage, State};
+use crate::handle::resident::pool::Pool;
 use crate::handle::resident::watch::Watch;
 use crate::shared::fleet::now_ms;
 
@@ -69,15 +69,6 @@ impl Pool {
 }
 
 impl State {
-    /// Workers of versions before this one go, when they have finished what they have.
-    pub(super) fn drain_before(&mut self, version: u64) {
-        let members = self.members.iter_mut();
-        for member in members.filter(|one| one.version < version && one.stage != Stage::Draining) {
-            member.stage = Stage::Draining;
-            member.post.post(Letter::Drain);
-        }
-    }
-
     /// What did not start before may start now.
     fn forget_failures(&mut self) {
         self.failures = 0;

@@ -15,6 +15,13 @@ pub(super) struct Gauge {
     pub(super) why: String,
 }
 
+/// What processes have used so far.
+pub(super) struct Measured {
+    now: HashMap<u32, Wanted>,
+    /// There were no processes.
+    is_of_none: bool,
+}
+
 /// CPU time a process used, and waited for a core to use.
 #[derive(Default)]
 struct Wanted {
@@ -33,16 +40,19 @@ const SPAN_MS_MIN: u64 = 80;
 const SPAN_MS_MAX: u64 = 2_000;
 
 impl Gauge {
-    /// How many workers to add to those of `pids`, of at most `room`.
-    pub(super) fn more(&mut self, pids: &[u32], now_ms: u64, cores: usize, room: usize) -> usize {
+    /// How many workers to add to those that were measured, of at most `room`.
+    pub(super) fn more(
+        &mut self,
+        measured: Measured,
+        now_ms: u64,
+        cores: usize,
+        room: usize,
+    ) -> usize {
         let span_ms = now_ms.saturating_sub(self.as_of_ms);
         if span_ms < SPAN_MS_MIN {
             return 0;
         }
-        let now: HashMap<u32, Wanted> = pids
-            .iter()
-            .filter_map(|pid| Some((*pid, Wanted::of(*pid)?)))
-            .collect();
+        let Measured { now, is_of_none } = measured;
         let grown: Vec<u64> = now
             .iter()
             .filter_map(|(pid, wanted)| Some(wanted.us_since(self.before.get(pid)?)))
@@ -52,7 +62,7 @@ impl Gauge {
         if span_ms > SPAN_MS_MAX || grown.is_empty() {
             // Nothing to compare with: look again in a moment.
             self.why = "it is not known yet whether more would help".to_owned();
-            return usize::from(pids.is_empty());
+            return usize::from(is_of_none).min(room);
         }
         let span_us = span_ms as f64 * 1000.0;
         let busy: f64 = grown.iter().map(|us| *us as f64 / span_us).sum();
@@ -72,6 +82,19 @@ impl Gauge {
         let fits = (free / share + 0.5) as usize;
         // Twice as many at most, so that what is measured stays true.
         fits.clamp(1, count).min(room)
+    }
+}
+
+impl Measured {
+    /// Looks at processes. Reads a few files for each of their threads.
+    pub(super) fn of(pids: &[u32]) -> Measured {
+        let pairs = pids
+            .iter()
+            .filter_map(|pid| Some((*pid, Wanted::of(*pid)?)));
+        Measured {
+            now: pairs.collect(),
+            is_of_none: pids.is_empty(),
+        }
     }
 }
 

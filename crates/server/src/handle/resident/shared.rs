@@ -30,6 +30,9 @@ pub(super) struct Shared {
     queue: Rc<Queue>,
     bell: Watched,
     standby: Option<StandbyGuard>,
+    /// It was said whether requests are under way; until then the worker takes it that they are,
+    /// and rings for nothing.
+    is_settled: bool,
     /// Requests in the worker's hands, by their numbers, in the order they were handed over.
     slots: Vec<(u32, SlotRef)>,
     /// What the ring had no room for, in order.
@@ -98,6 +101,7 @@ impl Shared {
             }),
             bell,
             standby: None,
+            is_settled: false,
             slots: Vec::new(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -122,9 +126,10 @@ impl Shared {
 
     /// Whether requests are under way. True when the driver has to look once more.
     pub(super) fn set_busy(&mut self, is_busy: bool) -> bool {
-        if is_busy == self.standby.is_some() {
+        if self.is_settled && is_busy == self.standby.is_some() {
             return false;
         }
+        self.is_settled = true;
         if is_busy {
             self.queue.wake_up();
             let queue = Rc::clone(&self.queue);

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use hob_ipc::message::Carrier;
 use serde_json::{Value, json};
 
-use crate::handle::resident::pool::{Member, Pool, Stage};
+use crate::handle::resident::members::{Member, Stage};
+use crate::handle::resident::pool::Pool;
 use crate::handle::resident::scale::resident_bytes;
 use crate::shared::fleet::{Fleet, now_ms};
 

@@ -22,13 +22,14 @@ use hob_trace::metric::ThreadCounters;
 
 use crate::config::CarrierChoice;
 use crate::handle::resident::driver::{Core, Stage};
+use crate::handle::resident::grow::Order;
 use crate::handle::resident::ladder::{Rung, after};
 use crate::handle::resident::limits::{
-    AHEAD_WAIT, BODY_WINDOW_BYTES, LAST_WORDS_WAIT, READ_BYTES_PER_TURN, STREAM_WINDOW_BYTES,
-    UNREAD_BYTES_MAX,
+    AHEAD_WAIT, BODY_WINDOW_BYTES, CLOSED_TURNS_MAX, LAST_WORDS_WAIT, READ_BYTES_PER_TURN,
+    STREAM_WINDOW_BYTES, UNREAD_BYTES_MAX,
 };
 use crate::handle::resident::lines::Heard;
-use crate::handle::resident::pool::{Gone, Order, Pool};
+use crate::handle::resident::pool::{Gone, Pool};
 use crate::handle::resident::post::{Letter, Post};
 use crate::handle::resident::said::{Said, Speaker};
 use crate::handle::resident::start::Started;
@@ -193,6 +194,9 @@ impl Worker {
             }
         }
         self.letters = letters;
+        if matches!(self.core.stage, Stage::Closed { .. }) {
+            self.core.hand_back();
+        }
     }
 
     /// What had no room on the way to the worker has it now.
@@ -209,6 +213,10 @@ impl Worker {
     }
 
     fn send_answers(&mut self) {
+        if matches!(self.core.stage, Stage::Starting { .. }) {
+            // Which way it will listen is not known yet.
+            return;
+        }
         for (head, payload) in self.core.answers.drain(..) {
             self.core.sent_last = 0;
             self.core.unread_bytes += HEAD_BYTES + payload.len();
@@ -267,8 +275,10 @@ impl Worker {
                     break;
                 }
                 Filled::Closed { is_unread } => {
-                    // What it wrote before its end is there now.
-                    while self.read_shared(&mut 0) {}
+                    // What it wrote before its end is there now. One that writes on without its
+                    // socket is not followed for long.
+                    let mut turns = 0..CLOSED_TURNS_MAX;
+                    while turns.next().is_some() && self.read_shared(&mut 0) {}
                     return self.close(is_unread);
                 }
             }
@@ -316,6 +326,7 @@ impl Worker {
     fn close(&mut self, is_unread: bool) {
         self.core.unstarted(&mut self.wire);
         self.core.close(&self.child, is_unread);
+        self.core.hand_back();
         self.wire.hang_up();
     }
 
@@ -329,6 +340,7 @@ impl Worker {
             self.core.chunks_held = end.chunks_held();
             match end.pop() {
                 Ok(Some(incoming)) => {
+                    *read_bytes += HEAD_BYTES;
                     *read_bytes += match &incoming.payload {
                         Payload::Bytes(bytes) => bytes.len(),
                         Payload::Chunk(chunk) => chunk.len(),

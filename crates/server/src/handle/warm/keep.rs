@@ -148,8 +148,10 @@ impl Keeper {
                 self.follow_orders(cx, host);
                 self.read_link(cx, host);
             }
-            // Nobody wants it: without its first link it ends when its runs have.
-            None => (self.first, self.for_others) = (None, None),
+            // Nobody wants it, and it may not come to see that its first link has ended.
+            None if self.for_others.take().is_some() => self.child.end(End::Kill),
+            // Without its first link it ends when its runs have.
+            None => self.first = None,
         }
         if self.gone.is_none()
             && let Poll::Ready(exit) = self.child.poll_exit(cx)

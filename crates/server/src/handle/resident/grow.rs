@@ -1,0 +1,182 @@
+//! What a pool starts: as many workers as its config wants, more while that helps.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, MutexGuard};
+
+use crate::handle::resident::fail::Failure;
+use crate::handle::resident::limits::LOOK_EVERY;
+use crate::handle::resident::members::{Member, Stage, State};
+use crate::handle::resident::pool::{Gone, Pool, fail_all};
+use crate::handle::resident::post::Post;
+use crate::handle::resident::scale::Measured;
+use crate::shared::fleet::{NoSeat, now_ms};
+
+/// What a pool should start.
+enum Wanted {
+    Workers(usize),
+    /// Whether more would help has to be seen from these processes.
+    Look(Vec<u32>),
+}
+
+/// A worker to be started on a thread. Dropped unheard, it is as if the worker had ended.
+pub(crate) struct Order {
+    pub(super) pool: Arc<Pool>,
+    pub(super) post: Arc<Post>,
+    is_taken: bool,
+}
+
+impl Order {
+    /// The thread it is to be started on.
+    pub(crate) fn thread(&self) -> usize {
+        self.post.thread
+    }
+
+    /// Whoever starts the worker answers for it from now on.
+    pub(super) fn take(mut self) -> (Arc<Pool>, Arc<Post>) {
+        self.is_taken = true;
+        (Arc::clone(&self.pool), Arc::clone(&self.post))
+    }
+}
+
+impl Drop for Order {
+    fn drop(&mut self) {
+        if !self.is_taken {
+            let gone = Gone {
+                unstarted: Vec::new(),
+                is_crash: true,
+                was_killed: false,
+                text: "its thread has ended".to_owned(),
+            };
+            self.pool.gone(&self.post, gone, now_ms());
+        }
+    }
+}
+
+impl Pool {
+    /// Starts what should be started, and tells those whose waiting is in vain.
+    pub(super) fn tend_locked<'p>(
+        self: &'p Arc<Self>,
+        mut state: MutexGuard<'p, State>,
+        now_ms: u64,
+    ) {
+        let mut orders = Vec::new();
+        let mut refused = None;
+        let wanted = match self.wanted(&mut state, now_ms) {
+            Wanted::Workers(count) => count,
+            Wanted::Look(pids) => {
+                // It reads many files: others have the pool meanwhile.
+                drop(state);
+                let measured = Measured::of(&pids);
+                state = self.lock();
+                self.more(&mut state, measured, now_ms)
+            }
+        };
+        for _ in 0..wanted {
+            match self.order(&mut state, None, now_ms) {
+                Ok(order) => orders.push(order),
+                Err(NoSeat::Soon) => {
+                    state.gauge.why = "an idle worker of another program makes room".to_owned();
+                    break;
+                }
+                Err(NoSeat::Full) => {
+                    state.gauge.why = "every worker of the server is in use".to_owned();
+                    if state.members.is_empty() {
+                        refused = Some(Failure::NoWorkers);
+                    }
+                    break;
+                }
+            }
+        }
+        if state.is_hopeless(now_ms) {
+            refused = Some(Failure::Unstartable(state.last_failure.clone()));
+        }
+        let in_vain = match &refused {
+            Some(_) => std::mem::take(&mut state.waiting),
+            None => BTreeMap::new(),
+        };
+        drop(state);
+        if let Some(failure) = &refused {
+            fail_all(in_vain, failure);
+        }
+        for order in orders {
+            self.fleet.start(order);
+        }
+    }
+
+    /// How many workers to start now, as far as that can be said without a look at those there are.
+    fn wanted(&self, state: &mut State, now_ms: u64) -> Wanted {
+        if state.is_retired || now_ms < state.retry_at_ms {
+            return Wanted::Workers(0);
+        }
+        let alive = state.alive();
+        // A server that stops starts nothing but what somebody waits for.
+        let min = match self.fleet.is_stopping() {
+            true => 0,
+            false => self.settings.workers.min,
+        };
+        let least = min.max(usize::from(!state.waiting.is_empty()));
+        let mut members = state.members.iter();
+        if members.any(|one| one.stage == Stage::Draining && one.room_max == 0) {
+            // How one ends that never was ready says whether another is worth its while.
+            return Wanted::Workers(0);
+        }
+        if alive < least {
+            return Wanted::Workers((least - alive).min(state.at_once_max()));
+        }
+        if state.waiting.is_empty() {
+            state.next_look_ms = 0;
+            return Wanted::Workers(0);
+        }
+        if state.starting() > 0 || alive >= self.workers_max || now_ms < state.next_look_ms {
+            return Wanted::Workers(0);
+        }
+        state.next_look_ms = now_ms + LOOK_EVERY.as_millis() as u64;
+        let members = state.members.iter();
+        Wanted::Look(members.filter_map(|one| one.post.pid()).collect())
+    }
+
+    /// How many workers to start after a look at those there are.
+    fn more(&self, state: &mut State, measured: Measured, now_ms: u64) -> usize {
+        let room = self.workers_max.saturating_sub(state.alive());
+        if state.is_retired || state.starting() > 0 || room == 0 {
+            return 0;
+        }
+        let most = state.waiting.len().min(room).min(state.at_once_max());
+        state.gauge.more(measured, now_ms, self.fleet.cores(), most)
+    }
+
+    /// Takes a seat and a thread for one more worker.
+    pub(super) fn order(
+        self: &Arc<Self>,
+        state: &mut State,
+        replaces: Option<u64>,
+        now_ms: u64,
+    ) -> Result<Order, NoSeat> {
+        let seat = self.fleet.seat(self, now_ms)?;
+        let thread = self.fleet.choose_thread(|thread| {
+            let members = state.members.iter();
+            members.filter(|one| one.post.thread == thread).count()
+        });
+        let thread = thread.ok_or(NoSeat::Full)?;
+        let post = Post::new(state.next_number, thread, now_ms);
+        state.next_number += 1;
+        state.started += 1;
+        state.members.push(Member {
+            post: Arc::clone(&post),
+            stage: Stage::Starting,
+            version: state.version,
+            room_max: 0,
+            concurrency: usize::from(self.settings.workers.concurrency),
+            active: Vec::new(),
+            replaces,
+            is_being_replaced: false,
+            idle_since_ms: now_ms,
+            _seat: seat,
+        });
+        Ok(Order {
+            pool: Arc::clone(self),
+            post,
+            is_taken: false,
+        })
+    }
+}

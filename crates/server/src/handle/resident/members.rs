@@ -1,0 +1,236 @@
+//! The workers of one pool, and the requests that wait: what its lock protects.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::handle::resident::exchange::{Exchange, Requeued};
+use crate::handle::resident::limits::{BACKOFF_FIRST, BACKOFF_MAX, BACKOFF_REQUEST_MAX};
+use crate::handle::resident::post::{Letter, Post};
+use crate::handle::resident::scale::Gauge;
+use crate::shared::fleet::Seat;
+
+/// What a pool's lock protects.
+pub(super) struct State {
+    pub(super) members: Vec<Member>,
+    pub(super) waiting: BTreeMap<u64, Arc<Exchange>>,
+    pub(super) next_ticket: u64,
+    /// Requests that go back to the front get falling numbers.
+    pub(super) front_ticket: u64,
+    pub(super) next_number: u64,
+    pub(super) is_retired: bool,
+    /// Workers in a row that ended before they were of use.
+    pub(super) failures: u32,
+    /// The last of them had no request: the program cannot be started.
+    pub(super) is_unstartable: bool,
+    pub(super) retry_at_ms: u64,
+    pub(super) last_failure: String,
+    pub(super) gauge: Gauge,
+    pub(super) next_look_ms: u64,
+    pub(super) started: u64,
+    pub(super) lost: u64,
+    pub(super) replaced: u64,
+    /// How often the program's files have changed.
+    pub(super) version: u64,
+}
+
+/// One worker as its pool sees it.
+pub(super) struct Member {
+    pub(super) post: Arc<Post>,
+    pub(super) stage: Stage,
+    /// Of the program's files when it was started.
+    pub(super) version: u64,
+    /// Requests it may have, those handed to it ahead included.
+    pub(super) room_max: usize,
+    /// Requests it works on at a time.
+    pub(super) concurrency: usize,
+    pub(super) active: Vec<Arc<Exchange>>,
+    /// It takes the place of this one once it is ready.
+    pub(super) replaces: Option<u64>,
+    /// Another is on its way to take its place.
+    pub(super) is_being_replaced: bool,
+    /// Since when it has no request, in loop time.
+    pub(super) idle_since_ms: u64,
+    pub(super) _seat: Seat,
+}
+
+/// How far a worker is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Starting,
+    Ready,
+    Draining,
+}
+
+/// What became of requests that came back. To be seen to without the lock.
+#[derive(Default)]
+pub(super) struct Back {
+    /// Workers that have them now.
+    pub(super) given: Vec<(Arc<Post>, Arc<Exchange>)>,
+    /// Whoever waits again.
+    pub(super) wakers: Vec<Waker>,
+}
+
+impl State {
+    /// Workers that are there or on their way.
+    pub(super) fn alive(&self) -> usize {
+        let alive = self
+            .members
+            .iter()
+            .filter(|one| one.stage != Stage::Draining);
+        alive.filter(|one| one.replaces.is_none()).count()
+    }
+
+    /// Workers that have not greeted yet.
+    pub(super) fn starting(&self) -> usize {
+        let members = self.members.iter();
+        members.filter(|one| one.stage == Stage::Starting).count()
+    }
+
+    /// How many may be started at once: after a failure one at a time, until one is of use.
+    pub(super) fn at_once_max(&self) -> usize {
+        match self.failures {
+            0 => usize::MAX,
+            _ => usize::from(self.starting() == 0),
+        }
+    }
+
+    /// A worker ended that nobody had asked to. One that ended by itself before it was ready shows
+    /// that the program cannot be started; requests that end their workers, and whoever kills them,
+    /// must not keep others waiting.
+    pub(super) fn note_crash(&mut self, was_ready: bool, was_killed: bool, now_ms: u64) {
+        self.failures += 1;
+        self.is_unstartable = !was_ready && !was_killed;
+        let pause = match self.is_unstartable {
+            true => backoff(self.failures),
+            false if self.failures == 1 => Duration::ZERO,
+            false => backoff(self.failures - 1).min(BACKOFF_REQUEST_MAX),
+        };
+        self.retry_at_ms = now_ms + pause.as_millis() as u64;
+    }
+
+    /// There is no worker, and there will be none soon.
+    pub(super) fn is_hopeless(&self, now_ms: u64) -> bool {
+        let mut stages = self.members.iter().map(|one| one.stage);
+        self.is_unstartable
+            && now_ms < self.retry_at_ms
+            && stages.all(|stage| stage == Stage::Draining)
+    }
+
+    pub(super) fn member(&mut self, post: &Arc<Post>) -> Option<&mut Member> {
+        let mut members = self.members.iter_mut();
+        members.find(|one| Arc::ptr_eq(&one.post, post))
+    }
+
+    /// Gives a request to the worker with the most room, one of this thread first.
+    pub(super) fn assign(
+        &mut self,
+        exchange: &Arc<Exchange>,
+        thread: usize,
+        now_ms: u64,
+    ) -> Option<Arc<Post>> {
+        let members = self.members.iter_mut();
+        let free = members.filter(|one| one.has_room_for(exchange));
+        let best = free.min_by_key(|one| {
+            let is_ahead = one.active.len() >= one.concurrency;
+            (is_ahead, one.post.thread != thread, one.active.len())
+        })?;
+        best.give(exchange, now_ms);
+        Some(Arc::clone(&best.post))
+    }
+
+    /// The requests that wait longest go to this worker, as far as it has room.
+    pub(super) fn fill(
+        &mut self,
+        post: &Arc<Post>,
+        now_ms: u64,
+        next: &mut VecDeque<Arc<Exchange>>,
+    ) {
+        let mut members = self.members.iter_mut();
+        let Some(member) = members.find(|one| Arc::ptr_eq(&one.post, post)) else {
+            return;
+        };
+        while let Some(first) = self.waiting.first_entry()
+            && member.has_room_for(first.get())
+        {
+            let exchange = first.remove();
+            member.give(&exchange, now_ms);
+            next.push_back(exchange);
+        }
+    }
+
+    /// Requests come back, those that came first in front: workers with room get them, and are to
+    /// be told; the others wait before all that wait, and are to be woken.
+    pub(super) fn take_in(
+        &mut self,
+        exchanges: Vec<Arc<Exchange>>,
+        thread: usize,
+        now_ms: u64,
+    ) -> Back {
+        let mut back = Back::default();
+        let mut waiting = Vec::new();
+        for exchange in exchanges {
+            match self.assign(&exchange, thread, now_ms) {
+                Some(post) => back.given.push((post, exchange)),
+                None => waiting.push(exchange),
+            }
+        }
+        for exchange in waiting.into_iter().rev() {
+            self.front_ticket -= 1;
+            if let Requeued::Waits(waker) = exchange.requeue(self.front_ticket) {
+                self.waiting.insert(self.front_ticket, exchange);
+                back.wakers.extend(waker);
+            }
+        }
+        back
+    }
+
+    pub(super) fn drain(&mut self, number: u64) {
+        let mut members = self.members.iter_mut();
+        if let Some(member) = members.find(|one| one.post.number == number) {
+            member.drain();
+        }
+    }
+
+    /// Workers of versions before this one go, when they have finished what they have.
+    pub(super) fn drain_before(&mut self, version: u64) {
+        let members = self.members.iter_mut();
+        members
+            .filter(|one| one.version < version && one.stage != Stage::Draining)
+            .for_each(Member::drain);
+    }
+}
+
+impl Member {
+    /// A request with a body cannot be taken back, so it is never handed over ahead.
+    fn has_room_for(&self, exchange: &Exchange) -> bool {
+        let room_max = match exchange.has_body {
+            true => self.concurrency,
+            false => self.room_max,
+        };
+        self.stage == Stage::Ready && self.active.len() < room_max
+    }
+
+    /// It takes no more requests, and goes when it has finished what it has.
+    pub(super) fn drain(&mut self) {
+        self.stage = Stage::Draining;
+        self.post.post(Letter::Drain);
+    }
+
+    /// It does not have this request any more.
+    pub(super) fn lose(&mut self, exchange: &Arc<Exchange>) {
+        self.active.retain(|one| !Arc::ptr_eq(one, exchange));
+    }
+
+    fn give(&mut self, exchange: &Arc<Exchange>, now_ms: u64) {
+        exchange.give(&self.post, now_ms);
+        self.active.push(Arc::clone(exchange));
+    }
+}
+
+/// The pause after so many workers in a row that were of no use.
+fn backoff(failures: u32) -> Duration {
+    let doubled = failures.saturating_sub(1).min(16);
+    (BACKOFF_FIRST * (1 << doubled)).min(BACKOFF_MAX)
+}
