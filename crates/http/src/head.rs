@@ -385,6 +385,12 @@ impl Fields {
         ) else {
             return false;
         };
+        if self.entries.is_empty() {
+            // For a few usual fields at once.
+            self.lines.reserve(256);
+            self.entries.reserve(8);
+        }
+        self.lines.reserve(name.len() + value.len() + 4);
         self.lines.extend_from_slice(name);
         self.lines.extend_from_slice(b": ");
         self.lines.extend_from_slice(value);

@@ -67,7 +67,7 @@ impl fmt::Display for Unfit {
 impl std::error::Error for Unfit {}
 
 /// Builds a block.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct BlockBuilder {
     bytes: Vec<u8>,
     count: u16,
@@ -87,6 +87,18 @@ impl BlockBuilder {
         bytes[6..8].copy_from_slice(&(INDEX.len() as u16).to_le_bytes());
         bytes[8..16].copy_from_slice(&length.to_le_bytes());
         BlockBuilder { bytes, count: 0 }
+    }
+
+    /// A block that begins as this one, with room for as much again and more.
+    pub fn begin_like(&self, content_length: Option<u64>) -> BlockBuilder {
+        let mut bytes = Vec::with_capacity(self.bytes.len() + 1536);
+        bytes.extend_from_slice(&self.bytes);
+        let length = content_length.unwrap_or(UNKNOWN_LENGTH);
+        bytes[8..16].copy_from_slice(&length.to_le_bytes());
+        BlockBuilder {
+            bytes,
+            count: self.count,
+        }
     }
 
     /// Adds a variable. Of two with one name the index knows the later.
@@ -127,7 +139,10 @@ impl BlockBuilder {
 
 /// The place of a variable in the index.
 pub fn place_of(name: &[u8]) -> Option<usize> {
-    INDEX.iter().position(|known| known.as_bytes() == name)
+    // The length tells most apart.
+    let of_len = |known: &&str| known.len() == name.len();
+    let mut places = (0..INDEX.len()).filter(|place| of_len(&INDEX[*place]));
+    places.find(|place| INDEX[*place].as_bytes() == name)
 }
 
 /// A block that has been checked.

@@ -25,6 +25,8 @@ pub struct Variable {
     pub text: &'static str,
     /// Where it comes from.
     pub origin: Origin,
+    /// One program is told the same in every request of one connection.
+    is_lasting: bool,
     value: fn(&Asked<'_>, &mut Vec<u8>) -> Present,
 }
 
@@ -73,8 +75,9 @@ pub struct Script<'a> {
 pub static TABLE: &[Variable] = &[
     rfc("GATEWAY_INTERFACE", "`CGI/1.1`.", |_, out| {
         text(out, b"CGI/1.1")
-    }),
-    rfc("SERVER_SOFTWARE", "`hob`.", |_, out| text(out, SERVER)),
+    })
+    .lasting(),
+    rfc("SERVER_SOFTWARE", "`hob`.", |_, out| text(out, SERVER)).lasting(),
     rfc(
         "SERVER_PROTOCOL",
         "Protocol of the request: `HTTP/1.0`, `HTTP/1.1` or `HTTP/2.0`.",
@@ -97,10 +100,12 @@ pub static TABLE: &[Variable] = &[
             Some(local) => address(out, local.ip()),
             None => Present::No,
         },
-    ),
+    )
+    .lasting(),
     custom("REQUEST_SCHEME", "`http` or `https`.", |asked, out| {
         text(out, if is_tls(asked) { b"https" } else { b"http" })
-    }),
+    })
+    .lasting(),
     custom(
         "HTTPS",
         "`on` when the connection is encrypted, else not set.",
@@ -108,7 +113,8 @@ pub static TABLE: &[Variable] = &[
             true => text(out, b"on"),
             false => Present::No,
         },
-    ),
+    )
+    .lasting(),
     rfc(
         "REQUEST_METHOD",
         "The method: `GET`, `POST`, ...",
@@ -141,12 +147,14 @@ pub static TABLE: &[Variable] = &[
     ),
     custom("SCRIPT_FILENAME", "The program's file.", |asked, out| {
         text(out, asked.script.file)
-    }),
+    })
+    .lasting(),
     custom(
         "DOCUMENT_ROOT",
         "The site's `root`; without one, the program's folder.",
         |asked, out| text(out, asked.script.document_root),
-    ),
+    )
+    .lasting(),
     rfc(
         "CONTENT_LENGTH",
         "Bytes of the request's body, also when it came in chunks; not set without one.",
@@ -170,32 +178,38 @@ pub static TABLE: &[Variable] = &[
         "REMOTE_ADDR",
         "The client's address; `0.0.0.0` over a Unix socket.",
         |asked, out| address(out, client(asked).0),
-    ),
+    )
+    .lasting(),
     rfc(
         "REMOTE_HOST",
         "The same: names are not looked up.",
         |asked, out| address(out, client(asked).0),
-    ),
+    )
+    .lasting(),
     custom(
         "REMOTE_PORT",
         "The client's port; 0 over a Unix socket.",
         |asked, out| number(out, client(asked).1.into()),
-    ),
+    )
+    .lasting(),
     rfc(
         "REMOTE_USER",
         "Never set: the server asks nobody for a name.",
         |_, _| Present::No,
-    ),
+    )
+    .lasting(),
     rfc(
         "REMOTE_IDENT",
         "Never set: nobody speaks that protocol.",
         |_, _| Present::No,
-    ),
+    )
+    .lasting(),
     rfc(
         "AUTH_TYPE",
         "Never set: the server asks nobody for a name.",
         |_, _| Present::No,
-    ),
+    )
+    .lasting(),
     custom(
         "UNIQUE_ID",
         "A name for this request, unique on this machine: it is in the log of the program's \
@@ -209,7 +223,8 @@ pub static TABLE: &[Variable] = &[
         "REDIRECT_STATUS",
         "`200`: php-cgi asks for it before it runs anything.",
         |_, out| text(out, b"200"),
-    ),
+    )
+    .lasting(),
     custom(
         "SSL_PROTOCOL",
         "Version of TLS; not set in clear text.",
@@ -217,7 +232,8 @@ pub static TABLE: &[Variable] = &[
             Some(tls) => text(out, tls.version.word().as_bytes()),
             None => Present::No,
         },
-    ),
+    )
+    .lasting(),
     custom(
         "SSL_CIPHER",
         "Cipher suite of TLS; not set in clear text.",
@@ -225,7 +241,8 @@ pub static TABLE: &[Variable] = &[
             Some(tls) => text(out, tls.suite.as_bytes()),
             None => Present::No,
         },
-    ),
+    )
+    .lasting(),
     custom(
         "SSL_SESSION_RESUMED",
         "`Resumed` or `Initial`: how TLS began on the connection; not set in clear text.",
@@ -234,7 +251,8 @@ pub static TABLE: &[Variable] = &[
             Some(_) => text(out, b"Initial"),
             None => Present::No,
         },
-    ),
+    )
+    .lasting(),
     custom(
         "SSL_CLIENT_VERIFY",
         "`SUCCESS`: the client has shown a certificate, and it is good; `NONE`: it has none; not \
@@ -244,35 +262,42 @@ pub static TABLE: &[Variable] = &[
             Some(tls) if tls.rule != NO_RULE => text(out, b"NONE"),
             _ => Present::No,
         },
-    ),
+    )
+    .lasting(),
     custom(
         "SSL_CLIENT_S_DN",
         "Whose certificate the client has shown, as RFC 2253 writes names; not set without one.",
         |asked, out| of_client(asked, out, |client| &client.subject),
-    ),
+    )
+    .lasting(),
     custom(
         "SSL_CLIENT_S_DN_CN",
         "The common name in it.",
         |asked, out| of_client(asked, out, |client| &client.common_name),
-    ),
+    )
+    .lasting(),
     custom("SSL_CLIENT_I_DN", "Who signed it.", |asked, out| {
         of_client(asked, out, |client| &client.issuer)
-    }),
+    })
+    .lasting(),
     custom(
         "SSL_CLIENT_M_SERIAL",
         "Its number, in hexadecimal digits.",
         |asked, out| of_client(asked, out, |client| &client.serial),
-    ),
+    )
+    .lasting(),
     custom(
         "SSL_CLIENT_V_START",
         "When it begins to be good: `Nov 22 07:21:27 2026 GMT`.",
         |asked, out| of_client(asked, out, |client| &client.not_before),
-    ),
+    )
+    .lasting(),
     custom(
         "SSL_CLIENT_V_END",
         "When it ends to be good.",
         |asked, out| of_client(asked, out, |client| &client.not_after),
-    ),
+    )
+    .lasting(),
     custom(
         "SSL_TLS_SNI",
         "Host named in the TLS handshake; not set without one.",
@@ -283,19 +308,35 @@ pub static TABLE: &[Variable] = &[
                 None => Present::No,
             }
         },
-    ),
+    )
+    .lasting(),
 ];
 
 /// Gives every variable of a request to `add`: name and value.
 pub fn each(asked: &Asked<'_>, mut add: impl FnMut(&[u8], &[u8])) {
+    some(asked, |_| true, &mut add);
+    fields(asked, &mut add);
+}
+
+/// Gives those that one program is told in every request of one connection.
+pub fn each_lasting(asked: &Asked<'_>, mut add: impl FnMut(&[u8], &[u8])) {
+    some(asked, |variable| variable.is_lasting, &mut add);
+}
+
+/// Gives all others.
+pub fn each_passing(asked: &Asked<'_>, mut add: impl FnMut(&[u8], &[u8])) {
+    some(asked, |variable| !variable.is_lasting, &mut add);
+    fields(asked, &mut add);
+}
+
+fn some(asked: &Asked<'_>, is_one: impl Fn(&Variable) -> bool, add: &mut impl FnMut(&[u8], &[u8])) {
     let mut value = Vec::with_capacity(256);
-    for variable in TABLE {
+    for variable in TABLE.iter().filter(|variable| is_one(variable)) {
         value.clear();
         if (variable.value)(asked, &mut value) == Present::Yes {
             add(variable.name.as_bytes(), &value);
         }
     }
-    fields(asked, &mut value, &mut add);
 }
 
 /// The table as a page of the documentation, in Markdown.
@@ -344,6 +385,15 @@ A field that comes more than once is one variable, its values joined by `, ` (th
   `TE`, `Trailer`, `Transfer-Encoding` and `Upgrade`.
 ";
 
+impl Variable {
+    const fn lasting(self) -> Variable {
+        Variable {
+            is_lasting: true,
+            ..self
+        }
+    }
+}
+
 const fn rfc(
     name: &'static str,
     text: &'static str,
@@ -353,6 +403,7 @@ const fn rfc(
         name,
         text,
         origin: Origin::Rfc,
+        is_lasting: false,
         value,
     }
 }
@@ -366,6 +417,7 @@ const fn custom(
         name,
         text,
         origin: Origin::Custom,
+        is_lasting: false,
         value,
     }
 }
@@ -476,13 +528,13 @@ pub fn push_unique_id(request: &Request, out: &mut Vec<u8>) {
 
 /// Fields of the request as variables, each name once, in the order of their names.
 //= rfc3875#4.1.18
-fn fields(asked: &Asked<'_>, value: &mut Vec<u8>, add: &mut impl FnMut(&[u8], &[u8])) {
+fn fields(asked: &Asked<'_>, add: &mut impl FnMut(&[u8], &[u8])) {
     let head = asked.request.head();
     let passed = |name: &[u8]| is_passed(name, asked.passes_authorization);
     let mut all: Vec<_> = head.fields().filter(|(name, _)| passed(name)).collect();
     // The sort is stable: values of one name stay in the order they came in.
     all.sort_by(|(one, _), (other, _)| lower(one).cmp(lower(other)));
-    let mut variable = Vec::with_capacity(64);
+    let (mut variable, mut value) = (Vec::with_capacity(64), Vec::with_capacity(256));
     for same in all.chunk_by(|(one, _), (other, _)| one.eq_ignore_ascii_case(other)) {
         let name = same[0].0;
         variable.clear();
@@ -502,7 +554,7 @@ fn fields(asked: &Asked<'_>, value: &mut Vec<u8>, add: &mut impl FnMut(&[u8], &[
             }
             value.extend_from_slice(one);
         }
-        add(&variable, value);
+        add(&variable, &value);
     }
 }
 

@@ -9,7 +9,6 @@ use std::time::Duration;
 use hob_http::reactor::Timer;
 use hob_http::status::is_bodiless;
 use hob_http::{Answered, Body, BodyError, Fields, Reactor, Request, Response};
-use hob_ipc::request::{BlockBuilder, Unfit};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 
@@ -31,7 +30,6 @@ use crate::handle::resident::pool::Entry;
 use crate::handle::resident::spooled::Spooled;
 use crate::handle::resident::{Home, Resident};
 use crate::handle::script_control::Control;
-use crate::handle::variables::{self, Asked};
 
 /// One request for a resident program.
 pub(crate) struct Ask<'a> {
@@ -177,42 +175,6 @@ impl Resident {
             true => below.saturating_sub(1),
             false => path.len(),
         })
-    }
-
-    /// The variables of a request.
-    fn block(
-        &self,
-        request: &Request,
-        body_bytes: Option<u64>,
-        path: &[u8],
-        below: usize,
-    ) -> Result<Vec<u8>, Failure> {
-        let (name, path_info) = self.split(path, below);
-        let asked = Asked {
-            request,
-            body_bytes,
-            script: variables::Script {
-                name,
-                path_info,
-                file: &self.file,
-                document_root: &self.document_root,
-            },
-            passes_authorization: self.settings.pass_authorization,
-        };
-        let mut block = BlockBuilder::new(body_bytes);
-        let mut outcome = Ok(());
-        variables::each(&asked, |name, value| {
-            if outcome.is_ok() {
-                outcome = block.push(name, value);
-            }
-        });
-        match outcome {
-            Ok(()) => Ok(block.finish()),
-            Err(Unfit::TooLong) => Err(Failure::TooLong),
-            Err(Unfit::Nul) => Err(Failure::Unpassable(
-                "the request holds a NUL byte, which no program can be passed",
-            )),
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hob_http::HalfClose;
 
@@ -79,7 +80,9 @@ pub fn build(
     });
     // One that is kept starts workers under the rules of this config, which are the same.
     *pool.0.recipe.lock().unwrap_or_else(PoisonError::into_inner) = recipe;
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
     Ok(Resident {
+        number: NUMBER.fetch_add(1, Ordering::Relaxed),
         document_root: settings.document_root.as_os_str().as_bytes().to_vec(),
         file: match &settings.runs {
             ResidentRuns::Command(_) => resolved.as_os_str().as_bytes().to_vec(),

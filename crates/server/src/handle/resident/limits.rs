@@ -11,6 +11,8 @@ pub(super) const BODY_PIECES_MAX: usize = 256;
 pub(super) const BODY_WINDOW_BYTES: u32 = 64 * 1024;
 /// Bytes of an answer that a worker sends over a socket before the client has taken some.
 pub(super) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+/// Connections of a thread whose requests' unchanging variables are kept for the next request.
+pub(super) const BEGINNINGS_KEPT: usize = 256;
 /// Pieces of an answer's body that wait for their client as they came; small ones behind them wait
 /// as one, so that a window of single bytes takes no more than one of large pieces.
 pub(super) const PIECES_APART_MAX: usize = 16;

@@ -5,8 +5,8 @@
 //!   answer, body  <--Exchange-->  pool   <--Post-->   worker (driver)  <-wire->  program
 //! ```
 //!
-//! - `answer` from a request to its answer, `body` that answer's body, `spooled` the body of a
-//!   request that was collected first
+//! - `answer` from a request to its answer, `block` the request as its program gets it, `body` the
+//!   answer's body, `spooled` the body of a request that was collected first
 //! - `exchange` where a request and its worker meet, `post` the letters to a driver
 //! - `pool` who has room and who waits, `members` its workers, `grow` what it starts, `scale` when
 //!   one more worker helps
@@ -22,6 +22,7 @@
 //! - `build` a handler as the config has it, `limits` what nobody needs to set
 
 pub(crate) mod answer;
+mod block;
 mod body;
 pub mod build;
 mod callout;
@@ -63,6 +64,8 @@ pub(crate) use worker::Home;
 
 /// A handler of this kind, ready to answer.
 pub struct Resident {
+    /// Tells it from all others of this process.
+    pub(crate) number: u64,
     /// As configured.
     pub settings: config::Resident,
     /// The program's workers; they are told to go when the last handler of theirs does.
