@@ -2,7 +2,11 @@
  * loop writes them to the socket, and nothing else is done: no head is parsed but for the query, no
  * field is checked, nothing is logged or counted.
  *
- *   usage: ring PORT [CHUNK_KIB [CHUNKS]]      GET /?KIB answers with KIB KiB
+ *   usage: ring PORT [CHUNK_KIB [CHUNKS [KEPT]]]      GET /?KIB answers with KIB KiB
+ *
+ * With KEPT the chunks leave by sendfile, as the pages that they are in. A receiver on the same host
+ * still reads a page after its bytes were acknowledged, so a chunk is given back to the program only
+ * when KEPT chunks were sent after it: more than both socket buffers hold.
  *
  * One request at a time, keep-alive. The two sides wake each other only when one sleeps. */
 #define _GNU_SOURCE
@@ -19,6 +23,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -31,7 +36,7 @@ struct shared {
     _Atomic uint32_t worker_sleeps __attribute__((aligned(64))), server_sleeps;
 };
 
-static size_t chunk_bytes = 64 * 1024, chunks = 32;
+static size_t chunk_bytes = 64 * 1024, chunks = 32, kept = 0;
 
 static void futex(_Atomic uint32_t *word, int call, uint32_t value) { syscall(SYS_futex, word, call, value, 0, 0, 0); }
 
@@ -63,8 +68,12 @@ int main(int argc, char **argv) {
     if (argc < 2) return 2;
     if (argc > 2) chunk_bytes = atol(argv[2]) * 1024;
     if (argc > 3) chunks = atol(argv[3]);
+    if (argc > 4) kept = atol(argv[4]);
     struct shared *s = mmap(0, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    char *ring = mmap(0, chunk_bytes * chunks, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int memory = memfd_create("ring", 0);
+    if (memory < 0 || ftruncate(memory, chunk_bytes * chunks)) { perror("ring"); return 1; }
+    char *ring = mmap(0, chunk_bytes * chunks, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    uint32_t left_for = 0; /* chunks that have left, those included that are kept */
     int bell = eventfd(0, EFD_NONBLOCK);
     if (!fork()) { prctl(PR_SET_PDEATHSIG, SIGKILL); work(s, ring, bell); }
 
@@ -96,17 +105,22 @@ int main(int argc, char **argv) {
                 }
             }
             int is_full = 0;
-            while (left && s->sent != s->filled) {
+            while (left && left_for != s->filled) {
                 size_t len = left + done < chunk_bytes ? left + done : chunk_bytes;
                 /* A client that left: what the worker still makes is thrown away. */
-                ssize_t n = gone ? (ssize_t)(len - done) : send(conn, ring + (s->sent % chunks) * chunk_bytes + done, len - done, MSG_NOSIGNAL);
+                off_t at = (left_for % chunks) * chunk_bytes + done;
+                ssize_t n = gone ? (ssize_t)(len - done) : kept ? sendfile(conn, memory, &at, len - done) : send(conn, ring + at, len - done, MSG_NOSIGNAL);
                 if (n < 0) { is_full = 1; break; }
                 done += n; left -= n;
-                if (done == len) { done = 0; s->sent++; if (s->worker_sleeps) futex(&s->sent, FUTEX_WAKE, 1); }
+                if (done < len) continue;
+                done = 0;
+                if (++left_for - s->sent <= kept) continue;
+                s->sent++;
+                if (s->worker_sleeps) futex(&s->sent, FUTEX_WAKE, 1);
             }
             s->server_sleeps = 1;
             /* Room in the socket is an event; a chunk that came before the flag was set is not. */
-            int count = epoll_wait(set, events, 8, s->sent != s->filled && !is_full ? 0 : -1);
+            int count = epoll_wait(set, events, 8, left_for != s->filled && !is_full ? 0 : -1);
             s->server_sleeps = 0;
             for (int i = 0; i < count; i++) gone |= events[i].data.fd == conn && (events[i].events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP));
         }
