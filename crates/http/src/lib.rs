@@ -11,8 +11,10 @@
 //! - `thread` the loop that carries bytes between sockets, engine and answers
 //! - `listen` opening sockets
 //! - `tls` handshakes and records below a connection
+//! - `acme` certificates from an authority, asked for by themselves
 #![deny(missing_docs)]
 
+pub mod acme;
 pub mod body;
 mod chunks;
 pub mod date;

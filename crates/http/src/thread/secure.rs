@@ -16,7 +16,9 @@ use std::sync::atomic::Ordering;
 use hob_trace::Fault;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
+use rustls::ServerConfig;
 
+use crate::acme;
 use crate::h1::{self, Next};
 use crate::request::{Facts, Request, TlsFacts};
 use crate::response::{Answer, Response};
@@ -71,6 +73,8 @@ pub(crate) struct Begun {
     server_name: Option<String>,
     /// The number of the client rule it is made under.
     rule: u64,
+    /// An authority looks for a proof, and wants nothing else.
+    is_challenge: bool,
     by_ms: u64,
     started_us: u64,
     bytes: usize,
@@ -87,6 +91,7 @@ impl Secure {
                 terms,
                 server_name: None,
                 rule: NO_RULE,
+                is_challenge: false,
                 by_ms,
                 started_us,
                 bytes: 0,
@@ -279,9 +284,11 @@ impl<A: Answer + 'static> Thread<A> {
         }
         let (begun, handshake) = match std::mem::replace(&mut secure.state, State::Over) {
             State::Hello(mut begun) => {
+                let challenge = self.challenge_config(&begun, &secure.inbound);
+                begun.is_challenge = challenge.is_some();
                 let host = begun.terms.for_name(begun.server_name.as_deref());
                 begun.rule = host.rule;
-                match Handshake::new(&host.config) {
+                match Handshake::new(challenge.as_ref().unwrap_or(&host.config)) {
                     Ok(handshake) => (begun, handshake),
                     Err(error) => {
                         secure.state = State::Hello(begun);
@@ -317,6 +324,13 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
+    /// What the handshake is made with when an authority asks for a proof that we show.
+    fn challenge_config(&self, begun: &Begun, hello: &[u8]) -> Option<Arc<ServerConfig>> {
+        let challenges = self.crew.challenges()?;
+        let config = challenges.host(begun.server_name.as_deref())?;
+        hello::asks_only_for(hello, acme::ALPN).then(|| Arc::clone(config))
+    }
+
     fn check_handshake_bytes(&mut self, conn: &mut Conn) -> Option<Step> {
         let secure = conn.secure.as_ref()?;
         let (State::Hello(begun) | State::Handshake(begun, _)) = &secure.state else {
@@ -336,6 +350,12 @@ impl<A: Answer + 'static> Thread<A> {
         self.counters.tls_handshakes.add(1);
         if established.is_resumed {
             self.counters.tls_resumed.add(1);
+        }
+        if begun.is_challenge {
+            // The certificate was the proof: nothing is said over this connection.
+            //= rfc8737#3
+            self.end_shaking(conn);
+            return;
         }
         conn.facts = Rc::new(Facts {
             tls: Some(Rc::new(TlsFacts {

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustix::event::EventfdFlags;
 
+use crate::acme::Challenges;
 use crate::thread::accept::Accepted;
 use crate::thread::run::Thread;
 
@@ -22,6 +23,9 @@ pub struct Crew {
     pub(crate) handshakes: AtomicUsize,
     pub(crate) next_number: AtomicU64,
     pub(crate) per_client: Mutex<HashMap<IpAddr, usize>>,
+    /// There are challenges: without any, nobody looks behind the lock.
+    has_challenges: AtomicBool,
+    challenges: RwLock<Arc<Challenges>>,
 }
 
 /// One thread's letter box.
@@ -74,6 +78,8 @@ impl Crew {
             handshakes: AtomicUsize::new(0),
             next_number: AtomicU64::new(1),
             per_client: Mutex::default(),
+            has_challenges: AtomicBool::new(false),
+            challenges: RwLock::default(),
         }))
     }
 
@@ -93,6 +99,26 @@ impl Crew {
             .iter()
             .map(|m| m.conn_count.load(Ordering::Relaxed))
             .collect()
+    }
+
+    /// Answers these challenges of certificate authorities from now on, on every thread.
+    pub fn set_challenges(&self, challenges: Challenges) {
+        let is_any = !challenges.is_empty();
+        let mut current = self
+            .challenges
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(challenges);
+        self.has_challenges.store(is_any, Ordering::Release);
+    }
+
+    /// The challenges being answered; `None` most of the time.
+    pub fn challenges(&self) -> Option<Arc<Challenges>> {
+        if !self.has_challenges.load(Ordering::Acquire) {
+            return None;
+        }
+        let current = self.challenges.read();
+        Some(Arc::clone(&current.unwrap_or_else(PoisonError::into_inner)))
     }
 
     pub(crate) fn mailbox(&self, index: usize) -> &Arc<Mailbox> {

@@ -41,8 +41,25 @@ pub fn look(input: &[u8]) -> Hello {
     }
 }
 
+/// Whether a whole ClientHello asks for this protocol and no other, as an authority does that looks
+/// for `tls-alpn-01`.
+//= rfc8737#3
+pub fn asks_only_for(input: &[u8], protocol: &[u8]) -> bool {
+    let Gathered::Whole(body) = message(input) else {
+        return false;
+    };
+    extension(&body, PROTOCOLS).is_some_and(|content| {
+        let mut names = Reader(content);
+        let list = names.block_u16();
+        let mut list = Reader(list.unwrap_or_default());
+        list.block_u8() == Some(protocol) && list.0.is_empty() && names.0.is_empty()
+    })
+}
+
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
+const SERVER_NAME: u16 = 0;
+const PROTOCOLS: u16 = 16;
 const RECORD_HEADER_BYTES: usize = 5;
 /// A record of a handshake is in clear text and no larger.
 const FRAGMENT_BYTES_MAX: usize = 1 << 14;
@@ -86,6 +103,11 @@ fn message(mut input: &[u8]) -> Gathered {
 
 /// The host a ClientHello names.
 fn server_name(body: &[u8]) -> Option<String> {
+    host_of(extension(body, SERVER_NAME)?)
+}
+
+/// The content of an extension of a ClientHello.
+fn extension(body: &[u8], wanted: u16) -> Option<&[u8]> {
     let mut reader = Reader(body);
     reader.take(2 + 32)?;
     reader.block_u8()?;
@@ -95,8 +117,8 @@ fn server_name(body: &[u8]) -> Option<String> {
     while !extensions.0.is_empty() {
         let kind = extensions.u16()?;
         let content = extensions.block_u16()?;
-        if kind == 0 {
-            return host_of(content);
+        if kind == wanted {
+            return Some(content);
         }
     }
     None
@@ -200,6 +222,25 @@ mod tests {
         }
         let cut = hello(&[0, 0, 0, 9, 0], 1000);
         assert_eq!(look(&cut), Hello::Client(None));
+    }
+
+    #[test]
+    fn only_one_protocol_asked_for_alone_is_taken_for_it() {
+        let asks = |list: &[u8]| {
+            let mut extension = name_extension(b"example.org");
+            extension.extend_from_slice(&[0, 16, 0, list.len() as u8 + 2]);
+            extension.extend_from_slice(&[0, list.len() as u8]);
+            extension.extend_from_slice(list);
+            asks_only_for(&hello(&extension, 7), b"acme-tls/1")
+        };
+        assert!(asks(b"\x0aacme-tls/1"));
+        assert!(!asks(b"\x02h2\x0aacme-tls/1"));
+        assert!(!asks(b"\x0aacme-tls/1\x02h2"));
+        assert!(!asks(b"\x02h2"));
+        assert!(!asks(b"\x0bacme-tls/1"));
+        assert!(!asks(b""));
+        assert!(!asks_only_for(&hello(&[], 100), b"acme-tls/1"));
+        assert!(!asks_only_for(b"GET / HTTP/1.1\r\n", b"acme-tls/1"));
     }
 
     #[test]

@@ -24,13 +24,14 @@ pub mod hello;
 pub(crate) mod record;
 mod self_signed;
 pub(crate) mod session;
-mod terms;
+pub(crate) mod terms;
 mod ticket;
-mod x509;
+pub(crate) mod x509;
 
 pub use certificate::{Certificate, CertificateError};
 pub use client::{ClientRule, NO_RULE, Need};
 pub use self_signed::SelfSigned;
+pub(crate) use self_signed::pem;
 pub use terms::{HostOffer, Offer, SUITES, Terms, TermsError, Version};
 pub use ticket::TicketKeys;
 pub use x509::ClientCertificate;

@@ -69,7 +69,7 @@ impl SelfSigned {
 }
 
 /// Bytes as PEM of some kind.
-fn pem(kind: &str, bytes: &[u8]) -> String {
+pub(crate) fn pem(kind: &str, bytes: &[u8]) -> String {
     let text = base64(bytes);
     let mut all = format!("-----BEGIN {kind}-----\n");
     for line in text.as_bytes().chunks(64) {

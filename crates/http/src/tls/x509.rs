@@ -52,8 +52,8 @@ impl ClientCertificate {
     }
 }
 
-const INTEGER: u8 = 0x02;
-const OBJECT: u8 = 0x06;
+pub(crate) const INTEGER: u8 = 0x02;
+pub(crate) const OBJECT: u8 = 0x06;
 const UTF8: u8 = 0x0c;
 const PRINTABLE: u8 = 0x13;
 const TELETEX: u8 = 0x14;
@@ -62,9 +62,9 @@ const UTC_TIME: u8 = 0x17;
 const TIME: u8 = 0x18;
 const UNIVERSAL: u8 = 0x1c;
 const BMP: u8 = 0x1e;
-const SEQUENCE: u8 = 0x30;
+pub(crate) const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
-const VERSION: u8 = 0xa0;
+pub(crate) const VERSION: u8 = 0xa0;
 
 /// Types of attributes that have a short name.
 const ATTRIBUTES: &[(&[u8], &str)] = &[
@@ -90,11 +90,11 @@ const COMMON_NAME: &[u8] = &[0x55, 4, 3];
 
 /// Values one after the other, each a tag, a length and so many bytes.
 #[derive(Clone, Copy)]
-struct Der<'a>(&'a [u8]);
+pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Der<'a> {
     /// The next value; `None` at the end.
-    fn next(&mut self) -> Option<(u8, &'a [u8])> {
+    pub(crate) fn next(&mut self) -> Option<(u8, &'a [u8])> {
         let (tag, rest) = self.0.split_first()?;
         let (first, rest) = rest.split_first()?;
         let (len, rest) = match *first {
@@ -117,13 +117,23 @@ impl<'a> Der<'a> {
     }
 
     /// The next value, which must have this tag.
-    fn take(&mut self, tag: u8) -> Option<&'a [u8]> {
+    pub(crate) fn take(&mut self, tag: u8) -> Option<&'a [u8]> {
         let (found, value) = self.next()?;
         (found == tag).then_some(value)
     }
 
     /// A moment, as OpenSSL writes it.
     fn time(&mut self) -> Option<String> {
+        let moment = self.moment()?;
+        let month = std::str::from_utf8(moment.month_name()).ok()?;
+        Some(format!(
+            "{month} {:2} {:02}:{:02}:{:02} {} GMT",
+            moment.day, moment.hour, moment.minute, moment.second, moment.year
+        ))
+    }
+
+    /// A moment.
+    pub(crate) fn moment(&mut self) -> Option<Moment> {
         let (tag, text) = self.next()?;
         let text = std::str::from_utf8(text).ok()?.strip_suffix('Z')?;
         let (year, rest) = match tag {
@@ -148,11 +158,7 @@ impl<'a> Der<'a> {
             second: two(8)?,
         };
         moment.to_unix_s()?;
-        let month = std::str::from_utf8(moment.month_name()).ok()?;
-        Some(format!(
-            "{month} {:2} {:02}:{:02}:{:02} {} GMT",
-            moment.day, moment.hour, moment.minute, moment.second, moment.year
-        ))
+        Some(moment)
     }
 }
 

@@ -1,0 +1,86 @@
+//! HTTPS to an authority: its certificate is checked against the system's roots and the config's,
+//! each request has a time limit, and each answer a size limit.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::acme::{ANSWER_BYTES_MAX, REQUEST_TIME_MAX};
+use crate::tls::terms::provider;
+
+type Inner = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, BodyWrapper<Bytes>>;
+
+/// A client for one authority.
+#[derive(Clone)]
+pub(crate) struct Client(Inner);
+
+impl Client {
+    /// A client that believes the system's roots and these, as PEM.
+    pub(crate) fn new(more_roots: &[u8]) -> Result<Client, String> {
+        let mut roots = RootCertStore::empty();
+        // What cannot be read there is told only when nothing is left.
+        let system = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(system.certs);
+        for root in CertificateDer::pem_slice_iter(more_roots) {
+            let root = root.map_err(|error| format!("`acme.ca` cannot be read: {error}"))?;
+            roots
+                .add(root)
+                .map_err(|error| format!("`acme.ca` holds a wrong certificate: {error}"))?;
+        }
+        if roots.is_empty() {
+            let text = "there are no certificates of authorities on this system; install \
+                        `ca-certificates`, or name a file in `acme.ca`";
+            return Err(text.to_owned());
+        }
+        let config = ClientConfig::builder_with_provider(Arc::new(provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(config)
+            .https_only()
+            .enable_http1()
+            .build();
+        let inner = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
+        Ok(Client(inner.build(connector)))
+    }
+}
+
+impl HttpClient for Client {
+    fn request(
+        &self,
+        request: http::Request<BodyWrapper<Bytes>>,
+    ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
+        let sent = self.0.request(request);
+        Box::pin(async move {
+            let answer = async {
+                let (parts, body) = sent.await.map_err(other)?.into_parts();
+                let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+                let body = body.map_err(Error::Other)?.to_bytes();
+                Ok(BytesResponse {
+                    parts,
+                    body: Box::new(body),
+                })
+            };
+            match tokio::time::timeout(REQUEST_TIME_MAX, answer).await {
+                Ok(answer) => answer,
+                Err(_) => Err(Error::Other("no answer in time".into())),
+            }
+        })
+    }
+}
+
+fn other(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Other(Box::new(error))
+}

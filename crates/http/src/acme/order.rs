@@ -1,0 +1,268 @@
+//! One certificate, from the wish to the chain.
+//!
+//! ```text
+//! order --> proofs shown --> (a pause for dns-01) --> authority looks --> our request --> chain
+//! ```
+
+use std::future::Future;
+use std::time::Duration;
+
+use instant_acme::{
+    AuthorizationStatus, ChallengeHandle, ChallengeType, Error, Identifier, NewOrder, Order,
+    OrderStatus, RetryPolicy,
+};
+use rcgen::{CertificateParams, DistinguishedName, KeyPair, SanType};
+
+use crate::acme::account::{Session, identifier, is_unknown};
+use crate::acme::challenge::{Challenge, Method, Token};
+use crate::acme::leaf::Leaf;
+use crate::acme::trouble::{Trouble, short_type, words};
+use crate::acme::{NONCE_TRIES_MAX, POLL_TIME_MAX};
+use crate::tls::pem;
+
+/// A certificate that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its names, the first of which names it.
+    pub names: Vec<String>,
+    /// How names are proved.
+    pub method: Method,
+    /// How long after the proofs are shown the authority is told to look.
+    pub pause: Duration,
+}
+
+/// What came of an order.
+pub struct Obtained {
+    /// The chain, as PEM.
+    pub chain: String,
+    /// Its private key, as PEM.
+    pub key: String,
+}
+
+/// Where proofs are shown.
+pub trait Stage {
+    /// A proof being shown; it is taken away when this is dropped.
+    type Shown;
+
+    /// Shows a proof; ready when the authority would see it.
+    fn show(&self, challenge: Challenge) -> impl Future<Output = Result<Self::Shown, String>>;
+}
+
+/// What may go wrong within an order.
+enum Failed {
+    /// To be told.
+    Told(Trouble),
+    /// The authority refused a nonce too often: begin again.
+    Nonce,
+    /// It does not know the account.
+    Account,
+}
+
+/// Gets a certificate. `replaced` is the one whose place it takes. `Ok(None)` means that the
+/// authority does not know the account: it is to be made anew.
+///
+/// # Errors
+/// Everything that can go wrong on the way, with what to do.
+pub async fn obtain<S: Stage>(
+    session: &Session,
+    wanted: &Wanted,
+    replaced: Option<&Leaf>,
+    stage: &S,
+) -> Result<Option<Obtained>, Trouble> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match attempt(session, wanted, replaced, stage).await {
+            Ok(obtained) => return Ok(Some(obtained)),
+            Err(Failed::Account) => return Ok(None),
+            Err(Failed::Nonce) if tries < NONCE_TRIES_MAX => {}
+            Err(Failed::Nonce) => {
+                return Err(Trouble::Refused {
+                    step: "every nonce",
+                    reason: "badNonce".to_owned(),
+                    is_limit: false,
+                });
+            }
+            Err(Failed::Told(trouble)) => return Err(trouble),
+        }
+    }
+}
+
+async fn attempt<S: Stage>(
+    session: &Session,
+    wanted: &Wanted,
+    replaced: Option<&Leaf>,
+    stage: &S,
+) -> Result<Obtained, Failed> {
+    let directory = &session.authority.directory;
+    let fail = |step| move |error: Error| told(error, step, directory);
+    let mut order = begin(session, wanted, replaced).await?;
+    let mut shown = Vec::new();
+    let mut authorizations = order.authorizations();
+    while let Some(authorization) = authorizations.next().await {
+        let mut authorization = authorization.map_err(fail(STEP_PROOF))?;
+        if authorization.status == AuthorizationStatus::Valid {
+            continue;
+        }
+        let name = authorization.identifier().to_string();
+        let no_method = || Trouble::NoMethod {
+            name: name.clone(),
+            method: wanted.method,
+        };
+        let handle = authorization.challenge(kind(wanted.method));
+        let handle = handle.ok_or_else(|| Failed::Told(no_method()))?;
+        let challenge = proof(&handle, wanted.method).ok_or_else(|| {
+            let reason = format!("the token for {name} is malformed");
+            Failed::Told(Trouble::Unfit(reason))
+        })?;
+        let show = stage.show(challenge).await;
+        shown.push(show.map_err(|reason| Failed::Told(Trouble::Stage(reason)))?);
+    }
+    if wanted.method == Method::Dns && !shown.is_empty() {
+        tokio::time::sleep(wanted.pause).await;
+    }
+    let mut authorizations = order.authorizations();
+    while let Some(authorization) = authorizations.next().await {
+        let mut authorization = authorization.map_err(fail(STEP_PROOF))?;
+        if authorization.status != AuthorizationStatus::Valid
+            && let Some(mut handle) = authorization.challenge(kind(wanted.method))
+        {
+            handle.set_ready().await.map_err(fail(STEP_PROOF))?;
+        }
+    }
+    let polling = RetryPolicy::new().timeout(POLL_TIME_MAX);
+    match order.poll_ready(&polling).await {
+        Ok(OrderStatus::Ready | OrderStatus::Valid | OrderStatus::Processing) => {}
+        Ok(_) | Err(Error::Api(_)) => {
+            let found = find_failure(&mut order, wanted.method).await;
+            let trouble = found.map_err(fail(STEP_PROOF))?;
+            return Err(Failed::Told(trouble));
+        }
+        Err(error) => return Err(told(error, STEP_PROOF, directory)),
+    }
+    drop(shown);
+    let (request, key) = request(&wanted.names).map_err(Failed::Told)?;
+    let finalized = order.finalize_csr(&request).await;
+    finalized.map_err(fail("the certificate"))?;
+    let chain = order.poll_certificate(&polling).await;
+    let chain = chain.map_err(fail("the certificate"))?;
+    Ok(Obtained { chain, key })
+}
+
+const STEP_PROOF: &str = "the proof of a name";
+
+fn told(error: Error, step: &'static str, directory: &str) -> Failed {
+    match &error {
+        Error::Api(problem) if short_type(problem) == "badNonce" => Failed::Nonce,
+        error if is_unknown(error) => Failed::Account,
+        _ => Failed::Told(Trouble::of(error, step, directory)),
+    }
+}
+
+async fn begin(
+    session: &Session,
+    wanted: &Wanted,
+    replaced: Option<&Leaf>,
+) -> Result<Order, Failed> {
+    let names = wanted.names.iter().cloned();
+    let identifiers: Vec<Identifier> = names.map(Identifier::Dns).collect();
+    let profile = session.authority.profile.as_deref();
+    let wish = || match profile {
+        Some(profile) => NewOrder::new(&identifiers).profile(profile),
+        None => NewOrder::new(&identifiers),
+    };
+    let step = "an order for these names";
+    if let Some(id) = replaced.and_then(identifier) {
+        match session.account.new_order(&wish().replaces(id)).await {
+            Ok(order) => return Ok(order),
+            // It may not know the old one, or have replaced it already: then it is an order like
+            // the first.
+            Err(error) => match told(error, step, &session.authority.directory) {
+                Failed::Told(trouble @ Trouble::Refused { is_limit: true, .. }) => {
+                    return Err(Failed::Told(trouble));
+                }
+                Failed::Told(_) => {}
+                other => return Err(other),
+            },
+        }
+    }
+    let order = session.account.new_order(&wish()).await;
+    order.map_err(|error| told(error, step, &session.authority.directory))
+}
+
+fn kind(method: Method) -> ChallengeType {
+    match method {
+        Method::Http => ChallengeType::Http01,
+        Method::TlsAlpn => ChallengeType::TlsAlpn01,
+        Method::Dns => ChallengeType::Dns01,
+    }
+}
+
+/// What is shown for a challenge; `None` when what the authority sent makes no sense.
+fn proof(handle: &ChallengeHandle<'_>, method: Method) -> Option<Challenge> {
+    let token = Token::new(&handle.token)?;
+    let authorization = handle.key_authorization();
+    let Identifier::Dns(name) = handle.identifier().identifier else {
+        return None;
+    };
+    let challenge = match method {
+        Method::Http => Challenge::Http {
+            token,
+            answer: authorization.as_str().to_owned(),
+        },
+        Method::TlsAlpn => Challenge::TlsAlpn {
+            name: name.clone(),
+            digest: authorization.digest().as_ref().try_into().ok()?,
+        },
+        Method::Dns => Challenge::Dns {
+            name: format!("_acme-challenge.{name}"),
+            value: authorization.dns_value(),
+        },
+    };
+    challenge.is_sound().then_some(challenge)
+}
+
+/// Which name was not proved, and why.
+async fn find_failure(order: &mut Order, method: Method) -> Result<Trouble, Error> {
+    let mut authorizations = order.authorizations();
+    while let Some(authorization) = authorizations.next().await {
+        let mut authorization = authorization?;
+        authorization.refresh().await?;
+        let name = authorization.identifier().to_string();
+        let failed = authorization
+            .challenges
+            .iter()
+            .find_map(|challenge| challenge.error.as_ref());
+        if let Some(problem) = failed {
+            return Ok(Trouble::Challenge {
+                name,
+                method,
+                reason: words(problem),
+            });
+        }
+    }
+    let reason = match &order.state().error {
+        Some(problem) => words(problem),
+        None => "no reason given".to_owned(),
+    };
+    Ok(Trouble::Refused {
+        step: "the order",
+        reason,
+        is_limit: false,
+    })
+}
+
+/// The request for a certificate of these names, as DER, and its new key, as PEM.
+fn request(names: &[String]) -> Result<(Vec<u8>, String), Trouble> {
+    let fail = |error: rcgen::Error| Trouble::Stage(format!("no request was made: {error}"));
+    let mut params = CertificateParams::default();
+    for name in names {
+        let name = name.as_str().try_into().map_err(fail)?;
+        params.subject_alt_names.push(SanType::DnsName(name));
+    }
+    params.distinguished_name = DistinguishedName::new();
+    let key = KeyPair::generate().map_err(fail)?;
+    let request = params.serialize_request(&key).map_err(fail)?;
+    let key = pem("PRIVATE KEY", key.serialized_der());
+    Ok((request.der().to_vec(), key))
+}
