@@ -50,6 +50,9 @@ pub(crate) enum Command {
     /// The process that starts programs; started by `serve`
     #[command(hide = true)]
     Spawner,
+    /// The process that gets certificates; started by `serve`
+    #[command(hide = true)]
+    Acme,
     /// Compress what a log was; started by `serve` after a rotation
     #[command(hide = true)]
     CompressLog {

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Serve(options) => serve::run(options, surroundings),
         Command::Server => serve::run_server(),
         Command::Spawner => serve::run_spawner(),
+        Command::Acme => serve::run_acme(),
         Command::CompressLog { path } => compress_log(&path),
         Command::Check(options) => check::run(&options, &surroundings),
         Command::Explain(options) => explain::run(&options),

@@ -58,6 +58,14 @@ pub(crate) fn run_spawner() -> Result<(), Refusal> {
     })
 }
 
+/// The process that gets certificates.
+pub(crate) fn run_acme() -> Result<(), Refusal> {
+    hob_server::acme::run().map_err(|failure| Refusal {
+        code: failure.exit_code(),
+        text: failure.to_string(),
+    })
+}
+
 fn refusal(failure: Failure) -> Refusal {
     let code = failure.exit_code();
     let text = match failure {

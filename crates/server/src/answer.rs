@@ -16,6 +16,7 @@
 
 mod dress;
 mod programs;
+mod proof;
 mod secure;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -367,6 +368,9 @@ impl Answer for Answers {
         if request.facts().listener == CONTROL_LISTENER {
             request.record_mut().handler = HandlerKind::Admin;
             return admin::answer(&self.admin, request);
+        }
+        if let Some(page) = proof::page(&self.admin, request) {
+            return Answered::Ready(page);
         }
         let sites = self.desk.sites.borrow();
         self.desk.route(&sites, request)

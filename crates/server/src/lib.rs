@@ -1,5 +1,6 @@
 //! Requests to answers: config, routes, steps, cache, handlers, and the life of the processes.
 
+pub mod acme;
 pub mod answer;
 pub mod cache;
 pub mod config;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use hob_http::acme::Challenges;
 use hob_http::limits::Limits;
 use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
 use hob_http::tls::{Offer, Terms, TicketKeys};
@@ -203,8 +204,10 @@ impl Server {
         self.retire(older);
         let mut told = lock(&self.admin.report);
         let spawner_pid = told.spawner_pid;
+        let certificates = std::mem::take(&mut told.certificates);
         *told = Report {
             spawner_pid,
+            certificates,
             ..report
         };
         drop(told);
@@ -437,6 +440,14 @@ impl Server {
                     tracing::error!("changed certificates are not served: {text}");
                 }
             }
+            Event::Challenges { number, challenges } => match Challenges::new(&challenges) {
+                Ok(challenges) => {
+                    self.crew.set_challenges(challenges);
+                    life.challenged(number);
+                }
+                Err(error) => tracing::error!(error, "challenges cannot be answered"),
+            },
+            Event::Certificates(states) => lock(&self.admin.report).certificates = states,
             Event::Note { text } => {
                 let mut report = lock(&self.admin.report);
                 if !report.warnings.contains(&text) {
@@ -571,6 +582,7 @@ fn report(generation: &Generation) -> Report {
         keeper_started: facts.started,
         servers_started: facts.servers_started,
         spawner_pid: None,
+        certificates: Vec::new(),
         addresses: facts.addresses.clone(),
         warnings: facts.warnings.clone(),
         sites: generation.config.sites.iter().map(site_name).collect(),

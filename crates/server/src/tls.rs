@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hob_http::tls::{Certificate, ClientRule, HostOffer, Need, Offer, Version};
 
-use crate::config::{CertificateSource, ClientNeed, Config, ListenTls, Site};
+use crate::config::{CertificateSource, ClientNeed, Config, ListenTls, Site, is_certifiable};
 use crate::life::KeyFiles;
 
 /// What each listener of a config offers; `None` is clear text.
@@ -19,7 +19,7 @@ pub fn offers(config: &Config, files: &KeyFiles) -> Result<Vec<Option<Offer>>, S
         let certificate = Certificate::from_pem(&pair.certificate, &pair.key);
         let certificate =
             certificate.map_err(|error| format!("{}: {error}", name(&pair.source)))?;
-        certificates.insert(&pair.source, certificate);
+        certificates.insert(pair.source.clone(), certificate);
     }
     let rules = client_rules(config, files)?;
     let listeners = config.listeners.iter();
@@ -31,8 +31,8 @@ pub fn offers(config: &Config, files: &KeyFiles) -> Result<Vec<Option<Offer>>, S
         .collect()
 }
 
-/// Every certificate that a config names, each once.
-pub fn sources(config: &Config) -> Vec<&CertificateSource> {
+/// Every certificate that TLS listeners need, each once.
+pub fn sources(config: &Config) -> Vec<CertificateSource> {
     let mut sources = Vec::new();
     let mut add = |source| {
         if !sources.contains(&source) {
@@ -44,14 +44,41 @@ pub fn sources(config: &Config) -> Vec<&CertificateSource> {
         .iter()
         .filter_map(|listener| listener.tls.as_ref())
     {
-        add(usual(config, tls));
+        add(for_nobody(config, tls));
         for site in &config.sites {
-            if let Some(source) = &site.tls.certificate {
-                add(source);
-            }
+            add(for_site(config, tls, site));
         }
     }
     sources
+}
+
+/// The certificate of a site on a listener.
+fn for_site(config: &Config, tls: &ListenTls, site: &Site) -> CertificateSource {
+    let of_site = site.tls.certificate.as_ref();
+    match of_site.unwrap_or_else(|| usual(config, tls)) {
+        // A listener's word is for each site that has none of its own.
+        CertificateSource::Auto { names } if names.is_empty() || of_site.is_some() => {
+            let names = site.names.iter().filter(|name| is_certifiable(name));
+            let names: Vec<String> = names.cloned().collect();
+            match names.is_empty() {
+                true => CertificateSource::SelfSigned,
+                false => CertificateSource::Auto { names },
+            }
+        }
+        source => source.clone(),
+    }
+}
+
+/// The certificate for clients that ask for a host which nobody has, or for none.
+fn for_nobody(config: &Config, tls: &ListenTls) -> CertificateSource {
+    match usual(config, tls) {
+        CertificateSource::Auto { names } if names.is_empty() => {
+            let of_sites = config.sites.iter().map(|site| for_site(config, tls, site));
+            let first = of_sites.into_iter().find(CertificateSource::is_auto);
+            first.unwrap_or(CertificateSource::SelfSigned)
+        }
+        source => source.clone(),
+    }
 }
 
 /// The certificate for hosts whose site has none of its own.
@@ -69,16 +96,15 @@ fn usual<'c>(config: &'c Config, tls: &'c ListenTls) -> &'c CertificateSource {
 fn offer(
     config: &Config,
     tls: &ListenTls,
-    certificates: &HashMap<&CertificateSource, Certificate>,
+    certificates: &HashMap<CertificateSource, Certificate>,
     rules: &[Option<ClientRule>],
 ) -> Result<Offer, String> {
     let find = |source: &CertificateSource| {
         let found = certificates.get(source).cloned();
         found.ok_or_else(|| format!("{}: it was not read", name(source)))
     };
-    let usual = usual(config, tls);
     let of_site = |(site, rule): (&Site, &Option<ClientRule>)| {
-        let certificate = find(site.tls.certificate.as_ref().unwrap_or(usual))?;
+        let certificate = find(&for_site(config, tls, site))?;
         Ok(HostOffer {
             names: site.names.clone(),
             certificate,
@@ -94,7 +120,7 @@ fn offer(
         None => {
             hosts.push(HostOffer {
                 names: Vec::new(),
-                certificate: find(usual)?,
+                certificate: find(&for_nobody(config, tls))?,
                 client: rules.first().cloned().flatten(),
             });
             hosts.len() - 1
@@ -151,6 +177,9 @@ pub fn authorities(config: &Config) -> Vec<&Path> {
 pub(crate) fn name(source: &CertificateSource) -> String {
     match source {
         CertificateSource::SelfSigned => "the self-signed certificate".to_owned(),
+        CertificateSource::Auto { names } => {
+            format!("the certificate for {}", names.join(", "))
+        }
         CertificateSource::Files { certificate, key } if key == certificate => {
             certificate.display().to_string()
         }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::acme::build_acme;
 use super::address::listen_address;
 use super::build_site::build_site;
 use super::check::{Built, ListenSpots, Spots};
@@ -51,7 +52,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
             )
             .hint(hint);
     }
-    let config = Config {
+    let mut config = Config {
         threads: match root.given("threads").map(|given| &given.value) {
             Some(Value::Integer(_)) => Some(root.number("threads")),
             _ => None,
@@ -69,14 +70,18 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         drain: root.time("drain"),
         limits,
         cache: build_cache(root),
+        acme: None,
         programs: programs.into_list(),
         logs,
         listeners,
         sites,
     };
+    let (acme, acme_spots) = build_acme(root, &config, faults).unzip();
+    config.acme = acme;
     Built {
         config,
         spots: Spots {
+            acme: acme_spots,
             logs: log_spots,
             listeners: listen_spots,
             sites: site_spots,

@@ -66,7 +66,7 @@ pub(crate) fn build_site(
         site: section,
         route: None,
     };
-    let (tls, tls_spots) = build_site_tls(section, faults);
+    let (tls, tls_spots) = build_site_tls(section, &names, faults);
     let site = Site {
         names,
         routes,

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use super::acme::{self, AcmeSpots};
 use super::cgi::{CgiSpots, candidates};
 use super::fault::{Faults, Spot};
 use super::reach::Reach;
@@ -72,6 +73,7 @@ pub(crate) struct Built {
 
 /// Where the parts of a config stand, in the order of the config's lists.
 pub(crate) struct Spots {
+    pub(crate) acme: Option<AcmeSpots>,
     pub(crate) logs: Vec<Spot>,
     pub(crate) listeners: Vec<ListenSpots>,
     pub(crate) sites: Vec<SiteSpots>,
@@ -127,6 +129,10 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
         found: HashMap::new(),
         told: HashSet::new(),
     };
+    acme::check(built, faults);
+    for (file, spot) in acme::files(config, spots) {
+        file_on_disk(file, spot, "write the file's own path", &mut looked, faults);
+    }
     certificates_on_disk(config, spots, &mut looked, faults);
     for (site, spots) in config.sites.iter().zip(&spots.sites) {
         if !spots.has_handlers {

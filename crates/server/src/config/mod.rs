@@ -6,6 +6,7 @@
 //! a `fault` with its place. `reference` and `json_schema` are made from the schema too.
 //! The types below are what the rest of the server sees.
 
+mod acme;
 mod address;
 mod build;
 mod build_after;
@@ -44,6 +45,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use crate::step::headers::{HeaderRule, HeaderRules};
+pub(crate) use acme::is_certifiable;
+pub use acme::{Acme, DnsHook};
 pub use cgi::{Cgi, CgiRuns, PATH, RunLimits, candidates, parameter_pattern};
 pub use check::{Disk, Found, RealDisk, TrustedDisk};
 pub use explain::{Asked, Explanation, explain};
@@ -84,6 +87,8 @@ pub struct Config {
     pub limits: Limits,
     /// The cache of files.
     pub cache: CacheSettings,
+    /// How certificates are got by themselves; `None` when none is.
+    pub acme: Option<Acme>,
     /// Programs that routes run, by the index that their handlers name.
     pub programs: Vec<Program>,
     /// Access logs, by the index that listeners, sites and routes name.

@@ -39,6 +39,9 @@ impl Display for Config {
         writeln!(f, "\n[cache]\nbytes = {}", size_text(self.cache.bytes))?;
         writeln!(f, "max_file = {}", size_text(self.cache.max_file))?;
         writeln!(f, "recheck = {}", duration_text(self.cache.recheck))?;
+        if let Some(acme) = &self.acme {
+            acme.fmt_keys(f)?;
+        }
         for (index, log) in self.logs.iter().enumerate() {
             writeln!(f, "\n[[log]] # {index}")?;
             log.fmt_keys(f)?;

@@ -38,6 +38,7 @@ impl CertificateSource {
     fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CertificateSource::SelfSigned => writeln!(f, "tls.certificate = \"self-signed\""),
+            CertificateSource::Auto { .. } => writeln!(f, "tls.certificate = \"auto\""),
             CertificateSource::Files { certificate, key } => {
                 writeln!(f, "tls.certificate = {}", quoted(certificate.display()))?;
                 writeln!(f, "tls.key = {}", quoted(key.display()))

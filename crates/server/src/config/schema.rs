@@ -4,6 +4,7 @@
 //! follow from [`ROOT`]. Adding a key means one entry here, its reading in `build`, and a golden
 //! test. `key` says what an entry is made of.
 
+mod acme;
 mod files;
 mod programs;
 mod resident;
@@ -18,6 +19,7 @@ use super::key::Kind::{
 use super::key::Preset::{Inherited, Nothing, Required};
 use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 
+pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
@@ -99,6 +101,12 @@ pub static ROOT: Table = Table {
         Key::new("limits", Kind::Table(&LIMITS), Nothing("")),
         Key::new("program", Kind::Table(&PROGRAM), Nothing("")).aka(&["programs"]),
         Key::new("cache", OrWord("off", &Kind::Table(&CACHE)), Nothing("")),
+        Key::new("acme", Kind::Table(&ACME), Nothing("")).aka(&[
+            "letsencrypt",
+            "certificates",
+            "certbot",
+            "autocert",
+        ]),
         Key::new("log", Tables(&LOG), Nothing("")).aka(&["access_log", "logs"]),
         Key::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&[
             "listener",

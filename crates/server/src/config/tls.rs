@@ -42,6 +42,11 @@ pub enum ClientNeed {
 pub enum CertificateSource {
     /// hob makes it.
     SelfSigned,
+    /// hob gets it from an authority.
+    Auto {
+        /// The names it is for. Of a listener none: each site has its own then.
+        names: Vec<String>,
+    },
     /// Files.
     Files {
         /// The chain.
@@ -49,6 +54,13 @@ pub enum CertificateSource {
         /// The private key.
         key: PathBuf,
     },
+}
+
+impl CertificateSource {
+    /// It comes from an authority.
+    pub fn is_auto(&self) -> bool {
+        matches!(self, CertificateSource::Auto { .. })
+    }
 }
 
 /// Where files of a certificate are named.
@@ -77,7 +89,7 @@ pub(crate) fn build_listen_tls(
             .hint("add one, such as \"TLS_AES_128_GCM_SHA256\"");
     }
     let built = ListenTls {
-        certificate: certificate(tls, faults),
+        certificate: certificate(tls, &[], faults),
         only_13,
         suites,
     };
@@ -87,6 +99,7 @@ pub(crate) fn build_listen_tls(
 /// TLS of a `[[site]]`.
 pub(crate) fn build_site_tls(
     section: &Section,
+    names: &[String],
     faults: &mut Faults<'_>,
 ) -> (SiteTls, Option<TlsSpots>) {
     check_hsts(section, faults);
@@ -94,7 +107,7 @@ pub(crate) fn build_site_tls(
         return (SiteTls::default(), None);
     };
     let built = SiteTls {
-        certificate: certificate(tls, faults),
+        certificate: certificate(tls, names, faults),
         client: client(tls, faults),
     };
     (built, Some(spots(tls)))
@@ -164,8 +177,11 @@ fn check_hsts(site: &Section, faults: &mut Faults<'_>) {
     }
 }
 
-fn certificate(tls: &Section, faults: &mut Faults<'_>) -> Option<CertificateSource> {
-    let is_word = |given: &super::tree::Given| matches!(given.value, Value::Word(_));
+fn certificate(
+    tls: &Section,
+    names: &[String],
+    faults: &mut Faults<'_>,
+) -> Option<CertificateSource> {
     let key = tls.optional_path("key");
     if let Some(certificate) = tls.optional_path("certificate") {
         return Some(CertificateSource::Files {
@@ -173,15 +189,21 @@ fn certificate(tls: &Section, faults: &mut Faults<'_>) -> Option<CertificateSour
             key: key.unwrap_or(certificate).clone(),
         });
     }
-    let is_own = tls.given("certificate").is_some_and(is_word);
+    let own = match tls.given("certificate").map(|given| &given.value) {
+        Some(Value::Word("auto")) => Some(CertificateSource::Auto {
+            names: names.to_vec(),
+        }),
+        Some(Value::Word(_)) => Some(CertificateSource::SelfSigned),
+        _ => None,
+    };
     if key.is_some() && !tls.is_claimed("certificate") {
-        let message = match is_own {
-            true => "`key` does nothing: hob makes the key too",
-            false => "`key` has no `certificate`",
+        let message = match own {
+            Some(_) => "`key` does nothing: hob makes the key too",
+            None => "`key` has no `certificate`",
         };
         faults
             .error(tls.spot("key"), message)
             .hint("name the certificate's file, or remove `key`");
     }
-    is_own.then_some(CertificateSource::SelfSigned)
+    own
 }

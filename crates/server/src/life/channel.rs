@@ -10,9 +10,12 @@
 //!  6 Spawner     its pid, an end to it
 //!  7 Note        what the operator should know
 //!  8 Keys        certificates that have changed
+//!  9 Challenges  number, proofs for an authority
+//! 10 Certificates  how it stands with those of an authority
 //!                                                  37 Rotate        a log
 //!                                                  38 Leaving       draining on its own account
 //!                                                  39 Drained
+//!                                                  40 Challenged    number: proofs are answered
 //! ```
 //!
 //! The server is the less trusted one: what it sends is small, carries no descriptors, and can
@@ -33,6 +36,8 @@ const SLOT_LOG: u8 = 2;
 const SLOT_CONTROL: u8 = 3;
 const SLOT_SPAWNER: u8 = 4;
 const SLOT_KEYS: u8 = 5;
+const SLOT_CHALLENGES: u8 = 6;
+const SLOT_CERTIFICATES: u8 = 7;
 
 /// Everything a server needs to run one generation of the config.
 #[derive(Debug)]
@@ -78,6 +83,15 @@ pub(crate) enum ToServer {
         /// Memory with `KeyFiles`.
         memory: OwnedFd,
     },
+    Challenges {
+        number: u64,
+        /// Memory with a list of proofs.
+        memory: OwnedFd,
+    },
+    Certificates {
+        /// Memory with a list of states.
+        memory: OwnedFd,
+    },
 }
 
 /// From the server.
@@ -91,6 +105,7 @@ pub(crate) enum ToKeeper {
     Rotate { index: u16 },
     Leaving,
     Drained,
+    Challenged { number: u64 },
 }
 
 /// What the control socket may ask of the keeper.
@@ -148,6 +163,15 @@ impl ToServer {
                 let kind = SLOT_KEYS;
                 (8, vec![(Slot { kind, index: 0 }, memory)])
             }
+            ToServer::Challenges { number, memory } => {
+                writer.u64(number);
+                let kind = SLOT_CHALLENGES;
+                (9, vec![(Slot { kind, index: 0 }, memory)])
+            }
+            ToServer::Certificates { memory } => {
+                let kind = SLOT_CERTIFICATES;
+                (10, vec![(Slot { kind, index: 0 }, memory)])
+            }
         };
         Parcel {
             kind,
@@ -200,6 +224,19 @@ impl ToServer {
             },
             8 => match descriptors.pop() {
                 Some((slot, memory)) if slot.kind == SLOT_KEYS => ToServer::Keys { memory },
+                _ => return Err(reader.malformed()),
+            },
+            9 => match descriptors.pop() {
+                Some((slot, memory)) if slot.kind == SLOT_CHALLENGES => ToServer::Challenges {
+                    number: reader.u64()?,
+                    memory,
+                },
+                _ => return Err(reader.malformed()),
+            },
+            10 => match descriptors.pop() {
+                Some((slot, memory)) if slot.kind == SLOT_CERTIFICATES => {
+                    ToServer::Certificates { memory }
+                }
                 _ => return Err(reader.malformed()),
             },
             _ => return Err(reader.malformed()),
@@ -326,6 +363,10 @@ impl ToKeeper {
             }
             ToKeeper::Leaving => 38,
             ToKeeper::Drained => 39,
+            ToKeeper::Challenged { number } => {
+                writer.u64(number);
+                40
+            }
         };
         Parcel {
             kind,
@@ -365,6 +406,9 @@ impl ToKeeper {
             }
             38 => ToKeeper::Leaving,
             39 => ToKeeper::Drained,
+            40 => ToKeeper::Challenged {
+                number: reader.u64()?,
+            },
             _ => return Err(reader.malformed()),
         };
         reader.end()?;

@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
+use hob_http::acme::NAMES_MAX;
+
 use super::memory;
 use super::wire::{Malformed, Reader, Writer};
 use crate::config::CertificateSource;
@@ -32,7 +34,8 @@ pub struct Pair {
 /// Largest file of a certificate or key, in bytes.
 pub(crate) const FILE_BYTES_MAX: usize = 1024 * 1024;
 const PAIRS_MAX: usize = 10_000;
-const VERSION: u8 = 1;
+const NAME_BYTES_MAX: usize = 255;
+const VERSION: u8 = 2;
 
 impl KeyFiles {
     /// Writes everything to sealed memory.
@@ -51,6 +54,12 @@ impl KeyFiles {
         for pair in &self.pairs {
             match &pair.source {
                 CertificateSource::SelfSigned => writer.u8(0),
+                CertificateSource::Auto { names } => {
+                    writer.u8(2).count(names.len());
+                    names
+                        .iter()
+                        .fold(&mut writer, |writer, name| writer.text(name))
+                }
                 CertificateSource::Files { certificate, key } => {
                     writer.u8(1).path(certificate).path(key)
                 }
@@ -71,12 +80,20 @@ impl KeyFiles {
         }
         let mut files = KeyFiles::default();
         for _ in 0..reader.count(PAIRS_MAX)? {
-            let source = match reader.flag()? {
-                false => CertificateSource::SelfSigned,
-                true => CertificateSource::Files {
+            let source = match reader.u8()? {
+                0 => CertificateSource::SelfSigned,
+                1 => CertificateSource::Files {
                     certificate: reader.path()?,
                     key: reader.path()?,
                 },
+                2 => {
+                    let count = reader.count(NAMES_MAX)?;
+                    let names = (0..count).map(|_| reader.text(NAME_BYTES_MAX));
+                    CertificateSource::Auto {
+                        names: names.collect::<Result<_, _>>()?,
+                    }
+                }
+                _ => return Err(reader.malformed()),
             };
             files.pairs.push(Pair {
                 source,
@@ -113,6 +130,13 @@ mod tests {
                     source: CertificateSource::SelfSigned,
                     certificate: b"c".to_vec(),
                     key: b"k".to_vec(),
+                },
+                Pair {
+                    source: CertificateSource::Auto {
+                        names: vec!["example.org".to_owned(), "*.example.org".to_owned()],
+                    },
+                    certificate: b"got".to_vec(),
+                    key: b"also secret".to_vec(),
                 },
                 Pair {
                     source: CertificateSource::Files {

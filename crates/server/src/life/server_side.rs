@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use hob_http::acme::{CHALLENGES_MAX, Challenge};
 use rustix::event::{PollFd, PollFlags, epoll, poll};
 use rustix::net::{SocketType, sockopt};
 use rustix::process::setpriority_process;
@@ -17,7 +18,10 @@ use super::key_files::KeyFiles;
 use super::papers::{Facts, Papers};
 use super::parcel::NotReceived;
 use super::signals::{self, Signals};
-use super::{Failure, exec, privileges};
+use super::wire::Reader;
+use super::{Failure, exec, memory, privileges};
+use crate::acme::message::take_challenge;
+use crate::acme::{CertificateState, state};
 use crate::config::{self, Config, Sources, TrustedDisk, Warnings};
 
 /// Everything that one generation of the config is served with.
@@ -86,6 +90,15 @@ pub enum Event {
     },
     /// Certificates have changed; serve with these from now on.
     Keys(KeyFiles),
+    /// Answer these proofs from now on, then say `challenged`.
+    Challenges {
+        /// What to say.
+        number: u64,
+        /// All of them.
+        challenges: Vec<Challenge>,
+    },
+    /// How it stands with certificates that come from an authority.
+    Certificates(Vec<CertificateState>),
     /// Nobody holds the sockets any more: drain quickly and end.
     KeeperGone,
 }
@@ -267,6 +280,20 @@ impl ServerLife {
                     None
                 }
             },
+            ToServer::Challenges { number, memory } => match read_challenges(&memory) {
+                Ok(challenges) => Some(Event::Challenges { number, challenges }),
+                Err(error) => {
+                    tracing::error!(%error, "challenges could not be read");
+                    None
+                }
+            },
+            ToServer::Certificates { memory } => match state::from_memory(memory.as_fd()) {
+                Ok(states) => Some(Event::Certificates(states)),
+                Err(error) => {
+                    tracing::error!(%error, "states of certificates could not be read");
+                    None
+                }
+            },
         }
     }
 
@@ -327,6 +354,11 @@ impl ServerLife {
         }
     }
 
+    /// The proofs of this number are answered.
+    pub fn challenged(&mut self, number: u64) {
+        self.say(ToKeeper::Challenged { number });
+    }
+
     /// Nothing is left to finish; the process ends.
     pub fn drained(&mut self) {
         self.say(ToKeeper::Drained);
@@ -354,6 +386,16 @@ impl ServerLife {
             self.is_watching_output = is_waiting;
         }
     }
+}
+
+fn read_challenges(memory: &OwnedFd) -> io::Result<Vec<Challenge>> {
+    let bytes = memory::read(memory.as_fd())?;
+    let mut reader = Reader::new(&bytes, "challenges");
+    let count = reader.count(CHALLENGES_MAX).map_err(io::Error::other)?;
+    let all = (0..count).map(|_| take_challenge(&mut reader).map_err(io::Error::other));
+    let all = all.collect::<io::Result<_>>()?;
+    reader.end().map_err(io::Error::other)?;
+    Ok(all)
 }
 
 /// Nice level and CPUs, while the privileges for them are there.

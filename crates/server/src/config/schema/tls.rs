@@ -13,13 +13,14 @@ pub static LISTEN_TLS: Table = Table {
     keys: &[
         Key::new(
             "certificate",
-            OrWord("self-signed", &Path),
+            OrWord("auto", &OrWord("self-signed", &Path)),
             Nothing("the first site's that has one"),
         )
         .says(
             "File with the certificate and those between it and its root, in PEM, for hosts whose \
-             site has none of its own. `\"self-signed\"` is one that hob makes for `localhost` and \
-             the names of the sites, keeps in its `state` folder and makes again before it \
+             site has none of its own. `\"auto\"` is one for the names of each such site, got from \
+             an authority as `[acme]` says. `\"self-signed\"` is one that hob makes for `localhost` \
+             and the names of the sites, keeps in its `state` folder and makes again before it \
              expires. Changed files are taken over by themselves, once certificate and key fit \
              together.",
         )
@@ -63,11 +64,12 @@ pub static SITE_TLS: Table = Table {
     keys: &[
         Key::new(
             "certificate",
-            OrWord("self-signed", &Path),
+            OrWord("auto", &OrWord("self-signed", &Path)),
             Nothing("the listener's"),
         )
         .says(
-            "File with the certificate and those between it and its root, in PEM; or \
+            "File with the certificate and those between it and its root, in PEM; `\"auto\"` for \
+             one that is got from an authority for the names of this site, as `[acme]` says; or \
              `\"self-signed\"`, as for a listener.",
         )
         .example("\"/etc/hob/example.org.pem\"")

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use super::{Admin, lock};
+use crate::acme::CertificateState;
 use crate::handle::resident::status::programs;
 use crate::handle::warm::status::hosts;
 
@@ -23,6 +24,8 @@ pub struct Report {
     pub servers_started: u64,
     /// Process id of the spawner, once there is one.
     pub spawner_pid: Option<u32>,
+    /// Certificates that come from an authority.
+    pub certificates: Vec<CertificateState>,
     /// Addresses listened on.
     pub addresses: Vec<String>,
     /// What the operator should know.
@@ -55,6 +58,7 @@ pub(super) fn status(admin: &Admin) -> Value {
         "listening": report.addresses,
         "sites": report.sites,
         "warnings": report.warnings,
+        "certificates": report.certificates.iter().map(CertificateState::json).collect::<Vec<_>>(),
         "keeper": {
             "pid": report.keeper_pid,
             "started_unix": started.as_secs(),

@@ -8,7 +8,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hob_http::tls::SelfSigned;
+use hob_http::acme::{Folder, Item, Store};
+use hob_http::tls::{Certificate, SelfSigned};
 
 use super::Failure;
 use crate::config::{CertificateSource, Config, ListenAddress};
@@ -17,6 +18,9 @@ use crate::tls;
 
 /// The one that signs itself is made again when it is good for no longer than this, in seconds.
 const RENEWED_BEFORE_S: i64 = 30 * 24 * 60 * 60;
+/// A chain and its key, as PEM.
+type Certified = (Vec<u8>, Vec<u8>);
+
 /// First words of its file; then come its names and until when it is good.
 const MARK: &str = "hob self-signed";
 
@@ -29,15 +33,20 @@ pub(super) fn read_all(
 ) -> Result<KeyFiles, Failure> {
     let mut files = KeyFiles::default();
     for source in tls::sources(config) {
-        let pair = match source {
+        let (certificate, key) = match &source {
             CertificateSource::SelfSigned => own(config, state, warnings)?,
-            CertificateSource::Files { certificate, key } => Pair {
-                source: source.clone(),
-                certificate: read(certificate)?,
-                key: read(key)?,
+            CertificateSource::Files { certificate, key } => (read(certificate)?, read(key)?),
+            CertificateSource::Auto { names } => match got(config, state, names, warnings) {
+                Some(pair) => pair,
+                // Until there is one.
+                None => own(config, state, warnings)?,
             },
         };
-        files.pairs.push(pair);
+        files.pairs.push(Pair {
+            source,
+            certificate,
+            key,
+        });
     }
     for path in tls::authorities(config) {
         files.authorities.push((path.to_owned(), read(path)?));
@@ -46,7 +55,39 @@ pub(super) fn read_all(
     Ok(files)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+/// The file of a certificate that comes from an authority.
+pub(super) fn kept_file(config: &Config, state: &Path, names: &[String]) -> Option<PathBuf> {
+    let (acme, name) = (config.acme.as_ref()?, names.first()?);
+    let folder = Folder::new(state, &acme.directory);
+    Some(folder.file(&Item::Certificate(name.clone())))
+}
+
+/// The certificate that was got from an authority, if there is one to be served at all: it may be
+/// about to end, or lack a name that is new.
+fn got(
+    config: &Config,
+    state: &Path,
+    names: &[String],
+    warnings: &mut Vec<String>,
+) -> Option<Certified> {
+    let (acme, name) = (config.acme.as_ref()?, names.first()?);
+    let folder = Folder::new(state, &acme.directory);
+    let item = Item::Certificate(name.clone());
+    let unusable = match folder.load(&item) {
+        Ok(None) => return None,
+        Ok(Some(text)) => match Certificate::from_pem(&text, &text) {
+            Ok(_) => return Some((text.clone(), text)),
+            Err(error) => format!("{}: {error}", folder.file(&item).display()),
+        },
+        Err(error) => error.to_string(),
+    };
+    warnings.push(format!(
+        "the certificate kept for {name} cannot be served: {unusable}; another is asked for"
+    ));
+    None
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let fail =
         |error: io::Error| Failure::Config(format!("cannot read {}: {error}", path.display()));
     let mut bytes = Vec::new();
@@ -62,7 +103,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The certificate that signs itself: as it was kept, else a new one.
-fn own(config: &Config, state: &Path, warnings: &mut Vec<String>) -> Result<Pair, Failure> {
+fn own(config: &Config, state: &Path, warnings: &mut Vec<String>) -> Result<Certified, Failure> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -84,10 +125,13 @@ fn own(config: &Config, state: &Path, warnings: &mut Vec<String>) -> Result<Pair
     );
     if let Err(error) = keep(&path, &text) {
         let path = path.display();
-        warnings.push(format!(
+        let text = format!(
             "the self-signed certificate cannot be kept in {path}: {error}; it is made anew at \
              each start (`state` names another folder)"
-        ));
+        );
+        if !warnings.contains(&text) {
+            warnings.push(text);
+        }
     }
     Ok(pair_of(&text))
 }
@@ -116,7 +160,7 @@ fn own_names(config: &Config) -> (Vec<String>, Vec<IpAddr>) {
     (names, addresses)
 }
 
-fn kept(path: &Path, for_whom: &str, now_unix_s: i64) -> Option<Pair> {
+fn kept(path: &Path, for_whom: &str, now_unix_s: i64) -> Option<Certified> {
     let text = fs::read_to_string(path).ok()?;
     let mut lines = text.lines();
     let is_it = lines.next() == Some(MARK) && lines.next() == Some(for_whom);
@@ -125,12 +169,8 @@ fn kept(path: &Path, for_whom: &str, now_unix_s: i64) -> Option<Pair> {
 }
 
 /// Certificate and key stand in one file; each is looked for in all of it.
-fn pair_of(text: &str) -> Pair {
-    Pair {
-        source: CertificateSource::SelfSigned,
-        certificate: text.as_bytes().to_vec(),
-        key: text.as_bytes().to_vec(),
-    }
+fn pair_of(text: &str) -> Certified {
+    (text.as_bytes().to_vec(), text.as_bytes().to_vec())
 }
 
 /// Writes a file that only we may read, whole or not at all.

@@ -39,6 +39,8 @@ pub(super) enum Role {
     Check,
     /// Compresses a rotated log; ends by itself.
     Compress,
+    /// Gets certificates from an authority.
+    Acme,
 }
 
 impl Role {
@@ -49,6 +51,7 @@ impl Role {
             Role::Spawner => "spawner",
             Role::Check => "check of the new program",
             Role::Compress => "compression of a log",
+            Role::Acme => "acme",
         }
     }
 }
@@ -92,7 +95,7 @@ impl Child {
         self.post(order.encode());
     }
 
-    fn post(&mut self, parcel: Parcel) {
+    pub(super) fn post(&mut self, parcel: Parcel) {
         let Some(end) = &mut self.end else {
             return;
         };

@@ -9,6 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2};
 use super::change::Ask;
 use super::children::{self, Child, Role, State, ending, pid_number};
 use super::turn::{Keeper, Phase, announce};
+use crate::acme::message;
 use crate::life::channel::{ToKeeper, ToServer, Wish};
 use crate::life::parcel::NotReceived;
 use crate::process::orders::Said;
@@ -46,6 +47,8 @@ impl Keeper {
             let handled = end.receive().and_then(|parcel| {
                 match role {
                     Role::Spawner => Said::decode(&parcel).map(|said| self.handle_said(pid, said)),
+                    Role::Acme => message::Said::decode(&parcel)
+                        .map(|said| self.handle_orders_said(pid, said)),
                     _ => ToKeeper::decode(parcel).map(|message| self.handle_message(pid, message)),
                 }
                 .map_err(NotReceived::Malformed)
@@ -95,6 +98,7 @@ impl Keeper {
                 }
             }
             ToKeeper::Rotate { index } => self.rotate(pid, index),
+            ToKeeper::Challenged { number } => self.handle_challenged(pid, number),
             ToKeeper::Leaving => self.handle_leaving(pid),
             ToKeeper::Drained => {
                 tracing::debug!(pid = pid_number(pid), "drained");
@@ -149,6 +153,7 @@ impl Keeper {
             Role::Server => {}
             Role::Spawner => return self.handle_spawner_exit(&child, &reason),
             Role::Check => return self.handle_checked(pid, status),
+            Role::Acme => return self.handle_orders_exit(&child, &reason),
             Role::Compress if status.exit_status() == Some(0) => {
                 return tracing::info!("an access log was compressed");
             }
@@ -262,6 +267,7 @@ impl Keeper {
         self.restart_at = None;
         self.notify.stopping();
         self.lose_change("hob is stopping");
+        self.dismiss_orders();
         let deadline = self.settings.config.drain;
         tracing::info!(deadline_ms = deadline.as_millis(), "stopping");
         let now = Instant::now();
@@ -271,6 +277,8 @@ impl Keeper {
                 Role::Check => child.kill(),
                 // It ends when nothing can be started any more.
                 Role::Spawner => {}
+                // It was sent home a moment ago.
+                Role::Acme => {}
                 // It needs nobody, and half a compressed file helps nobody.
                 Role::Compress => {}
             }

@@ -26,6 +26,7 @@ use hob_http::listen::BoundFile;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::process::Pid;
 
+use super::acme::Orders;
 use super::backoff::{Backoff, LONGEST_SERVER};
 use super::change::{Ask, Change};
 use super::children::{self, Child, Children, Role, State, pid_number};
@@ -75,6 +76,7 @@ pub(super) fn hand_over(keeper: &mut Keeper, sources: &Sources, ask: Option<Ask>
         Ok(waiting) => waiting,
         Err(error) => return format!("cannot prepare the handover: {error}"),
     };
+    keeper.kill_orders();
     let same = children::without_resume(&keeper.options.arguments).cloned();
     let arguments: Vec<_> = same.chain(["--resume".into()]).collect();
     let environment = children::without_keepers(&keeper.options.environment, &["NOTIFY_SOCKET"]);
@@ -274,6 +276,7 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
         restart_at: None,
         rotations: Rotations::resumed(handed.logs_to_compress, Instant::now()),
         key_watch: KeyWatch::default(),
+        orders: Orders::default(),
         started: handed.started,
         servers_started: handed.servers_started,
         finished: None,

@@ -36,19 +36,27 @@ fn stamp(path: &Path) -> Option<Stamp> {
 }
 
 /// The files of certificates and keys that a config names.
-fn files(config: &Config) -> Vec<PathBuf> {
+fn files(config: &Config, state: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for source in tls::sources(config) {
-        if let CertificateSource::Files { certificate, key } = source {
-            files.extend([certificate.clone(), key.clone()]);
+        match source {
+            CertificateSource::SelfSigned => {}
+            CertificateSource::Files { certificate, key } => files.extend([certificate, key]),
+            // Another hob with the same folder may have got it.
+            CertificateSource::Auto { names } => {
+                files.extend(certificates::kept_file(config, state, &names));
+            }
         }
     }
     files
 }
 
 /// As the files are now.
-pub(super) fn stamps(config: &Config) -> Vec<Option<Stamp>> {
-    files(config).iter().map(|path| stamp(path)).collect()
+pub(super) fn stamps(config: &Config, state: &Path) -> Vec<Option<Stamp>> {
+    files(config, state)
+        .iter()
+        .map(|path| stamp(path))
+        .collect()
 }
 
 impl Keeper {
@@ -71,7 +79,7 @@ impl Keeper {
             return;
         }
         self.key_watch.due = Some(now + INTERVAL);
-        let stamps = stamps(&self.settings.config);
+        let stamps = stamps(&self.settings.config, self.settings.state(&self.options));
         if stamps == self.key_watch.stamps {
             return;
         }
@@ -93,7 +101,7 @@ impl Keeper {
         }
     }
 
-    fn read_keys_again(&mut self) -> Result<(), String> {
+    pub(super) fn read_keys_again(&mut self) -> Result<(), String> {
         let state = self.settings.state(&self.options).to_owned();
         let config = &self.settings.config;
         let read = certificates::read_all(config, &state, &mut Vec::new());

@@ -13,8 +13,10 @@
 //!
 //! `turn` is the loop, `events` what happens in it, `change` the reload, `upgrade` the upgrade,
 //! `handover` what crosses its exec, `settings` one generation of the config with everything opened
-//! for it, `spawners` who starts programs, `certificates` and `key_watch` what TLS needs.
+//! for it, `spawners` who starts programs, `certificates` and `key_watch` what TLS needs,
+//! `acme` who gets certificates from an authority.
 
+mod acme;
 mod backoff;
 mod certificates;
 mod change;

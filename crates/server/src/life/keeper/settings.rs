@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::key_watch::{self, Stamp};
 use super::listeners::{self, KeptListener};
 use super::{Failure, Options, certificates, logs};
+use crate::acme::plan::Plan;
 use crate::config::{self, Config, Sources};
 use crate::life::channel::Outfit;
 use crate::life::key_files::KeyFiles;
@@ -28,6 +29,8 @@ pub(super) struct Settings {
     /// Their files as they were when they were read.
     pub(super) key_stamps: Vec<Option<Stamp>>,
     pub(super) identity: Option<Identity>,
+    /// Certificates that come from an authority.
+    pub(super) acme: Option<Plan>,
     /// What may be started; without programs nobody asks.
     pub(super) policy: Policy,
     /// What the operator should know, one sentence each.
@@ -61,8 +64,10 @@ impl Settings {
         }
         let state = config.state.as_ref().unwrap_or(&options.usual_state);
         // Before they are read: what changes meanwhile is seen later.
-        let key_stamps = key_watch::stamps(&config);
+        let key_stamps = key_watch::stamps(&config, state);
         let keys = certificates::read_all(&config, state, &mut warnings)?;
+        let read = |path: &Path| certificates::read(path).map_err(|failure| failure.to_string());
+        let acme = Plan::of(&config, identity.clone(), read).map_err(Failure::Config)?;
         let logs = logs::open_all(&config.logs)?;
         let (listeners, clamped) =
             listeners::open_all(&config.listeners, kept, &options.inherited)?;
@@ -77,6 +82,7 @@ impl Settings {
             keys,
             key_stamps,
             identity,
+            acme,
             policy,
             warnings,
         })

@@ -10,6 +10,7 @@ use rustix::process::{
     setrlimit,
 };
 
+use super::acme::Orders;
 use super::backoff::{Backoff, LONGEST_SERVER};
 use super::change::Change;
 use super::children::{self, Children, Role, pid_number};
@@ -59,6 +60,7 @@ pub(super) struct Keeper {
     pub(super) restart_at: Option<Instant>,
     pub(super) rotations: Rotations,
     pub(super) key_watch: KeyWatch,
+    pub(super) orders: Orders,
     pub(super) started: SystemTime,
     pub(super) servers_started: u64,
     pub(super) finished: Option<Result<(), Failure>>,
@@ -108,6 +110,7 @@ fn begin(options: Options, signals: Signals) -> Result<Keeper, Failure> {
         restart_at: None,
         rotations: Rotations::default(),
         key_watch: KeyWatch::default(),
+        orders: Orders::default(),
         started: SystemTime::now(),
         servers_started: 0,
         finished: None,
@@ -157,6 +160,7 @@ impl Keeper {
         }
         self.compress_logs(now);
         self.look_at_keys(now);
+        self.tend_orders(now);
         if self.restart_at.is_some_and(|at| at <= now) {
             self.restart_at = None;
             if let Err(failure) = self.start_server(START_LIMIT) {
@@ -202,6 +206,7 @@ impl Keeper {
             .chain(self.late_reload_due())
             .chain(self.compression_due())
             .chain(self.keys_due())
+            .chain(self.orders_due())
             .chain(self.spawners_due())
             .min()
     }
@@ -224,9 +229,11 @@ impl Keeper {
             .map_err(system("start the server"))?;
         child.send(ToServer::Start(outfit));
         tracing::info!(pid = pid_number(child.pid), "server started");
-        self.current = Some(child.pid);
+        let pid = child.pid;
+        self.current = Some(pid);
         self.children.add(child);
         self.link_servers();
+        self.tell_orders(pid);
         Ok(())
     }
 

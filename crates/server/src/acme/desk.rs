@@ -1,0 +1,142 @@
+//! What all orders share: the account, the ways to show proofs, and the room for so many at a time.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use hob_http::acme::{Action, Authority, Challenge, Hook, ORDERS_MAX, Session, Stage, Trouble};
+use tokio::sync::{Mutex, Semaphore};
+
+use super::link::{Link, Shown};
+
+/// What all orders share.
+pub(super) struct Desk {
+    pub(super) link: Rc<Link>,
+    pub(super) authority: Authority,
+    hook: Option<Hook>,
+    account: RefCell<Account>,
+    /// Opened by the first who needs it; the others wait for that.
+    session: Mutex<Option<Rc<Session>>>,
+    pub(super) room: Semaphore,
+}
+
+#[derive(Default)]
+struct Account {
+    text: Option<Vec<u8>>,
+    is_kept: bool,
+}
+
+impl Desk {
+    pub(super) fn new(
+        link: &Rc<Link>,
+        authority: Authority,
+        hook: Option<Hook>,
+        account: Option<Vec<u8>>,
+    ) -> Rc<Desk> {
+        Rc::new(Desk {
+            link: Rc::clone(link),
+            authority,
+            hook,
+            account: RefCell::new(Account {
+                is_kept: account.is_some(),
+                text: account,
+            }),
+            session: Mutex::default(),
+            room: Semaphore::new(ORDERS_MAX),
+        })
+    }
+
+    /// The account in use. It is kept before anything is ordered with it.
+    pub(super) async fn session(&self) -> Result<Rc<Session>, Trouble> {
+        let mut session = self.session.lock().await;
+        let open = match &*session {
+            Some(open) => Rc::clone(open),
+            None => {
+                let kept = self.account.borrow().text.clone();
+                let (open, new) = Session::open(&self.authority, kept.as_deref()).await?;
+                if let Some(new) = new {
+                    tracing::info!(directory = self.authority.directory, "a new ACME account");
+                    *self.account.borrow_mut() = Account {
+                        text: Some(new),
+                        is_kept: false,
+                    };
+                }
+                let open = Rc::new(open);
+                *session = Some(Rc::clone(&open));
+                open
+            }
+        };
+        let unkept = {
+            let account = self.account.borrow();
+            account.text.clone().filter(|_| !account.is_kept)
+        };
+        if let Some(text) = unkept {
+            let kept = self
+                .link
+                .keep_account(&self.authority.directory, &text)
+                .await;
+            kept.map_err(Trouble::Store)?;
+            self.account.borrow_mut().is_kept = true;
+        }
+        Ok(open)
+    }
+
+    /// The authority does not know the account any more.
+    pub(super) async fn forget_account(&self) {
+        *self.session.lock().await = None;
+        *self.account.borrow_mut() = Account::default();
+    }
+
+    /// Begins anew with the authority's directory: after trouble it may have moved.
+    pub(super) async fn forget_session(&self) {
+        *self.session.lock().await = None;
+    }
+}
+
+/// A proof being shown.
+pub(super) enum Proof {
+    /// By the server.
+    Served(#[expect(dead_code, reason = "what counts is its drop")] Shown),
+    /// By a record.
+    Record(#[expect(dead_code, reason = "what counts is its drop")] Record),
+}
+
+/// A record that is set until this is dropped.
+pub(super) struct Record {
+    hook: Hook,
+    name: String,
+    value: String,
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let (hook, name, value) = (self.hook.clone(), self.name.clone(), self.value.clone());
+        // Nobody waits for it: the order goes on, or has failed.
+        tokio::task::spawn_local(async move {
+            if let Err(error) = hook.run(Action::Remove, &name, &value).await {
+                tracing::warn!("a record was not removed: {error}");
+            }
+        });
+    }
+}
+
+impl Stage for Desk {
+    type Shown = Proof;
+
+    async fn show(&self, challenge: Challenge) -> Result<Proof, String> {
+        let Challenge::Dns { name, value } = challenge else {
+            let shown = Shown::new(&self.link, challenge.clone());
+            self.link.show(challenge).await?;
+            return Ok(Proof::Served(shown));
+        };
+        let hook = self.hook.clone();
+        let hook = hook.ok_or("`acme.dns` names no program that sets records")?;
+        // Half an `add` is taken back too.
+        let record = Record {
+            hook: hook.clone(),
+            name: name.clone(),
+            value: value.clone(),
+        };
+        hook.run(Action::Add, &name, &value).await?;
+        Ok(Proof::Record(record))
+    }
+}

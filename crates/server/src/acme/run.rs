@@ -1,0 +1,140 @@
+//! The process: waits for a plan, drops privileges, and tends every certificate of the plan until
+//! another plan comes or the keeper goes.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+use hob_http::acme::Wanted;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{SocketType, sockopt};
+use tokio::sync::Notify;
+use tokio::task::{JoinHandle, LocalSet};
+
+use super::desk::Desk;
+use super::link::Link;
+use super::message::{Order, Said};
+use super::plan::{Kept, Plan};
+use super::tend::Tended;
+use crate::life::channel::End;
+use crate::life::parcel::NotReceived;
+use crate::life::{Failure, exec, privileges};
+
+/// Runs the process until the keeper has no more use for it.
+///
+/// # Errors
+/// When it was not started by a keeper, or cannot give its privileges up.
+pub fn run() -> Result<(), Failure> {
+    let is_channel = sockopt::socket_type(io::stdin()) == Ok(SocketType::SEQPACKET);
+    if !is_channel {
+        return Err(Failure::System(
+            "certificates are got by `hob serve`, not by hand".to_owned(),
+        ));
+    }
+    // Executed by way of /proc/self/exe, which would make it `exe` in every list of processes.
+    let _ = rustix::thread::set_name(c"hob-acme");
+    let system = |what: &str, error: io::Error| Failure::System(format!("cannot {what}: {error}"));
+    let channel = exec::take_stdin().map_err(|error| system("use the keeper's channel", error))?;
+    let mut end = End::of_server(channel);
+    let Some(memory) = first_plan(&mut end)? else {
+        return Ok(());
+    };
+    let plan = Plan::from_memory(memory.as_fd());
+    let (plan, kept) = plan.map_err(|error| system("read the plan", error))?;
+    let dropped = match &plan.identity {
+        Some(identity) => privileges::become_identity(identity),
+        None => privileges::close_the_door(),
+    };
+    dropped.map_err(|error| system("drop privileges", error))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| system("start", error))?;
+    let work = LocalSet::new();
+    work.block_on(&runtime, async {
+        let link = Link::new(end).map_err(|error| system("watch the keeper's channel", error))?;
+        follow_plans(Rc::new(link), plan, kept).await;
+        Ok(())
+    })
+}
+
+/// The first message: a plan, or the end.
+fn first_plan(end: &mut End) -> Result<Option<OwnedFd>, Failure> {
+    loop {
+        match end.receive().map(Order::decode) {
+            Ok(Ok(Order::Plan(memory))) => return Ok(Some(memory)),
+            Err(NotReceived::Nothing) => {
+                // No deadline: the keeper has one and ends us.
+                let mut polled = [PollFd::from_borrowed_fd(end.socket(), PollFlags::IN)];
+                let _ = poll(&mut polled, None);
+            }
+            Err(NotReceived::Gone) => return Ok(None),
+            other => {
+                return Err(Failure::System(format!("expected a plan, got {other:?}")));
+            }
+        }
+    }
+}
+
+/// What is being tended.
+struct Running {
+    wanted: Wanted,
+    urge: Rc<Notify>,
+    task: JoinHandle<()>,
+}
+
+async fn follow_plans(link: Rc<Link>, mut plan: Plan, mut kept: Kept) {
+    let flushing = Rc::clone(&link);
+    tokio::task::spawn_local(async move { flushing.keep_flushing().await });
+    link.say(&Said::Ready);
+    let mut desk = new_desk(&link, &plan, &mut kept);
+    let mut running: Vec<Running> = Vec::new();
+    loop {
+        let before = std::mem::take(&mut running);
+        let (stay, go): (Vec<_>, Vec<_>) = before.into_iter().partition(|old| {
+            let is_wanted = plan.wanted.contains(&old.wanted);
+            is_wanted && !old.task.is_finished()
+        });
+        for old in go {
+            // Its proofs are taken away with it.
+            old.task.abort();
+        }
+        running = stay;
+        for old in &running {
+            old.urge.notify_one();
+        }
+        for (index, wanted) in plan.wanted.iter().enumerate() {
+            if running.iter().any(|old| old.wanted == *wanted) {
+                continue;
+            }
+            let chain = kept.chains.get(index).and_then(Option::as_deref);
+            let tended = Tended::new(&desk, wanted.clone(), chain);
+            let urge = Rc::new(Notify::new());
+            let task = tokio::task::spawn_local(tended.tend(Rc::clone(&urge)));
+            running.push(Running {
+                wanted: wanted.clone(),
+                urge,
+                task,
+            });
+        }
+        let Some(memory) = link.next_plan().await else {
+            return;
+        };
+        match Plan::from_memory(memory.as_fd()) {
+            Ok((new, new_kept)) => {
+                kept = new_kept;
+                if new.authority != plan.authority || new.hook != plan.hook {
+                    running.drain(..).for_each(|old| old.task.abort());
+                    desk = new_desk(&link, &new, &mut kept);
+                }
+                plan = new;
+            }
+            Err(error) => tracing::error!(%error, "a plan for certificates could not be read"),
+        }
+    }
+}
+
+fn new_desk(link: &Rc<Link>, plan: &Plan, kept: &mut Kept) -> Rc<Desk> {
+    let account = kept.account.take();
+    Desk::new(link, plan.authority.clone(), plan.hook.clone(), account)
+}

@@ -1,0 +1,114 @@
+//! What `hob status` tells of a certificate that comes from an authority.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use hob_http::acme::Method;
+use serde_json::{Value, json};
+
+use super::plan::{method_number, method_of, put_list, take_list};
+use crate::life::memory;
+use crate::life::wire::{Malformed, Reader, Writer, cut};
+
+/// How it stands with a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateState {
+    /// Its names; the first one names it.
+    pub names: Vec<String>,
+    /// How they are proved.
+    pub method: Method,
+    /// Until when the one that is served is good, as Unix time in seconds; `None` while there is
+    /// none.
+    pub until_unix_s: Option<i64>,
+    /// When the next one is asked for.
+    pub next_unix_s: Option<i64>,
+    /// It is being asked for.
+    pub is_ordering: bool,
+    /// What went wrong last time, with what to do.
+    pub error: Option<String>,
+}
+
+const ERROR_BYTES_MAX: usize = 4 * 1024;
+const STATES_MAX: usize = 10_000;
+
+impl CertificateState {
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        put_list(writer, &self.names);
+        writer.u8(method_number(self.method));
+        put_time(writer, self.until_unix_s);
+        put_time(writer, self.next_unix_s);
+        writer.u8(self.is_ordering.into());
+        writer.text(cut(
+            self.error.as_deref().unwrap_or_default(),
+            ERROR_BYTES_MAX,
+        ));
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<CertificateState, Malformed> {
+        Ok(CertificateState {
+            names: take_list(reader)?,
+            method: method_of(reader.u8()?).ok_or(reader.malformed())?,
+            until_unix_s: take_time(reader)?,
+            next_unix_s: take_time(reader)?,
+            is_ordering: reader.flag()?,
+            error: Some(reader.text(ERROR_BYTES_MAX)?).filter(|text| !text.is_empty()),
+        })
+    }
+
+    /// As `hob status --json` shows it.
+    pub(crate) fn json(&self) -> Value {
+        let state = match (self.is_ordering, self.until_unix_s, &self.error) {
+            (true, _, _) => "ordering",
+            (false, _, Some(_)) => "failed",
+            (false, Some(_), None) => "served",
+            (false, None, None) => "waiting",
+        };
+        json!({
+            "names": self.names,
+            "challenge": self.method.name(),
+            "state": state,
+            "until_unix": self.until_unix_s,
+            "next_try_unix": self.next_unix_s,
+            "error": self.error,
+        })
+    }
+}
+
+/// Writes states to sealed memory.
+pub(crate) fn to_memory<'s>(
+    states: impl ExactSizeIterator<Item = &'s CertificateState>,
+) -> io::Result<OwnedFd> {
+    let mut writer = Writer::default();
+    writer.count(states.len());
+    states.for_each(|state| state.encode(&mut writer));
+    memory::sealed("hob-certificates", &writer.finish())
+}
+
+/// Reads what was written.
+pub(crate) fn from_memory(memory: BorrowedFd<'_>) -> io::Result<Vec<CertificateState>> {
+    let bytes = memory::read(memory)?;
+    let mut reader = Reader::new(&bytes, "states of certificates");
+    let mut read = || {
+        let count = reader.count(STATES_MAX)?;
+        let states = (0..count).map(|_| CertificateState::decode(&mut reader));
+        let states = states.collect::<Result<Vec<_>, _>>()?;
+        reader.end()?;
+        Ok(states)
+    };
+    read().map_err(|error: Malformed| io::Error::other(error))
+}
+
+/// The sign travels in the bits.
+fn put_time(writer: &mut Writer, time: Option<i64>) {
+    match time {
+        None => writer.u8(0),
+        Some(time) => writer.u8(1).u64(time.cast_unsigned()),
+    };
+}
+
+fn take_time(reader: &mut Reader<'_>) -> Result<Option<i64>, Malformed> {
+    match reader.flag()? {
+        false => Ok(None),
+        true => Ok(Some(reader.u64()?.cast_signed())),
+    }
+}

@@ -1,0 +1,26 @@
+//! Pages that prove to a certificate authority that a host is ours: they come before sites and
+//! redirects, on every listener, and only while an authority has been told to look.
+
+use hob_http::{Body, Request, Response, acme};
+use hob_trace::HandlerKind;
+
+use crate::handle::admin::Admin;
+use crate::handle::plain;
+
+/// The page, if this is a request for one.
+//= rfc8555#8.3
+pub(super) fn page(admin: &Admin, request: &Request) -> Option<Response> {
+    let head = request.head();
+    if !head.path().starts_with(acme::PATH) {
+        return None;
+    }
+    let page = admin.crew.challenges()?.page(head.path())?;
+    request.record_mut().handler = HandlerKind::Respond;
+    if !matches!(head.method(), b"GET" | b"HEAD") {
+        return Some(plain::wrong_method(head.method(), plain::READING));
+    }
+    let mut fields = plain::named();
+    fields.add(b"Content-Type", b"application/octet-stream");
+    fields.add(b"Cache-Control", b"no-store");
+    Some(Response::new(200, fields, Body::Bytes(page)))
+}
