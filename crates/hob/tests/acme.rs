@@ -6,31 +6,54 @@ mod harness;
 
 #[path = "acme/authority.rs"]
 mod authority;
+#[path = "acme/processes.rs"]
+mod processes;
+#[path = "acme/proofs.rs"]
+mod proofs;
+#[path = "acme/renewal.rs"]
+mod renewal;
+#[path = "acme/store.rs"]
+mod store;
+#[path = "acme/trouble.rs"]
+mod trouble;
 
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use authority::Authority;
 use harness::{DEADLINE, Hob, Place, text_of};
+use serde_json::Value;
 
-/// Listeners on any ports, `[acme]`, and a site.
-fn config(acme: &str, site: &str) -> String {
-    format!(
-        "[[listen]]\naddress = \"127.0.0.1:0\"\n\n[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n\
-         {acme}\n[[site]]\nroot = \"site\"\ntls = \"auto\"\n{site}"
-    )
+const CLEAR_TEXT: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\n\n";
+const TLS: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n";
+
+/// A site with these names and an automatic certificate.
+fn site(names: &str) -> String {
+    format!("[[site]]\nnames = {names}\nroot = \"site\"\ntls = \"auto\"\n")
+}
+
+/// Two listeners, `[acme]`, and a site for `one.example.test`.
+fn config(authority: &Authority, keys: &str) -> String {
+    let acme = authority.keys(keys);
+    let site = site("[\"one.example.test\"]");
+    format!("{CLEAR_TEXT}{TLS}{acme}\n{site}")
 }
 
 /// Serves, and opens the authority's gates to the listeners.
 fn serve(place: &Place, authority: &Authority, text: &str) -> Hob {
     let hob = place.serve_text(text);
-    if text.contains("\n[[listen]]\naddress = \"127.0.0.1:0\"\n\n")
-        || text.starts_with("[[listen]]\naddress = \"127.0.0.1:0\"\n\n")
-    {
+    if text.contains(CLEAR_TEXT) {
         authority.http.lead_to(hob.port());
     }
     authority.tls.lead_to(hob.tls_port());
     hob
+}
+
+/// Has the running program read its config again.
+fn reload(place: &Place) {
+    let output = place.run(&["reload"]);
+    assert!(output.status.success(), "{}", text_of(&output));
 }
 
 /// Runs curl to the TLS listener under a host name, believing the authority's root.
@@ -56,26 +79,55 @@ fn wait_until_trusted(hob: &Hob, authority: &Authority, host: &str) {
             assert_eq!(output.stdout, b"hello\n");
             return;
         }
-        assert!(
-            Instant::now() < until,
-            "{}\n{}",
-            text_of(&output),
-            hob.printed()
-        );
+        let said = text_of(&output);
+        assert!(Instant::now() < until, "{said}\n{}", hob.printed());
     }
 }
 
-#[test]
-fn certificate_is_got_over_http_and_served() {
-    let place = Place::new();
-    let Some(authority) = Authority::start(&place) else {
-        return;
-    };
-    let site = "names = [\"one.example.test\", \"two.example.test\"]\nhttps_only = true\n";
-    let hob = serve(&place, &authority, &config(&authority.keys(""), site));
-    hob.wait_for("a certificate was got");
-    for host in ["one.example.test", "two.example.test"] {
-        wait_until_trusted(&hob, &authority, host);
+/// The certificate that a host shows, as PEM.
+fn shown(hob: &Hob, host: &str) -> String {
+    let output = Command::new("openssl")
+        .args(["s_client", "-servername", host, "-connect"])
+        .arg(format!("127.0.0.1:{}", hob.tls_port()))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let begin = text.find("-----BEGIN CERTIFICATE-----").unwrap();
+    let end = text.find("-----END CERTIFICATE-----").unwrap();
+    format!("{}-----END CERTIFICATE-----\n", &text[begin..end])
+}
+
+/// Waits until a host shows another certificate than this.
+fn wait_until_shown_differs(hob: &Hob, host: &str, before: &str) {
+    let until = Instant::now() + DEADLINE;
+    while shown(hob, host) == before {
+        assert!(Instant::now() < until, "{}", hob.printed());
     }
-    hob.stop();
+}
+
+/// Waits until `hob status` says this of the certificate it names first.
+fn wait_for_state(place: &Place, is_it: impl Fn(&Value) -> bool) -> Value {
+    let until = Instant::now() + DEADLINE;
+    loop {
+        let state = place.status()["certificates"][0].clone();
+        if is_it(&state) {
+            return state;
+        }
+        assert!(Instant::now() < until, "{state}");
+    }
+}
+
+/// What went wrong, as `hob status` says.
+fn error_of(place: &Place) -> String {
+    let state = wait_for_state(place, |state| state["state"] == "failed");
+    state["error"].as_str().unwrap().to_owned()
+}
+
+/// Where certificates are kept.
+fn kept(place: &Place) -> PathBuf {
+    let mut folders = std::fs::read_dir(place.path("run/hob/acme")).unwrap();
+    let folder = folders.next().unwrap().unwrap().path();
+    assert!(folders.next().is_none());
+    folder
 }

@@ -8,14 +8,17 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Instant;
 
 use crate::harness::{DEADLINE, Place, text_of};
 
 const MODULE: &str = "github.com/letsencrypt/pebble/v2/cmd";
 const VERSION: &str = "v2.10.1";
+/// The key of the account `kid-1`, in base64.
+pub(crate) const EXTERNAL_KEY: &str =
+    "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
 
 /// Where the two programs are; `None` where they cannot be built.
 fn programs() -> Option<&'static Path> {
@@ -50,32 +53,80 @@ fn programs() -> Option<&'static Path> {
 }
 
 /// A port that stays while what is behind it comes and goes.
+#[derive(Clone)]
 pub(crate) struct Gate {
     pub(crate) port: u16,
-    behind: Arc<AtomicU16>,
+    behind: Arc<(Mutex<Behind>, Condvar)>,
+}
+
+/// What is behind a gate.
+enum Behind {
+    /// Connections are closed at once.
+    Nothing,
+    /// They lead to this port.
+    Port(u16),
+    /// They wait, and somebody is told.
+    Later(Sender<()>),
 }
 
 impl Gate {
-    /// Nothing is behind it yet: connections are closed at once.
-    pub(crate) fn new() -> Gate {
+    fn new() -> Gate {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let behind = Arc::new(AtomicU16::new(0));
-        let shared = Arc::clone(&behind);
+        let gate = Gate {
+            port: listener.local_addr().unwrap().port(),
+            behind: Arc::new((Mutex::new(Behind::Nothing), Condvar::new())),
+        };
+        let entered = gate.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let behind = shared.load(Ordering::SeqCst);
-                if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, behind)) {
-                    join(client, server);
-                }
+                let gate = entered.clone();
+                std::thread::spawn(move || gate.enter(client));
             }
         });
-        Gate { port, behind }
+        gate
     }
 
-    /// Leads to this port from now on; 0 is nowhere.
+    fn enter(&self, client: TcpStream) {
+        let (behind, changed) = &*self.behind;
+        let mut behind = behind.lock().unwrap();
+        let port = loop {
+            match &*behind {
+                Behind::Nothing => return,
+                Behind::Port(port) => break *port,
+                Behind::Later(told) => {
+                    // Whoever waits needs to hear it once.
+                    let _ = told.send(());
+                    behind = changed.wait(behind).unwrap();
+                }
+            }
+        };
+        drop(behind);
+        if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
+            join(client, server);
+        }
+    }
+
+    /// Leads to this port from now on.
     pub(crate) fn lead_to(&self, port: u16) {
-        self.behind.store(port, Ordering::SeqCst);
+        self.set(Behind::Port(port));
+    }
+
+    /// Leads nowhere.
+    pub(crate) fn close(&self) {
+        self.set(Behind::Nothing);
+    }
+
+    /// Has everybody wait at the gate; the first is told of.
+    pub(crate) fn hold(&self) -> Receiver<()> {
+        let (sender, receiver) = channel();
+        self.set(Behind::Later(sender));
+        receiver
+    }
+
+    fn set(&self, next: Behind) {
+        let (behind, changed) = &*self.behind;
+        *behind.lock().unwrap() = next;
+        changed.notify_all();
     }
 }
 
@@ -166,6 +217,7 @@ pub(crate) struct Authority {
     /// Where records are set.
     pub(crate) records_port: u16,
     management_port: u16,
+    has_external_accounts: bool,
     /// Where its directory is.
     pub(crate) directory: Gate,
     /// What it takes for port 80 and port 443 of every host.
@@ -176,6 +228,16 @@ pub(crate) struct Authority {
 impl Authority {
     /// Starts one whose files are in a place; `None` where there is no Pebble.
     pub(crate) fn start(place: &Place) -> Option<Authority> {
+        Authority::start_with(place, false)
+    }
+
+    /// The same, where an account has to be agreed on elsewhere: `kid-1` with the key of Pebble's
+    /// own examples.
+    pub(crate) fn start_with_external_accounts(place: &Place) -> Option<Authority> {
+        Authority::start_with(place, true)
+    }
+
+    fn start_with(place: &Place, has_external_accounts: bool) -> Option<Authority> {
         programs()?;
         place.folder("authority");
         let folder = place.path("authority");
@@ -187,6 +249,7 @@ impl Authority {
             names_port: 0,
             records_port: 0,
             management_port: 0,
+            has_external_accounts,
             directory: Gate::new(),
             http: Gate::new(),
             tls: Gate::new(),
@@ -240,7 +303,9 @@ impl Authority {
                 "httpPort": self.http.port,
                 "tlsPort": self.tls.port,
                 "keyAlgorithm": "ecdsa",
-                "domainBlocklist": ["blocked.example.test"],
+                "externalAccountBindingRequired": self.has_external_accounts,
+                "externalAccountMACKeys": { "kid-1": EXTERNAL_KEY },
+                "domainBlocklist": ["blocked.test"],
                 "retryAfter": { "authz": 1, "order": 1 },
                 "profiles": {
                     "default": { "description": "as usual", "validityPeriod": 7_776_000 },
@@ -270,8 +335,19 @@ impl Authority {
 
     /// Ends Pebble: nobody answers at its directory any more.
     pub(crate) fn leave(&mut self) {
-        self.directory.lead_to(0);
+        self.directory.close();
         self.pebble = None;
+    }
+
+    /// Everything Pebble printed since it was started.
+    pub(crate) fn printed(&self) -> String {
+        let pebble = self.pebble.as_ref().unwrap();
+        pebble.printed.lock().unwrap().clone()
+    }
+
+    /// How often an order was asked for, nonces that were refused included.
+    pub(crate) fn order_count(&self) -> usize {
+        self.printed().matches("POST /order-plz").count()
     }
 
     /// The file with the root that its certificates lead to.

@@ -5,6 +5,7 @@ use instant_acme::{
 };
 use rustls::pki_types::Der;
 
+use crate::acme::NONCE_TRIES_MAX;
 use crate::acme::client::Client;
 use crate::acme::leaf::Leaf;
 use crate::acme::renewal::Window;
@@ -55,23 +56,15 @@ impl Session {
             directory: directory.clone(),
             reason,
         })?;
-        let builder = Account::builder_with_http(Box::new(client));
         let kept = kept.and_then(|kept| serde_json::from_slice::<AccountCredentials>(kept).ok());
         let fail = |error| Trouble::of(error, STEP_ACCOUNT, directory);
         let (account, new) = match kept {
-            Some(kept) => (builder.from_credentials(kept).await.map_err(fail)?, None),
+            Some(kept) => {
+                let builder = Account::builder_with_http(Box::new(client));
+                (builder.from_credentials(kept).await.map_err(fail)?, None)
+            }
             None => {
-                let contact: Vec<&str> = authority.contact.iter().map(String::as_str).collect();
-                let wish = NewAccount {
-                    contact: &contact,
-                    terms_of_service_agreed: true,
-                    only_return_existing: false,
-                };
-                let external = authority.external_account.as_ref();
-                let external =
-                    external.map(|known| ExternalAccountKey::new(known.id.clone(), &known.key));
-                let made = builder.create(&wish, directory.clone(), external.as_ref());
-                let (account, credentials) = made.await.map_err(fail)?;
+                let (account, credentials) = create(authority, client).await.map_err(fail)?;
                 let text = serde_json::to_vec(&credentials)
                     .map_err(|error| Trouble::Account(error.to_string()))?;
                 (account, Some(text))
@@ -93,6 +86,39 @@ impl Session {
         };
         Some((window, again.as_secs()))
     }
+}
+
+/// Makes an account, again when the authority refuses a nonce.
+async fn create(
+    authority: &Authority,
+    client: Client,
+) -> Result<(Account, AccountCredentials), instant_acme::Error> {
+    let contact: Vec<&str> = authority.contact.iter().map(String::as_str).collect();
+    let wish = NewAccount {
+        contact: &contact,
+        terms_of_service_agreed: true,
+        only_return_existing: false,
+    };
+    let external = authority.external_account.as_ref();
+    let external = external.map(|known| ExternalAccountKey::new(known.id.clone(), &known.key));
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let builder = Account::builder_with_http(Box::new(client.clone()));
+        let made = builder.create(&wish, authority.directory.clone(), external.as_ref());
+        match made.await {
+            Err(error) if is_nonce(&error) && tries < NONCE_TRIES_MAX => {}
+            made => return made,
+        }
+    }
+}
+
+/// The authority refused a nonce, several times.
+pub(crate) fn is_nonce(error: &instant_acme::Error) -> bool {
+    let instant_acme::Error::Api(problem) = error else {
+        return false;
+    };
+    short_type(problem) == "badNonce"
 }
 
 /// What a certificate is called when its renewal is asked about.

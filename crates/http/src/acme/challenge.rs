@@ -12,6 +12,7 @@ use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair, SanT
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::NoServerSessionStorage;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 
 use crate::tls::terms::provider;
 
@@ -221,13 +222,16 @@ fn alpn_config(name: &str, digest: &[u8; 32]) -> Result<ServerConfig, String> {
         .map_err(|error| error.to_string())?;
     let chain = vec![CertificateDer::from(certificate.der().to_vec())];
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialized_der().to_vec()));
-    let builder = ServerConfig::builder_with_provider(Arc::new(provider()))
+    let provider = provider();
+    let key = provider.key_provider.load_private_key(key);
+    // Not looked at as certificates usually are: the critical extension is nothing anybody knows.
+    let key = CertifiedKey::new(chain, key.map_err(|error| error.to_string())?);
+    let builder = ServerConfig::builder_with_provider(Arc::new(provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
     let mut config = builder
         .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(|error| error.to_string())?;
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(key)));
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

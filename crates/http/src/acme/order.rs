@@ -13,10 +13,10 @@ use instant_acme::{
 };
 use rcgen::{CertificateParams, DistinguishedName, KeyPair, SanType};
 
-use crate::acme::account::{Session, identifier, is_unknown};
+use crate::acme::account::{Session, identifier, is_nonce, is_unknown};
 use crate::acme::challenge::{Challenge, Method, Token};
 use crate::acme::leaf::Leaf;
-use crate::acme::trouble::{Trouble, short_type, words};
+use crate::acme::trouble::{Trouble, words};
 use crate::acme::{NONCE_TRIES_MAX, POLL_TIME_MAX};
 use crate::tls::pem;
 
@@ -153,7 +153,7 @@ const STEP_PROOF: &str = "the proof of a name";
 
 fn told(error: Error, step: &'static str, directory: &str) -> Failed {
     match &error {
-        Error::Api(problem) if short_type(problem) == "badNonce" => Failed::Nonce,
+        error if is_nonce(error) => Failed::Nonce,
         error if is_unknown(error) => Failed::Account,
         _ => Failed::Told(Trouble::of(error, step, directory)),
     }

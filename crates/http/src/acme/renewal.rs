@@ -41,7 +41,7 @@ pub fn due_unix_s(leaf: &Leaf, window: Option<Window>, seed: u64) -> i64 {
 
 /// A part of a span, the same for the same seed.
 fn part(span: i64, seed: u64) -> i64 {
-    let share = i128::from(span.max(0)) * i128::from(seed >> 32) >> 32;
+    let share = (i128::from(span.max(0)) * i128::from(seed >> 32)) >> 32;
     i64::try_from(share).unwrap_or(0)
 }
 

@@ -124,7 +124,7 @@ mod tests {
     fn a_round_without_anybody_is_over_at_once() {
         let mut bulk = Bulk::default();
         assert!(bulk.is_empty());
-        assert_eq!(round(&mut bulk, |_| 1), []);
+        assert_eq!(round(&mut bulk, |_| 1), [0u64; 0]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::future::pending;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::time::Duration;
 
 use hob_http::acme::Challenge;
 use tokio::io::unix::AsyncFd;
@@ -31,6 +32,9 @@ enum Wait {
     Shown(oneshot::Sender<()>),
     Kept(oneshot::Sender<Result<(), String>>),
 }
+
+/// How long a server may take to answer for a proof: it may just be starting again.
+const SHOW_TIME_MAX: Duration = Duration::from_secs(90);
 
 /// Nobody answers any more: the process is about to end.
 const KEEPER_GONE: &str = "the keeper is gone";
@@ -124,7 +128,13 @@ impl Link {
         let (sender, receiver) = oneshot::channel();
         let number = self.wait(Wait::Shown(sender));
         self.say(&Said::Show { number, challenge });
-        receiver.await.map_err(|_| KEEPER_GONE.to_owned())
+        match tokio::time::timeout(SHOW_TIME_MAX, receiver).await {
+            Ok(shown) => shown.map_err(|_| KEEPER_GONE.to_owned()),
+            Err(_) => {
+                self.waiting.borrow_mut().remove(&number);
+                Err("no server of this hob answers for the proof; look at its log".to_owned())
+            }
+        }
     }
 
     pub(super) fn hide(&self, challenge: Challenge) {

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use hob_http::acme::Method;
+use hob_trace::calendar::Moment;
 use serde_json::{Value, json};
 
 use super::plan::{method_number, method_of, put_list, take_list};
@@ -67,11 +68,22 @@ impl CertificateState {
             "names": self.names,
             "challenge": self.method.name(),
             "state": state,
+            "until": self.until_unix_s.map(moment),
             "until_unix": self.until_unix_s,
+            "next_try": self.next_unix_s.map(moment),
             "next_try_unix": self.next_unix_s,
             "error": self.error,
         })
     }
+}
+
+/// A moment for people.
+fn moment(unix_s: i64) -> String {
+    let moment = Moment::from_unix_s(unix_s);
+    format!(
+        "{:04}-{:02}-{:02} {:02}:{:02} UTC",
+        moment.year, moment.month, moment.day, moment.hour, moment.minute
+    )
 }
 
 /// Writes states to sealed memory.
@@ -110,5 +122,47 @@ fn take_time(reader: &mut Reader<'_>) -> Result<Option<i64>, Malformed> {
     match reader.flag()? {
         false => Ok(None),
         true => Ok(Some(reader.u64()?.cast_signed())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    fn state() -> CertificateState {
+        CertificateState {
+            names: vec!["example.org".to_owned(), "*.example.org".to_owned()],
+            method: Method::Dns,
+            until_unix_s: Some(1_800_000_000),
+            next_unix_s: Some(-5),
+            is_ordering: false,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn states_arrive_as_written() {
+        let mut failed = state();
+        failed.error = Some("no answer".to_owned());
+        let states = [state(), failed];
+        let memory = to_memory(states.iter()).unwrap();
+        assert_eq!(from_memory(memory.as_fd()).unwrap(), states);
+    }
+
+    #[test]
+    fn status_says_how_it_stands_and_until_when() {
+        let mut state = state();
+        let word = |state: &CertificateState| state.json()["state"].clone();
+        assert_eq!(word(&state), "served");
+        assert_eq!(state.json()["until"], "2027-01-15 08:00 UTC");
+        state.error = Some("no answer".to_owned());
+        assert_eq!(word(&state), "failed");
+        state.is_ordering = true;
+        assert_eq!(word(&state), "ordering");
+        (state.is_ordering, state.until_unix_s, state.error) = (false, None, None);
+        assert_eq!(word(&state), "waiting");
+        assert_eq!(state.json()["until"], Value::Null);
     }
 }

@@ -206,7 +206,8 @@ pub(crate) fn check(built: &Built, faults: &mut Faults<'_>) {
     for (site, spots) in config.sites.iter().zip(&spots.sites) {
         let own = site.tls.certificate.as_ref();
         let is_own = own.is_some_and(CertificateSource::is_auto);
-        if !is_own && !(is_usual && own.is_none()) {
+        let is_wanted = is_own || (is_usual && own.is_none());
+        if !is_wanted {
             continue;
         }
         let spot = spots.tls.map_or(spots.header, |tls| tls.certificate);
@@ -232,14 +233,10 @@ pub(crate) fn check(built: &Built, faults: &mut Faults<'_>) {
                     .hint("move the name to a site without `tls = \"auto\"`");
             }
             if name.starts_with("*.") && is_certifiable(name) {
-                check_wildcard(acme, spots_of(built), *place, faults);
+                check_wildcard(acme, &built.spots, *place, faults);
             }
         }
     }
-}
-
-fn spots_of(built: &Built) -> &Spots {
-    &built.spots
 }
 
 fn check_wildcard(acme: &Acme, spots: &Spots, place: Spot, faults: &mut Faults<'_>) {

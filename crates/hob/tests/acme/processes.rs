@@ -1,0 +1,107 @@
+//! One process makes the orders, whatever happens around it.
+
+use rustix::process::Signal;
+
+use crate::authority::Authority;
+use crate::harness::{Hob, Place, children_of, send_signal, text_of, wait_for_end};
+use crate::{config, reload, serve, shown, wait_until_shown_differs, wait_until_trusted};
+
+const HOST: &str = "one.example.test";
+
+/// The processes that make orders.
+pub(crate) fn orders_of(hob: &Hob) -> Vec<u32> {
+    let is_it = |child: &u32| {
+        let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"acme")
+    };
+    children_of(hob.pid()).into_iter().filter(is_it).collect()
+}
+
+#[test]
+fn reload_and_upgrade_leave_one_process_that_orders() {
+    let place = Place::new();
+    let Some(authority) = Authority::start(&place) else {
+        return;
+    };
+    let hob = serve(&place, &authority, &config(&authority, ""));
+    hob.wait_for("a certificate was got");
+    let first = orders_of(&hob);
+    assert_eq!(first.len(), 1);
+    reload(&place);
+    assert_eq!(orders_of(&hob), first);
+    let upgraded = place.run(&["upgrade"]);
+    assert!(upgraded.status.success(), "{}", text_of(&upgraded));
+    wait_for_end(first[0]);
+    hob.wait_for_count("process for certificates started", 2);
+    let second = orders_of(&hob);
+    assert_eq!(second.len(), 1);
+    wait_until_trusted(&hob, &authority, HOST);
+    let before = shown(&hob, HOST);
+    authority.want_renewal_of(&before);
+    reload(&place);
+    hob.wait_for_count("a certificate was got", 2);
+    wait_until_shown_differs(&hob, HOST, &before);
+    hob.stop();
+    wait_for_end(second[0]);
+}
+
+#[test]
+fn process_that_dies_is_started_again_and_the_server_stays() {
+    let place = Place::new();
+    let Some(authority) = Authority::start(&place) else {
+        return;
+    };
+    let hob = serve(&place, &authority, &config(&authority, ""));
+    hob.wait_for("a certificate was got");
+    wait_until_trusted(&hob, &authority, HOST);
+    let (server, orders) = (hob.server(), orders_of(&hob)[0]);
+    let before = shown(&hob, HOST);
+    send_signal(orders, Signal::KILL);
+    hob.wait_for_count("process for certificates started", 2);
+    authority.want_renewal_of(&before);
+    reload(&place);
+    hob.wait_for_count("a certificate was got", 2);
+    wait_until_shown_differs(&hob, HOST, &before);
+    assert_eq!(hob.server(), server);
+    hob.stop();
+}
+
+#[test]
+fn server_that_dies_within_an_order_is_told_of_the_proofs_again() {
+    let place = Place::new();
+    let Some(authority) = Authority::start(&place) else {
+        return;
+    };
+    // Nobody who looks for a proof reaches the first server.
+    let held = authority.http.hold();
+    let hob = place.serve_text(&config(&authority, ""));
+    held.recv().unwrap();
+    send_signal(hob.server(), Signal::KILL);
+    hob.wait_for_count("server ready", 2);
+    authority.http.lead_to(hob.port());
+    hob.wait_for("a certificate was got");
+    authority.tls.lead_to(hob.tls_port());
+    wait_until_trusted(&hob, &authority, HOST);
+    hob.stop();
+}
+
+#[test]
+fn config_without_certificates_needs_no_process() {
+    let place = Place::new();
+    let Some(authority) = Authority::start(&place) else {
+        return;
+    };
+    let text = config(&authority, "");
+    let hob = serve(&place, &authority, &text);
+    hob.wait_for("a certificate was got");
+    let orders = orders_of(&hob)[0];
+    place.write("hob.toml", &text.replace("\"auto\"", "\"self-signed\""));
+    reload(&place);
+    wait_for_end(orders);
+    assert!(orders_of(&hob).is_empty());
+    assert_eq!(
+        place.status()["certificates"],
+        serde_json::Value::Array(vec![])
+    );
+    hob.stop();
+}

@@ -1,0 +1,74 @@
+//! Renewal: when the authority says so, when time is up, and what is served when it fails.
+
+use crate::authority::Authority;
+use crate::harness::Place;
+use crate::{
+    config, reload, serve, shown, wait_for_state, wait_until_shown_differs, wait_until_trusted,
+};
+
+const HOST: &str = "one.example.test";
+
+#[test]
+fn certificate_is_renewed_when_the_authority_says_so_without_a_new_server() {
+    let place = Place::new();
+    let Some(authority) = Authority::start(&place) else {
+        return;
+    };
+    let hob = serve(&place, &authority, &config(&authority, ""));
+    hob.wait_for("a certificate was got");
+    wait_until_trusted(&hob, &authority, HOST);
+    let (server, before) = (hob.server(), shown(&hob, HOST));
+    authority.want_renewal_of(&before);
+    reload(&place);
+    hob.wait_for_count("a certificate was got", 2);
+    wait_until_shown_differs(&hob, HOST, &before);
+    wait_until_trusted(&hob, &authority, HOST);
+    assert_eq!(hob.server(), server);
+    hob.stop();
+}
+
+#[test]
+fn certificate_that_is_soon_over_is_renewed_by_itself() {
+    let place = Place::new();
+    let Some(authority) = Authority::start(&place) else {
+        return;
+    };
+    let hob = serve(
+        &place,
+        &authority,
+        &config(&authority, "profile = \"short\"\n"),
+    );
+    hob.wait_for_count("a certificate was got", 2);
+    wait_until_trusted(&hob, &authority, HOST);
+    hob.stop();
+}
+
+#[test]
+fn working_certificate_stays_when_its_renewal_fails() {
+    let place = Place::new();
+    let Some(authority) = Authority::start(&place) else {
+        return;
+    };
+    let hob = serve(&place, &authority, &config(&authority, ""));
+    hob.wait_for("a certificate was got");
+    wait_until_trusted(&hob, &authority, HOST);
+    let before = shown(&hob, HOST);
+    let leads_to = hob.port();
+    authority.http.close();
+    authority.want_renewal_of(&before);
+    reload(&place);
+    let line = hob.wait_for("no certificate: the authority did not find the proof");
+    assert!(line.contains(HOST), "{line}");
+    assert!(line.contains("port 80 of that name"), "{line}");
+    assert_eq!(shown(&hob, HOST), before);
+    wait_until_trusted(&hob, &authority, HOST);
+    let state = wait_for_state(&place, |state| state["state"] == "failed");
+    assert!(state["until_unix"].as_i64().is_some(), "{state}");
+    assert!(state["next_try_unix"].as_i64().is_some(), "{state}");
+    authority.http.lead_to(leads_to);
+    reload(&place);
+    hob.wait_for_count("a certificate was got", 2);
+    wait_until_shown_differs(&hob, HOST, &before);
+    wait_for_state(&place, |state| state["state"] == "served");
+    hob.stop();
+}
