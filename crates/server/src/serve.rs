@@ -119,6 +119,7 @@ impl Server {
         let crew = Crew::new(thread_count).map_err(text)?;
         let shared = Arc::new(Shared::new(&config.cache));
         shared.fleet.set_crew(&crew);
+        crew.set_challenges(Challenges::new(&generation.challenges)?);
         let counters = Arc::new(Counters::new());
         let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let signals = Arc::new(Signals {

@@ -49,5 +49,6 @@ pub(crate) const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 pub(crate) const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 /// How long the authority may take to look at the challenges, and again to make the certificate.
 pub(crate) const POLL_TIME_MAX: Duration = Duration::from_secs(120);
-/// How often an order is begun again because the authority refused a nonce.
+/// How often a request is made again because the authority refused its nonce; each is tried three
+/// times by the library.
 pub(crate) const NONCE_TRIES_MAX: u32 = 5;

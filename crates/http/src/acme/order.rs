@@ -3,6 +3,9 @@
 //! ```text
 //! order --> proofs shown --> (a pause for dns-01) --> authority looks --> our request --> chain
 //! ```
+//!
+//! An authority may refuse any request for its nonce; such a request is made again, and nothing
+//! else is.
 
 use std::future::Future;
 use std::time::Duration;
@@ -52,9 +55,7 @@ pub trait Stage {
 enum Failed {
     /// To be told.
     Told(Trouble),
-    /// The authority refused a nonce too often: begin again.
-    Nonce,
-    /// It does not know the account.
+    /// The authority does not know the account.
     Account,
 }
 
@@ -69,22 +70,10 @@ pub async fn obtain<S: Stage>(
     replaced: Option<&Leaf>,
     stage: &S,
 ) -> Result<Option<Obtained>, Trouble> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        match attempt(session, wanted, replaced, stage).await {
-            Ok(obtained) => return Ok(Some(obtained)),
-            Err(Failed::Account) => return Ok(None),
-            Err(Failed::Nonce) if tries < NONCE_TRIES_MAX => {}
-            Err(Failed::Nonce) => {
-                return Err(Trouble::Refused {
-                    step: "every nonce",
-                    reason: "badNonce".to_owned(),
-                    is_limit: false,
-                });
-            }
-            Err(Failed::Told(trouble)) => return Err(trouble),
-        }
+    match attempt(session, wanted, replaced, stage).await {
+        Ok(obtained) => Ok(Some(obtained)),
+        Err(Failed::Account) => Ok(None),
+        Err(Failed::Told(trouble)) => Err(trouble),
     }
 }
 
@@ -97,65 +86,50 @@ async fn attempt<S: Stage>(
     let directory = &session.authority.directory;
     let fail = |step| move |error: Error| told(error, step, directory);
     let mut order = begin(session, wanted, replaced).await?;
-    let mut shown = Vec::new();
-    let mut authorizations = order.authorizations();
-    while let Some(authorization) = authorizations.next().await {
-        let mut authorization = authorization.map_err(fail(STEP_PROOF))?;
-        if authorization.status == AuthorizationStatus::Valid {
-            continue;
-        }
-        let name = authorization.identifier().to_string();
-        let no_method = || Trouble::NoMethod {
-            name: name.clone(),
-            method: wanted.method,
-        };
-        let handle = authorization.challenge(kind(wanted.method));
-        let handle = handle.ok_or_else(|| Failed::Told(no_method()))?;
-        let challenge = proof(&handle, wanted.method).ok_or_else(|| {
-            let reason = format!("the token for {name} is malformed");
-            Failed::Told(Trouble::Unfit(reason))
-        })?;
-        let show = stage.show(challenge).await;
-        shown.push(show.map_err(|reason| Failed::Told(Trouble::Stage(reason)))?);
-    }
+    let loaded = again(async || load(&mut order).await).await;
+    loaded.map_err(fail(STEP_PROOF))?;
+    let shown = show(&mut order, wanted, stage).await?;
     if wanted.method == Method::Dns && !shown.is_empty() {
         tokio::time::sleep(wanted.pause).await;
     }
-    let mut authorizations = order.authorizations();
-    while let Some(authorization) = authorizations.next().await {
-        let mut authorization = authorization.map_err(fail(STEP_PROOF))?;
-        if authorization.status != AuthorizationStatus::Valid
-            && let Some(mut handle) = authorization.challenge(kind(wanted.method))
-        {
-            handle.set_ready().await.map_err(fail(STEP_PROOF))?;
-        }
-    }
+    let looking = tell(&mut order, wanted.method).await;
+    looking.map_err(fail(STEP_PROOF))?;
     let polling = RetryPolicy::new().timeout(POLL_TIME_MAX);
-    match order.poll_ready(&polling).await {
-        Ok(OrderStatus::Ready | OrderStatus::Valid | OrderStatus::Processing) => {}
+    match again(async || order.poll_ready(&polling).await).await {
+        Ok(OrderStatus::Ready) => {}
         Ok(_) | Err(Error::Api(_)) => {
-            let found = find_failure(&mut order, wanted.method).await;
-            let trouble = found.map_err(fail(STEP_PROOF))?;
-            return Err(Failed::Told(trouble));
+            let found = again(async || find_failure(&mut order, wanted.method).await).await;
+            return Err(Failed::Told(found.map_err(fail(STEP_PROOF))?));
         }
-        Err(error) => return Err(told(error, STEP_PROOF, directory)),
+        Err(error) => return Err(fail(STEP_PROOF)(error)),
     }
     drop(shown);
     let (request, key) = request(&wanted.names).map_err(Failed::Told)?;
-    let finalized = order.finalize_csr(&request).await;
-    finalized.map_err(fail("the certificate"))?;
-    let chain = order.poll_certificate(&polling).await;
-    let chain = chain.map_err(fail("the certificate"))?;
+    let finalized = again(async || order.finalize_csr(&request).await).await;
+    finalized.map_err(fail(STEP_CERTIFICATE))?;
+    let chain = again(async || order.poll_certificate(&polling).await).await;
+    let chain = chain.map_err(fail(STEP_CERTIFICATE))?;
     Ok(Obtained { chain, key })
 }
 
 const STEP_PROOF: &str = "the proof of a name";
+const STEP_CERTIFICATE: &str = "the certificate";
+
+/// Does something again when the authority refused its nonce: then it has not been looked at.
+async fn again<T>(mut action: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let mut tries = 1;
+    loop {
+        match action().await {
+            Err(error) if is_nonce(&error) && tries < NONCE_TRIES_MAX => tries += 1,
+            done => return done,
+        }
+    }
+}
 
 fn told(error: Error, step: &'static str, directory: &str) -> Failed {
-    match &error {
-        error if is_nonce(error) => Failed::Nonce,
-        error if is_unknown(error) => Failed::Account,
-        _ => Failed::Told(Trouble::of(error, step, directory)),
+    match is_unknown(&error) {
+        true => Failed::Account,
+        false => Failed::Told(Trouble::of(error, step, directory)),
     }
 }
 
@@ -171,13 +145,20 @@ async fn begin(
         Some(profile) => NewOrder::new(&identifiers).profile(profile),
         None => NewOrder::new(&identifiers),
     };
-    let step = "an order for these names";
+    let fail = |error| {
+        told(
+            error,
+            "an order for these names",
+            &session.authority.directory,
+        )
+    };
     if let Some(id) = replaced.and_then(identifier) {
-        match session.account.new_order(&wish().replaces(id)).await {
+        let wish = wish().replaces(id);
+        match again(async || session.account.new_order(&wish).await).await {
             Ok(order) => return Ok(order),
             // It may not know the old one, or have replaced it already: then it is an order like
             // the first.
-            Err(error) => match told(error, step, &session.authority.directory) {
+            Err(error) => match fail(error) {
                 Failed::Told(trouble @ Trouble::Refused { is_limit: true, .. }) => {
                     return Err(Failed::Told(trouble));
                 }
@@ -186,8 +167,59 @@ async fn begin(
             },
         }
     }
-    let order = session.account.new_order(&wish()).await;
-    order.map_err(|error| told(error, step, &session.authority.directory))
+    let wish = wish();
+    let order = again(async || session.account.new_order(&wish).await).await;
+    order.map_err(fail)
+}
+
+/// Asks for every authorization of an order; what was asked for is remembered.
+async fn load(order: &mut Order) -> Result<(), Error> {
+    let mut authorizations = order.authorizations();
+    while let Some(authorization) = authorizations.next().await {
+        authorization?;
+    }
+    Ok(())
+}
+
+/// Shows the proofs of all names that the authority has not seen lately.
+async fn show<S: Stage>(
+    order: &mut Order,
+    wanted: &Wanted,
+    stage: &S,
+) -> Result<Vec<S::Shown>, Failed> {
+    let mut shown = Vec::new();
+    let mut authorizations = order.authorizations();
+    while let Some(Ok(mut authorization)) = authorizations.next().await {
+        if authorization.status == AuthorizationStatus::Valid {
+            continue;
+        }
+        let name = authorization.identifier().to_string();
+        let Some(handle) = authorization.challenge(kind(wanted.method)) else {
+            let method = wanted.method;
+            return Err(Failed::Told(Trouble::NoMethod { name, method }));
+        };
+        let Some(challenge) = proof(&handle, wanted.method) else {
+            let reason = format!("the token for {name} is malformed");
+            return Err(Failed::Told(Trouble::Unfit(reason)));
+        };
+        let proof = stage.show(challenge).await;
+        shown.push(proof.map_err(|reason| Failed::Told(Trouble::Stage(reason)))?);
+    }
+    Ok(shown)
+}
+
+/// Tells the authority to look at the proofs; once it has begun to, it need not be told again.
+async fn tell(order: &mut Order, method: Method) -> Result<(), Error> {
+    let mut authorizations = order.authorizations();
+    while let Some(authorization) = authorizations.next().await {
+        let mut authorization = authorization?;
+        if authorization.status != AuthorizationStatus::Valid
+            && let Some(mut handle) = authorization.challenge(kind(method))
+        {
+            again(async || handle.set_ready().await).await?;
+        }
+    }
+    Ok(())
 }
 
 fn kind(method: Method) -> ChallengeType {

@@ -52,6 +52,8 @@ pub(crate) struct Outfit {
     pub(crate) control: Option<OwnedFd>,
     /// Memory with `KeyFiles`; none without TLS.
     pub(crate) keys: Option<OwnedFd>,
+    /// Memory with the proofs that a new server answers from its first request on.
+    pub(crate) challenges: Option<OwnedFd>,
 }
 
 /// From the keeper.
@@ -293,6 +295,10 @@ impl Outfit {
             let kind = SLOT_KEYS;
             descriptors.push((Slot { kind, index: 0 }, keys));
         }
+        if let Some(challenges) = self.challenges {
+            let kind = SLOT_CHALLENGES;
+            descriptors.push((Slot { kind, index: 0 }, challenges));
+        }
         descriptors
     }
 
@@ -304,6 +310,7 @@ impl Outfit {
         let mut papers = None;
         let mut control = None;
         let mut keys = None;
+        let mut challenges = None;
         let mut listeners = Vec::new();
         let mut logs: Vec<(u16, OwnedFd)> = Vec::new();
         for (slot, descriptor) in descriptors {
@@ -312,6 +319,7 @@ impl Outfit {
                 SLOT_PAPERS if papers.is_none() => papers = Some(descriptor),
                 SLOT_CONTROL if control.is_none() => control = Some(descriptor),
                 SLOT_KEYS if keys.is_none() => keys = Some(descriptor),
+                SLOT_CHALLENGES if challenges.is_none() => challenges = Some(descriptor),
                 SLOT_LISTENER if index == listeners.len() => listeners.push(descriptor),
                 SLOT_LOG if logs.last().is_none_or(|(last, _)| *last < slot.index) => {
                     logs.push((slot.index, descriptor));
@@ -327,6 +335,7 @@ impl Outfit {
             logs,
             control,
             keys,
+            challenges,
         })
     }
 }

@@ -42,6 +42,8 @@ pub struct Generation {
     pub logs: Vec<Option<OwnedFd>>,
     /// Certificates and private keys.
     pub keys: KeyFiles,
+    /// Proofs that are answered from the first request on.
+    pub challenges: Vec<Challenge>,
     /// The listening control socket.
     pub control: Option<OwnedFd>,
     /// What only the keeper knows.
@@ -450,6 +452,10 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
         Some(keys) => KeyFiles::from_memory(keys.as_fd()),
         None => Ok(KeyFiles::default()),
     };
+    let challenges = outfit.challenges.as_ref().map(read_challenges);
+    let challenges = challenges.transpose();
+    let unread =
+        |what: &str, error: io::Error| Failure::System(format!("cannot read the {what}: {error}"));
     Ok(Generation {
         number: outfit.generation,
         config,
@@ -457,7 +463,10 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
         sources,
         listeners: outfit.listeners,
         logs,
-        keys: keys.map_err(|error| Failure::System(format!("cannot read the keys: {error}")))?,
+        keys: keys.map_err(|error| unread("keys", error))?,
+        challenges: challenges
+            .map_err(|error| unread("challenges", error))?
+            .unwrap_or_default(),
         control: outfit.control,
         facts: papers.facts,
     })

@@ -16,6 +16,7 @@ fn outfit() -> Outfit {
         logs: vec![(1, descriptor()), (4, descriptor())],
         control: Some(descriptor()),
         keys: Some(descriptor()),
+        challenges: None,
     }
 }
 

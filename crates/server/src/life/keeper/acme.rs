@@ -9,6 +9,8 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hob_http::acme::{
@@ -386,14 +388,26 @@ impl Keeper {
         }
     }
 
-    fn tell_challenges_to(&mut self, pid: Pid) {
+    /// The proofs that are shown, for a server that starts; none most of the time.
+    pub(super) fn challenges_shown(&self) -> io::Result<Option<OwnedFd>> {
+        match self.orders.challenges.is_empty() {
+            true => Ok(None),
+            false => self.challenges_in_memory().map(Some),
+        }
+    }
+
+    fn challenges_in_memory(&self) -> io::Result<OwnedFd> {
         let mut writer = Writer::default();
         writer.count(self.orders.challenges.len());
         for challenge in &self.orders.challenges {
             put_challenge(&mut writer, challenge);
         }
+        memory::sealed("hob-challenges", &writer.finish())
+    }
+
+    fn tell_challenges_to(&mut self, pid: Pid) {
         let number = self.orders.number;
-        match memory::sealed("hob-challenges", &writer.finish()) {
+        match self.challenges_in_memory() {
             Ok(memory) => {
                 if let Some(child) = self.children.find(pid) {
                     child.send(ToServer::Challenges { number, memory });
@@ -416,7 +430,7 @@ impl Keeper {
         }
     }
 
-    /// A new server hears what the others know.
+    /// A new server hears what the others know; that it answers for proofs it has to say itself.
     pub(super) fn tell_orders(&mut self, server: Pid) {
         if !self.orders.challenges.is_empty() {
             self.tell_challenges_to(server);

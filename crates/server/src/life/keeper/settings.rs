@@ -120,6 +120,7 @@ impl Settings {
             listeners: listeners.collect::<Result<_, _>>()?,
             logs: logs.collect::<std::io::Result<_>>()?,
             control: control.map(OwnedFd::try_clone).transpose()?,
+            challenges: None,
             keys: match self.keys.pairs.is_empty() {
                 true => None,
                 false => Some(self.keys.to_memory()?),

@@ -255,7 +255,10 @@ impl Keeper {
                 .collect(),
             warnings,
         };
-        settings.outfit(facts, self.control.as_ref().map(|control| &control.socket))
+        let control = self.control.as_ref().map(|control| &control.socket);
+        let mut outfit = settings.outfit(facts, control)?;
+        outfit.challenges = self.challenges_shown()?;
+        Ok(outfit)
     }
 
     /// Removes what only a running hob should leave in the file system.
