@@ -1,5 +1,5 @@
-//! Certificates from an authority behind the real program: a real Pebble, which refuses one nonce in
-//! five, and curl with Pebble's root.
+//! Certificates from an authority behind the real program: a real Pebble, which refuses one nonce
+//! in five, and curl with Pebble's root.
 #![allow(clippy::unwrap_used)]
 
 mod harness;

@@ -112,16 +112,17 @@ const FOLDERS: &[&str] = &[
     "sendfile = [\"",
 ];
 /// The same for programs.
-const PROGRAM: &str = "script = \"";
+const PROGRAMS: &[&str] = &["script = \"", "dns = { run = \""];
 
 /// The same for files of TLS: with a certificate in them, or its key.
-const CERTIFICATES: &[&str] = &["certificate = \"", "client_ca = \""];
+const CERTIFICATES: &[&str] = &["certificate = \"", "ca = \""];
 const KEY: &str = " key = \"";
 
 /// The sample with paths like `/usr/lib/x` inside the folder it is checked in.
 fn relocated(sample: &str) -> String {
     let mut text = sample.to_string();
-    for key in FOLDERS.iter().chain(CERTIFICATES).chain([&PROGRAM, &KEY]) {
+    let of_files = CERTIFICATES.iter().chain(PROGRAMS).chain([&KEY]);
+    for key in FOLDERS.iter().chain(of_files) {
         text = text.replace(&format!("{key}/"), key);
     }
     text
@@ -167,7 +168,7 @@ fn make_paths(sample: &str, folder: &Path) -> Result<(), String> {
         for value in FOLDERS.iter().flat_map(|key| values(line, key)) {
             fs::create_dir_all(folder.join(value)).map_err(named)?;
         }
-        for value in values(line, PROGRAM) {
+        for value in PROGRAMS.iter().flat_map(|key| values(line, key)) {
             let script = folder.join(value);
             run::create(&script)?;
             fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).map_err(named)?;

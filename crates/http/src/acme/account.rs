@@ -42,8 +42,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins with the account that was kept, else with a new one, whose credentials are returned to
-    /// be kept.
+    /// Begins with the account that was kept, else with a new one, whose credentials are returned
+    /// to be kept.
     ///
     /// # Errors
     /// When the authority is not there, or gives no account.

@@ -2,8 +2,8 @@
 //! who signed it.
 //!
 //! ```text
-//! TBS  SEQUENCE { [0] version, serial, algorithm, issuer, validity, subject, key, ..., [3] SEQUENCE of
-//!      SEQUENCE { OID, BOOLEAN?, OCTET STRING } }
+//! TBS  SEQUENCE { [0] version, serial, algorithm, issuer, validity, subject, key, ...,
+//!      [3] SEQUENCE of SEQUENCE { OID, BOOLEAN?, OCTET STRING } }
 //! ```
 
 use crate::tls::x509::{Der, INTEGER, OBJECT, SEQUENCE, VERSION};

@@ -6,8 +6,7 @@
 //!
 //! - `client` HTTPS to the authority, `account` who we are there
 //! - `order` one certificate from the wish to the chain, `trouble` why there is none
-//! - `challenge` what proves that a name is ours; the server answers `http-01` and `tls-alpn-01`,
-//!   `dns` runs a program that sets a record for `dns-01`
+//! - `challenge` what proves that a name is ours; the server answers `http-01` and `tls-alpn-01`
 //! - `leaf` what a certificate says of itself, `check` whether a chain may be served
 //! - `renewal` when to renew and when to try again: numbers in, numbers out
 //! - `store` where accounts and certificates are kept
@@ -18,7 +17,6 @@ mod account;
 mod challenge;
 mod check;
 mod client;
-mod dns;
 mod leaf;
 mod order;
 mod renewal;
@@ -28,12 +26,11 @@ mod trouble;
 pub use account::{Authority, ExternalAccount, Session};
 pub use challenge::{ALPN, Challenge, Challenges, Method, PATH, Token};
 pub use check::{Unfit, certificates_only, check, leaf_of};
-pub use dns::{Action, Hook};
 pub use leaf::Leaf;
 pub use order::{Obtained, Stage, Wanted, obtain};
 pub use renewal::{Pace, Window, due_unix_s, seed_of};
 pub use store::{Folder, Held, Item, Store, StoreError};
-pub use trouble::Trouble;
+pub use trouble::{Trouble, one_line};
 
 use std::time::Duration;
 

@@ -128,7 +128,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Text of others, fit for a log line and a status.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     const CHARS_MAX: usize = 1000;
     let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     let clean: String = clean.take(CHARS_MAX).collect();

@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use hob_http::acme::{Action, Authority, Challenge, Hook, ORDERS_MAX, Session, Stage, Trouble};
+use hob_http::acme::{Authority, Challenge, ORDERS_MAX, Session, Stage, Trouble};
 use tokio::sync::{Mutex, Semaphore};
 
 use super::link::{Link, Shown};
+use crate::process::hook::{Action, Hook};
 
 /// What all orders share.
 pub(super) struct Desk {

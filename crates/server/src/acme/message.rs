@@ -1,16 +1,16 @@
 //! What the keeper and the process that gets certificates say to each other.
 //!
 //! ```text
-//! keeper -> process                              process -> keeper
-//!  1 Plan    sealed memory                        32 Ready
-//!  2 Shown   number: proofs up to it are seen     33 Show         number, a proof
-//!  3 Kept    number, what was wrong if it was     34 Hide         a proof
-//!                                                 35 Account      number, directory, text
-//!                                                 36 Certificate  number, directory, name, chain, key
-//!                                                 37 State        of a certificate
+//! keeper -> process                           process -> keeper
+//!  1 Plan    sealed memory                     32 Ready
+//!  2 Shown   number: proofs up to it are seen  33 Show         number, a proof
+//!  3 Kept    number, what was wrong            34 Hide         a proof
+//!                                              35 Account      number, directory, text
+//!                                              36 Certificate  number, directory, name, pair
+//!                                              37 State        of a certificate
 //! ```
 //!
-//! The process is the less trusted one: it reads what strangers send. It carries no descriptors, and
+//! The process is the less trusted one: it reads what strangers send. It passes no descriptors, and
 //! the keeper looks at what it is given: proofs must be sound, chain and key fit together and have
 //! the names that the config has.
 

@@ -5,12 +5,13 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hob_http::acme::{Authority, ExternalAccount, Hook, Method, NAMES_MAX, Wanted};
+use hob_http::acme::{Authority, ExternalAccount, Method, NAMES_MAX, Wanted};
 
 use crate::config::{CertificateSource, Config};
 use crate::life::memory;
 use crate::life::privileges::Identity;
 use crate::life::wire::{Malformed, Reader, Writer};
+use crate::process::hook::Hook;
 use crate::tls;
 
 /// What is to be got.

@@ -91,8 +91,10 @@ pub(crate) fn build_acme(
     };
     let external = section.section("external_account");
     let external_account = external.and_then(|external| {
+        // What is missing is told already.
+        let (_, _) = (external.given("id")?, external.given("key")?);
         let key = external.optional_path("key")?.clone();
-        Some((external.optional_text("id")?.to_owned(), key))
+        Some((external.text("id").to_owned(), key))
     });
     let dns = section.section("dns");
     let built = Acme {
@@ -140,6 +142,7 @@ fn is_tcp(address: &ListenAddress) -> bool {
 
 fn build_dns(dns: &Section) -> Option<DnsHook> {
     debug_assert!(dns.is_of(&DNS));
+    dns.given("run")?;
     let arguments = dns.texts("arguments");
     Some(DnsHook {
         run: dns.optional_path("run")?.clone(),

@@ -98,7 +98,7 @@ pub static DNS: Table = Table {
             .says("Arguments before those that say what to do.")
             .example("[\"--zone\", \"example.org\"]")
             .aka(&["args"]),
-        Key::new("timeout", TIME_TO_HOUR, secs(120))
+        Key::new("timeout", CALL_TIME, secs(120))
             .says("How long one call may take; then the program is killed.")
             .example("\"5m\""),
         Key::new("wait", TIME_TO_HOUR, secs(0))
@@ -109,4 +109,9 @@ pub static DNS: Table = Table {
             .example("\"30s\"")
             .aka(&["propagation", "propagation_delay", "delay"]),
     ],
+};
+
+const CALL_TIME: Kind = Time {
+    min: Duration::from_secs(1),
+    max: Duration::from_secs(3600),
 };
