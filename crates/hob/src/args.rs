@@ -149,8 +149,11 @@ pub(crate) struct StatusOptions {
     /// Only the cache
     #[arg(long)]
     pub(crate) cache: bool,
-    /// Only the resident programs: their workers, requests and memory
+    /// Only the certificates that come from an authority: until when, next try, what went wrong
     #[arg(long, conflicts_with = "cache")]
+    pub(crate) certificates: bool,
+    /// Only the resident programs: their workers, requests and memory
+    #[arg(long, conflicts_with_all = ["cache", "certificates"])]
     pub(crate) programs: bool,
 }
 

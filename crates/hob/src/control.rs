@@ -24,11 +24,14 @@ pub(crate) fn status(options: &StatusOptions, surroundings: &Surroundings) -> Re
     if answer.status != 200 {
         return Err(refused(&answer));
     }
-    let part = match (options.cache, options.programs) {
-        (true, _) => Some("cache"),
-        (false, true) => Some("programs"),
-        (false, false) => None,
-    };
+    let parts = [
+        (options.cache, "cache"),
+        (options.certificates, "certificates"),
+        (options.programs, "programs"),
+    ];
+    let part = parts
+        .iter()
+        .find_map(|(is_it, part)| is_it.then_some(*part));
     let shown = match part {
         Some(part) => answer.body.get(part).cloned().unwrap_or(Value::Null),
         None => answer.body,

@@ -369,10 +369,10 @@ impl Answer for Answers {
             request.record_mut().handler = HandlerKind::Admin;
             return admin::answer(&self.admin, request);
         }
-        if let Some(page) = proof::page(&self.admin, request) {
+        let sites = self.desk.sites.borrow();
+        if let Some(page) = proof::page(&self.admin, &sites, request) {
             return Answered::Ready(page);
         }
-        let sites = self.desk.sites.borrow();
         self.desk.route(&sites, request)
     }
 

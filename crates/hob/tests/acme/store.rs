@@ -108,6 +108,31 @@ fn of_two_with_one_store_one_orders_and_both_serve() {
     second.stop();
 }
 
+#[test]
+fn file_that_is_removed_is_served_on_and_got_anew_by_a_reload() {
+    let place = Place::new();
+    let Some(authority) = Authority::start(&place) else {
+        return;
+    };
+    let hob = serve(&place, &authority, &config(&authority, ""));
+    hob.wait_for("a certificate was got");
+    wait_until_trusted(&hob, &authority, HOST);
+    let before = shown(&hob, HOST);
+    let file = kept(&place).join("one.example.test.pem");
+    std::fs::remove_file(&file).unwrap();
+    authority.http.close();
+    reload(&place);
+    hob.wait_for("no certificate: ");
+    assert_eq!(shown(&hob, HOST), before);
+    authority.http.lead_to(hob.port());
+    reload(&place);
+    hob.wait_for_count("a certificate was got", 2);
+    wait_until_shown_differs(&hob, HOST, &before);
+    wait_until_trusted(&hob, &authority, HOST);
+    assert!(file.exists());
+    hob.stop();
+}
+
 fn orders_made(hob: &Hob) -> usize {
     hob.printed().matches("a certificate was got").count()
 }

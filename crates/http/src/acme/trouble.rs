@@ -81,6 +81,11 @@ impl Trouble {
                 }
             }
             instant_acme::Error::Timeout(_) => Trouble::TooSlow(step),
+            instant_acme::Error::Str(reason) => Trouble::Refused {
+                step,
+                reason: reason.to_owned(),
+                is_limit: false,
+            },
             other => Trouble::Authority {
                 directory: directory.to_owned(),
                 reason: chain(&other),

@@ -2,12 +2,16 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use hob_http::acme::{Authority, Challenge, ORDERS_MAX, Session, Stage, Trouble};
 use tokio::sync::{Mutex, Semaphore};
 
 use super::link::{Link, Shown};
 use crate::process::hook::{Action, Hook};
+
+/// For so long nobody tries again to reach an authority that was not there.
+const UNREACHED_TIME: Duration = Duration::from_secs(30);
 
 /// What all orders share.
 pub(super) struct Desk {
@@ -17,6 +21,8 @@ pub(super) struct Desk {
     account: RefCell<Account>,
     /// Opened by the first who needs it; the others wait for that.
     session: Mutex<Option<Rc<Session>>>,
+    /// When the authority was not reached, and why: who asks right after that need not try.
+    unreached: RefCell<Option<(Instant, String)>>,
     pub(super) room: Semaphore,
 }
 
@@ -42,6 +48,7 @@ impl Desk {
                 text: account,
             }),
             session: Mutex::default(),
+            unreached: RefCell::default(),
             room: Semaphore::new(ORDERS_MAX),
         })
     }
@@ -52,8 +59,7 @@ impl Desk {
         let open = match &*session {
             Some(open) => Rc::clone(open),
             None => {
-                let kept = self.account.borrow().text.clone();
-                let (open, new) = Session::open(&self.authority, kept.as_deref()).await?;
+                let (open, new) = self.open().await?;
                 if let Some(new) = new {
                     tracing::info!(directory = self.authority.directory, "a new ACME account");
                     *self.account.borrow_mut() = Account {
@@ -79,6 +85,28 @@ impl Desk {
             self.account.borrow_mut().is_kept = true;
         }
         Ok(open)
+    }
+
+    async fn open(&self) -> Result<(Session, Option<Vec<u8>>), Trouble> {
+        if let Some((when, reason)) = &*self.unreached.borrow()
+            && when.elapsed() < UNREACHED_TIME
+        {
+            return Err(Trouble::Authority {
+                directory: self.authority.directory.clone(),
+                reason: reason.clone(),
+            });
+        }
+        let kept = self.account.borrow().text.clone();
+        let opened = Session::open(&self.authority, kept.as_deref()).await;
+        if let Err(Trouble::Authority { reason, .. }) = &opened {
+            *self.unreached.borrow_mut() = Some((Instant::now(), reason.clone()));
+        }
+        opened
+    }
+
+    /// Somebody may have mended what was wrong.
+    pub(super) fn forget_trouble(&self) {
+        self.unreached.take();
     }
 
     /// The authority does not know the account any more.

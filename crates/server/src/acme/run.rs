@@ -15,9 +15,10 @@ use super::desk::Desk;
 use super::link::Link;
 use super::message::{Order, Said};
 use super::plan::{Kept, Plan};
-use super::tend::Tended;
+use super::tend::{Has, Tended};
 use crate::life::channel::End;
 use crate::life::parcel::NotReceived;
+use crate::life::signals::{self, Signals};
 use crate::life::{Failure, exec, privileges};
 
 /// Runs the process until the keeper has no more use for it.
@@ -36,6 +37,9 @@ pub fn run() -> Result<(), Failure> {
     let system = |what: &str, error: io::Error| Failure::System(format!("cannot {what}: {error}"));
     let channel = exec::take_stdin().map_err(|error| system("use the keeper's channel", error))?;
     let mut end = End::of_server(channel);
+    // A terminal sends Ctrl-C to everybody; when to end is the keeper's business.
+    let _swallowed =
+        Signals::register(signals::OF_SERVER).map_err(|error| system("handle signals", error))?;
     let Some(memory) = first_plan(&mut end)? else {
         return Ok(());
     };
@@ -79,8 +83,31 @@ fn first_plan(end: &mut End) -> Result<Option<OwnedFd>, Failure> {
 /// What is being tended.
 struct Running {
     wanted: Wanted,
+    has: Rc<Has>,
     urge: Rc<Notify>,
     task: JoinHandle<()>,
+}
+
+impl Running {
+    fn start(desk: &Rc<Desk>, wanted: &Wanted, chain: Option<&[u8]>) -> Running {
+        let tended = Tended::new(desk, wanted.clone(), chain);
+        let urge = Rc::new(Notify::new());
+        Running {
+            wanted: wanted.clone(),
+            has: tended.has(),
+            task: tokio::task::spawn_local(tended.tend(Rc::clone(&urge))),
+            urge,
+        }
+    }
+
+    /// It can go on under a plan: it is still wanted, and what it knows of is what is kept.
+    fn suits(&self, plan: &Plan, kept: &Kept) -> bool {
+        let Some(index) = plan.wanted.iter().position(|wanted| *wanted == self.wanted) else {
+            return false;
+        };
+        let chain = kept.chains.get(index).and_then(Option::as_deref);
+        !self.task.is_finished() && self.has.is_what_is_kept(chain)
+    }
 }
 
 async fn follow_plans(link: Rc<Link>, mut plan: Plan, mut kept: Kept) {
@@ -91,10 +118,8 @@ async fn follow_plans(link: Rc<Link>, mut plan: Plan, mut kept: Kept) {
     let mut running: Vec<Running> = Vec::new();
     loop {
         let before = std::mem::take(&mut running);
-        let (stay, go): (Vec<_>, Vec<_>) = before.into_iter().partition(|old| {
-            let is_wanted = plan.wanted.contains(&old.wanted);
-            is_wanted && !old.task.is_finished()
-        });
+        let (stay, go): (Vec<_>, Vec<_>) =
+            before.into_iter().partition(|old| old.suits(&plan, &kept));
         for old in go {
             // Its proofs are taken away with it.
             old.task.abort();
@@ -108,14 +133,7 @@ async fn follow_plans(link: Rc<Link>, mut plan: Plan, mut kept: Kept) {
                 continue;
             }
             let chain = kept.chains.get(index).and_then(Option::as_deref);
-            let tended = Tended::new(&desk, wanted.clone(), chain);
-            let urge = Rc::new(Notify::new());
-            let task = tokio::task::spawn_local(tended.tend(Rc::clone(&urge)));
-            running.push(Running {
-                wanted: wanted.clone(),
-                urge,
-                task,
-            });
+            running.push(Running::start(&desk, wanted, chain));
         }
         let Some(memory) = link.next_plan().await else {
             return;
@@ -123,6 +141,7 @@ async fn follow_plans(link: Rc<Link>, mut plan: Plan, mut kept: Kept) {
         match Plan::from_memory(memory.as_fd()) {
             Ok((new, new_kept)) => {
                 kept = new_kept;
+                desk.forget_trouble();
                 if new.authority != plan.authority || new.hook != plan.hook {
                     running.drain(..).for_each(|old| old.task.abort());
                     desk = new_desk(&link, &new, &mut kept);

@@ -1,6 +1,7 @@
 //! One certificate's life: asked for when there is none, renewed when it is time, tried again after
 //! a failure. What works is never given up for something that does not.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,10 +17,7 @@ use super::state::CertificateState;
 pub(super) struct Tended {
     desk: Rc<Desk>,
     wanted: Wanted,
-    /// The one that is served.
-    leaf: Option<Leaf>,
-    /// One that was got and could not be kept.
-    unkept: Option<Obtained>,
+    has: Rc<Has>,
     pace: Pace,
     /// When the authority would like it to be renewed, and when it is asked again.
     window: Option<Window>,
@@ -28,6 +26,23 @@ pub(super) struct Tended {
     /// After a failure.
     retry_unix_s: Option<i64>,
     error: Option<String>,
+}
+
+/// What there is of a certificate.
+#[derive(Default)]
+pub(super) struct Has {
+    /// The one that is served.
+    leaf: RefCell<Option<Leaf>>,
+    /// One that was got and could not be kept.
+    unkept: RefCell<Option<Obtained>>,
+}
+
+impl Has {
+    /// What is kept is what is known of here, but for what could not be kept.
+    pub(super) fn is_what_is_kept(&self, chain: Option<&[u8]>) -> bool {
+        let kept = chain.and_then(leaf_of);
+        self.unkept.borrow().is_some() || *self.leaf.borrow() == kept
+    }
 }
 
 /// The clock is looked at again after this: it may be set, and the machine may sleep.
@@ -42,8 +57,10 @@ impl Tended {
         Tended {
             desk: Rc::clone(desk),
             wanted,
-            leaf: chain.and_then(leaf_of),
-            unkept: None,
+            has: Rc::new(Has {
+                leaf: RefCell::new(chain.and_then(leaf_of)),
+                unkept: RefCell::default(),
+            }),
             pace: Pace::default(),
             window: None,
             ask_unix_s: 0,
@@ -51,6 +68,15 @@ impl Tended {
             retry_unix_s: None,
             error: None,
         }
+    }
+
+    /// What there is of it, for others to see.
+    pub(super) fn has(&self) -> Rc<Has> {
+        Rc::clone(&self.has)
+    }
+
+    fn leaf(&self) -> Option<Leaf> {
+        self.has.leaf.borrow().clone()
     }
 
     /// Goes on for ever. `urge` is an operator who wants everything looked at now.
@@ -64,7 +90,7 @@ impl Tended {
                 continue;
             }
             self.report(due, false);
-            let next = match self.leaf {
+            let next = match self.leaf() {
                 Some(_) => due.min(self.ask_unix_s),
                 None => due,
             };
@@ -85,7 +111,7 @@ impl Tended {
         if let Some(retry) = self.retry_unix_s {
             return retry;
         }
-        let Some(leaf) = &self.leaf else {
+        let Some(leaf) = &self.leaf() else {
             return now;
         };
         if !self.wanted.names.iter().all(|name| leaf.covers(name)) {
@@ -110,7 +136,7 @@ impl Tended {
 
     /// Asks when the authority would like the certificate to be renewed.
     async fn ask_for_window(&mut self, now: i64) {
-        let Some(leaf) = self.leaf.clone().filter(|_| self.ask_unix_s <= now) else {
+        let Some(leaf) = self.leaf().filter(|_| self.ask_unix_s <= now) else {
             return;
         };
         self.ask_unix_s = now + ASK_AGAIN_S;
@@ -139,7 +165,7 @@ impl Tended {
         match self.order().await {
             Ok(leaf) => {
                 tracing::info!(name = self.name(), "a certificate was got");
-                self.leaf = Some(leaf);
+                *self.has.leaf.borrow_mut() = Some(leaf);
                 self.window = None;
                 self.ask_unix_s = 0;
                 self.pace.worked();
@@ -147,10 +173,8 @@ impl Tended {
                 self.error = None;
             }
             Err(trouble) => {
-                let seed = self
-                    .leaf
-                    .as_ref()
-                    .map_or(now.cast_unsigned() << 32, seed_of);
+                let leaf = self.leaf();
+                let seed = leaf.as_ref().map_or(now.cast_unsigned() << 32, seed_of);
                 let pause = self.pace.failed(trouble.retry_after(), seed);
                 let pause_s = i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
                 self.retry_unix_s = Some(now_unix_s().saturating_add(pause_s));
@@ -171,7 +195,8 @@ impl Tended {
     }
 
     async fn order(&mut self) -> Result<Leaf, Trouble> {
-        let obtained = match self.unkept.take() {
+        let unkept = self.has.unkept.borrow_mut().take();
+        let obtained = match unkept {
             Some(obtained) => obtained,
             None => self.obtain().await?,
         };
@@ -183,7 +208,7 @@ impl Tended {
         let kept = link.keep_certificate(directory, self.name(), chain, key);
         if let Err(reason) = kept.await {
             // Another one would not be kept either, and orders are counted.
-            self.unkept = Some(obtained);
+            *self.has.unkept.borrow_mut() = Some(obtained);
             return Err(Trouble::Store(reason));
         }
         Ok(leaf)
@@ -192,8 +217,8 @@ impl Tended {
     async fn obtain(&self) -> Result<Obtained, Trouble> {
         for _ in 0..2 {
             let session = self.desk.session().await?;
-            let replaced = self.leaf.as_ref();
-            match obtain(&session, &self.wanted, replaced, &*self.desk).await? {
+            let replaced = self.leaf();
+            match obtain(&session, &self.wanted, replaced.as_ref(), &*self.desk).await? {
                 Some(obtained) => return Ok(obtained),
                 None => {
                     tracing::warn!("the authority does not know the account; making another");
@@ -214,7 +239,7 @@ impl Tended {
         self.desk.link.report(CertificateState {
             names: self.wanted.names.clone(),
             method: self.wanted.method,
-            until_unix_s: self.leaf.as_ref().map(|leaf| leaf.not_after_unix_s),
+            until_unix_s: self.leaf().map(|leaf| leaf.not_after_unix_s),
             next_unix_s: (!is_ordering).then_some(next_unix_s),
             is_ordering,
             error: self.error.clone(),

@@ -4,18 +4,24 @@
 use hob_http::{Body, Request, Response, acme};
 use hob_trace::HandlerKind;
 
+use crate::answer::listener_log;
 use crate::handle::admin::Admin;
 use crate::handle::plain;
+use crate::route::sites::Sites;
 
 /// The page, if this is a request for one.
 //= rfc8555#8.3
-pub(super) fn page(admin: &Admin, request: &Request) -> Option<Response> {
+pub(super) fn page(admin: &Admin, sites: &Sites, request: &Request) -> Option<Response> {
     let head = request.head();
     if !head.path().starts_with(acme::PATH) {
         return None;
     }
     let page = admin.crew.challenges()?.page(head.path())?;
-    request.record_mut().handler = HandlerKind::Respond;
+    {
+        let mut record = request.record_mut();
+        record.handler = HandlerKind::Respond;
+        record.log = listener_log(sites, request);
+    }
     if !matches!(head.method(), b"GET" | b"HEAD") {
         return Some(plain::wrong_method(head.method(), plain::READING));
     }

@@ -14,7 +14,7 @@ use super::schema::{ACME, DNS};
 use super::tls::CertificateSource;
 use super::tree::Section;
 use super::units::duration_text;
-use super::{Config, ListenAddress};
+use super::{Config, ListenAddress, Site};
 
 /// How certificates are got by themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,6 +206,18 @@ pub(crate) fn check(built: &Built, faults: &mut Faults<'_>) {
         tls.and_then(|tls| tls.certificate.as_ref())
             .is_some_and(CertificateSource::is_auto)
     });
+    let has_name = |site: &Site| site.names.iter().any(|name| is_certifiable(name));
+    let is_any = config.sites.iter().any(has_name);
+    for (listener, spots) in config.listeners.iter().zip(&spots.listeners) {
+        let tls = listener.tls.as_ref();
+        let source = tls.and_then(|tls| tls.certificate.as_ref());
+        if source.is_some_and(CertificateSource::is_auto) && !is_any {
+            let spot = spots.tls.map_or(spots.address, |tls| tls.certificate);
+            faults
+                .error(spot, "no site has a name to get a certificate for")
+                .hint("add `names = [\"example.org\"]` to a site, or write \"self-signed\"");
+        }
+    }
     for (site, spots) in config.sites.iter().zip(&spots.sites) {
         let own = site.tls.certificate.as_ref();
         let is_own = own.is_some_and(CertificateSource::is_auto);

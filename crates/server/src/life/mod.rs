@@ -13,7 +13,7 @@ mod papers;
 pub(crate) mod parcel;
 pub(crate) mod privileges;
 mod server_side;
-mod signals;
+pub(crate) mod signals;
 pub(crate) mod wire;
 
 pub use channel::Wish;

@@ -168,6 +168,11 @@ fn kept(path: &Path, for_whom: &str, now_unix_s: i64) -> Option<Certified> {
     (is_it && until.saturating_sub(now_unix_s) > RENEWED_BEFORE_S).then(|| pair_of(&text))
 }
 
+/// It is the one that was made here.
+pub(super) fn is_self_signed(text: &[u8]) -> bool {
+    text.starts_with(MARK.as_bytes())
+}
+
 /// Certificate and key stand in one file; each is looked for in all of it.
 fn pair_of(text: &str) -> Certified {
     (text.as_bytes().to_vec(), text.as_bytes().to_vec())

@@ -54,7 +54,10 @@ impl Keeper {
                 .map_err(|failure| failure.to_string())
         });
         match built {
-            Ok(settings) => self.offer(settings, ask),
+            Ok(mut settings) => {
+                self.keep_what_works(&mut settings.keys);
+                self.offer(settings, ask);
+            }
             Err(text) => self.refuse_reload(&text, ask),
         }
     }

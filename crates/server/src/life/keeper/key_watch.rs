@@ -9,6 +9,7 @@ use super::certificates;
 use super::turn::{Keeper, Phase};
 use crate::config::{CertificateSource, Config};
 use crate::life::channel::ToServer;
+use crate::life::key_files::{KeyFiles, Pair};
 use crate::tls;
 
 /// How often the files are looked at.
@@ -101,11 +102,29 @@ impl Keeper {
         }
     }
 
+    /// Certificates of an authority whose files are gone or broken are served as they were: what is
+    /// read in their place only signs itself.
+    pub(super) fn keep_what_works(&self, keys: &mut KeyFiles) {
+        let stand_in = |pair: &Pair| certificates::is_self_signed(&pair.certificate);
+        for pair in &mut keys.pairs {
+            let mut before = self.settings.keys.pairs.iter();
+            let before = before.find(|known| known.source == pair.source);
+            if let Some(before) = before
+                && pair.source.is_auto()
+                && stand_in(pair)
+                && !stand_in(before)
+            {
+                pair.clone_from(before);
+            }
+        }
+    }
+
     pub(super) fn read_keys_again(&mut self) -> Result<(), String> {
         let state = self.settings.state(&self.options).to_owned();
         let config = &self.settings.config;
         let read = certificates::read_all(config, &state, &mut Vec::new());
         let mut keys = read.map_err(|failure| failure.to_string())?;
+        self.keep_what_works(&mut keys);
         // Who may sign certificates of clients is a matter of the config: a reload takes it over.
         keys.authorities.clone_from(&self.settings.keys.authorities);
         if keys == self.settings.keys {
