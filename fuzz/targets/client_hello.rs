@@ -2,7 +2,7 @@
 //! they are at once.
 #![no_main]
 
-use hob_http::tls::hello::{Hello, look};
+use hob_http::tls::hello::{Hello, asks_only_for, look};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -10,6 +10,9 @@ fuzz_target!(|data: &[u8]| {
     if let Hello::Client(Some(name)) = &whole {
         assert!(!name.is_empty() && name.len() <= 253);
         assert!(name.is_ascii() && *name == name.to_ascii_lowercase());
+    }
+    if asks_only_for(data, b"acme-tls/1") {
+        assert!(matches!(whole, Hello::Client(_)));
     }
     for end in 0..data.len().min(600) {
         match look(&data[..end]) {

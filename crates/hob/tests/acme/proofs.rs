@@ -58,6 +58,16 @@ fn handshake_proves_a_name_where_there_is_no_clear_text() {
     wait_until_trusted(&hob, &authority, "one.example.test");
     let state = wait_for_state(&place, |state| state["state"] == "served");
     assert_eq!(state["challenge"], "tls-alpn-01");
+    // Who asks for a proof that is not shown gets no handshake.
+    let output = std::process::Command::new("openssl")
+        .args(["s_client", "-alpn", "acme-tls/1", "-servername"])
+        .args(["one.example.test", "-connect"])
+        .arg(format!("127.0.0.1:{}", hob.tls_port()))
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let said = crate::harness::text_of(&output);
+    assert!(said.contains("no application protocol"), "{said}");
     hob.stop();
 }
 

@@ -62,7 +62,11 @@ pub fn certificates_only(text: &[u8]) -> Vec<u8> {
         let Some((body, after)) = after.split_once(END) else {
             break;
         };
-        certificates.extend([BEGIN, body, END, "\n"]);
+        // Whatever else stands in there is not one of them.
+        let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=\r\n".contains(&byte);
+        if body.bytes().all(is_digit) {
+            certificates.extend([BEGIN, body, END, "\n"]);
+        }
         rest = after;
     }
     certificates.into_bytes()
@@ -121,5 +125,10 @@ mod tests {
         let left = String::from_utf8(left).unwrap();
         assert!(!left.contains("KEY"), "{left}");
         assert_eq!(certificates_only(b"-----BEGIN CERTIFICATE-----\nx"), b"");
+        let around = format!(
+            "-----BEGIN CERTIFICATE-----{}-----END CERTIFICATE-----",
+            made.key
+        );
+        assert_eq!(certificates_only(around.as_bytes()), b"");
     }
 }
