@@ -20,36 +20,40 @@ const VERSION: &str = "v2.10.1";
 pub(crate) const EXTERNAL_KEY: &str =
     "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
 
-/// Where the two programs are; `None` where they cannot be built.
-fn programs() -> Option<&'static Path> {
-    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let install = || {
+/// Where the two programs are, or why they cannot be built.
+fn programs() -> &'static Result<PathBuf, String> {
+    static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    FOLDER.get_or_init(|| {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/pebble");
         std::fs::create_dir_all(&folder).unwrap();
         let folder = folder.canonicalize().unwrap().join(VERSION);
-        if folder.join("pebble-challtestsrv").exists() {
-            return Some(folder);
+        let names = ["pebble", "pebble-challtestsrv"];
+        if names.iter().all(|name| folder.join(name).exists()) {
+            return Ok(folder);
         }
-        let module = |name| format!("{MODULE}/{name}@{VERSION}");
         let built = Command::new("go")
-            .args(["install", &module("pebble"), &module("pebble-challtestsrv")])
+            .arg("install")
+            .args(names.map(|name| format!("{MODULE}/{name}@{VERSION}")))
             .env("GOBIN", &folder)
             .env("GOFLAGS", "-mod=mod")
             .stdin(Stdio::null())
             .output();
         match built {
-            Ok(built) if built.status.success() => Some(folder),
-            Ok(built) => {
-                println!("skipped: Pebble cannot be built: {}", text_of(&built));
-                None
-            }
-            Err(error) => {
-                println!("skipped: Pebble cannot be built: {error}");
-                None
-            }
+            Ok(built) if built.status.success() => Ok(folder),
+            Ok(built) => Err(text_of(&built)
+                .trim()
+                .lines()
+                .last()
+                .unwrap_or("")
+                .to_owned()),
+            Err(error) => Err(format!("go: {error}")),
         }
-    };
-    FOLDER.get_or_init(install).as_deref()
+    })
+}
+
+/// One of the two programs.
+fn program(name: &str) -> Command {
+    Command::new(programs().as_ref().unwrap().join(name))
 }
 
 /// A port that stays while what is behind it comes and goes.
@@ -238,7 +242,10 @@ impl Authority {
     }
 
     fn start_with(place: &Place, has_external_accounts: bool) -> Option<Authority> {
-        programs()?;
+        if let Err(reason) = programs() {
+            println!("skipped: Pebble cannot be built: {reason}");
+            return None;
+        }
         place.folder("authority");
         let folder = place.path("authority");
         certify(&folder);
@@ -270,7 +277,7 @@ impl Authority {
     fn start_names(&mut self) {
         loop {
             let (names, records) = (free_port(), free_port());
-            let mut command = Command::new(programs().unwrap().join("pebble-challtestsrv"));
+            let mut command = program("pebble-challtestsrv");
             for (flag, value) in [
                 ("-dnsserver", format!("127.0.0.1:{names}")),
                 ("-management", format!("127.0.0.1:{records}")),
@@ -314,7 +321,7 @@ impl Authority {
             }});
             let file = self.folder.join("pebble.json");
             std::fs::write(&file, config.to_string()).unwrap();
-            let mut command = Command::new(programs().unwrap().join("pebble"));
+            let mut command = program("pebble");
             command.arg("-config").arg(&file);
             command.args(["-dnsserver", &format!("127.0.0.1:{}", self.names_port)]);
             command

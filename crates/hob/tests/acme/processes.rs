@@ -99,6 +99,40 @@ fn server_that_dies_within_an_order_is_told_of_the_proofs_again() {
 }
 
 #[test]
+fn record_is_removed_when_its_order_ends_with_an_upgrade_or_a_stop() {
+    let place = Place::new();
+    let Some(authority) = Authority::start(&place) else {
+        return;
+    };
+    authority.write_hook(&place, "records", "echo \"$@\" >> run/calls");
+    let keys = "challenge = \"dns-01\"\ndns = { run = \"records\", wait = \"1h\" }\n";
+    let hob = serve(&place, &authority, &config(&authority, keys));
+    let wait_for_calls = |word: &str, count: usize| {
+        let begin = format!("{word} _acme-challenge.{HOST} ");
+        let until = Instant::now() + DEADLINE;
+        loop {
+            let calls = std::fs::read_to_string(place.path("run/calls")).unwrap_or_default();
+            if calls
+                .lines()
+                .filter(|call| call.starts_with(&begin))
+                .count()
+                == count
+            {
+                return;
+            }
+            assert!(Instant::now() < until, "no {count} {word} in:\n{calls}");
+        }
+    };
+    wait_for_calls("add", 1);
+    let upgraded = place.run(&["upgrade"]);
+    assert!(upgraded.status.success(), "{}", text_of(&upgraded));
+    wait_for_calls("remove", 1);
+    wait_for_calls("add", 2);
+    hob.stop();
+    wait_for_calls("remove", 2);
+}
+
+#[test]
 fn config_without_certificates_needs_no_process() {
     let place = Place::new();
     let Some(authority) = Authority::start(&place) else {

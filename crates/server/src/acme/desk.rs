@@ -1,11 +1,11 @@
 //! What all orders share: the account, the ways to show proofs, and the room for so many at a time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use hob_http::acme::{Authority, Challenge, ORDERS_MAX, Session, Stage, Trouble};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Notify, Semaphore};
 
 use super::link::{Link, Shown};
 use crate::process::hook::{Action, Hook};
@@ -24,6 +24,7 @@ pub(super) struct Desk {
     /// When the authority was not reached, and why: who asks right after that need not try.
     unreached: RefCell<Option<(Instant, String)>>,
     pub(super) room: Semaphore,
+    pub(super) removals: Rc<Removals>,
 }
 
 #[derive(Default)]
@@ -50,6 +51,7 @@ impl Desk {
             session: Mutex::default(),
             unreached: RefCell::default(),
             room: Semaphore::new(ORDERS_MAX),
+            removals: Rc::default(),
         })
     }
 
@@ -129,8 +131,25 @@ pub(super) enum Proof {
     Record(#[expect(dead_code, reason = "what counts is its drop")] Record),
 }
 
+/// Records that are being removed.
+#[derive(Default)]
+pub(super) struct Removals {
+    count: Cell<usize>,
+    is_none: Notify,
+}
+
+impl Removals {
+    /// Waits until there are none.
+    pub(super) async fn finish(&self) {
+        while self.count.get() > 0 {
+            self.is_none.notified().await;
+        }
+    }
+}
+
 /// A record that is set until this is dropped.
 pub(super) struct Record {
+    removals: Rc<Removals>,
     hook: Hook,
     name: String,
     value: String,
@@ -139,10 +158,16 @@ pub(super) struct Record {
 impl Drop for Record {
     fn drop(&mut self) {
         let (hook, name, value) = (self.hook.clone(), self.name.clone(), self.value.clone());
-        // Nobody waits for it: the order goes on, or has failed.
+        let removals = Rc::clone(&self.removals);
+        removals.count.set(removals.count.get() + 1);
+        // The order does not wait for it: it goes on, or has failed.
         tokio::task::spawn_local(async move {
             if let Err(error) = hook.run(Action::Remove, &name, &value).await {
                 tracing::warn!("a record was not removed: {error}");
+            }
+            removals.count.set(removals.count.get() - 1);
+            if removals.count.get() == 0 {
+                removals.is_none.notify_one();
             }
         });
     }
@@ -161,6 +186,7 @@ impl Stage for Desk {
         let hook = hook.ok_or("`acme.dns` names no program that sets records")?;
         // Half an `add` is taken back too.
         let record = Record {
+            removals: Rc::clone(&self.removals),
             hook: hook.clone(),
             name: name.clone(),
             value: value.clone(),

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
+use std::time::Duration;
 
 use hob_http::acme::Wanted;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -80,6 +81,9 @@ fn first_plan(end: &mut End) -> Result<Option<OwnedFd>, Failure> {
     }
 }
 
+/// How long records may take to be removed at the end.
+const REMOVAL_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// What is being tended.
 struct Running {
     wanted: Wanted,
@@ -136,7 +140,7 @@ async fn follow_plans(link: Rc<Link>, mut plan: Plan, mut kept: Kept) {
             running.push(Running::start(&desk, wanted, chain));
         }
         let Some(memory) = link.next_plan().await else {
-            return;
+            return finish(running, &desk).await;
         };
         match Plan::from_memory(memory.as_fd()) {
             Ok((new, new_kept)) => {
@@ -151,6 +155,16 @@ async fn follow_plans(link: Rc<Link>, mut plan: Plan, mut kept: Kept) {
             Err(error) => tracing::error!(%error, "a plan for certificates could not be read"),
         }
     }
+}
+
+/// The keeper has no more use for us: what was set for others to see is taken away.
+async fn finish(running: Vec<Running>, desk: &Desk) {
+    for old in running {
+        old.task.abort();
+        // It is gone when it has been waited for.
+        let _ = old.task.await;
+    }
+    let _ = tokio::time::timeout(REMOVAL_TIME_MAX, desk.removals.finish()).await;
 }
 
 fn new_desk(link: &Rc<Link>, plan: &Plan, kept: &mut Kept) -> Rc<Desk> {

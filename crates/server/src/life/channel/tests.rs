@@ -16,7 +16,7 @@ fn outfit() -> Outfit {
         logs: vec![(1, descriptor()), (4, descriptor())],
         control: Some(descriptor()),
         keys: Some(descriptor()),
-        challenges: None,
+        challenges: Some(descriptor()),
     }
 }
 
@@ -44,6 +44,13 @@ fn to_server() -> Vec<ToServer> {
         ToServer::Keys {
             memory: descriptor(),
         },
+        ToServer::Challenges {
+            number: 4,
+            memory: descriptor(),
+        },
+        ToServer::Certificates {
+            memory: descriptor(),
+        },
     ]
 }
 
@@ -66,6 +73,7 @@ fn to_keeper() -> Vec<ToKeeper> {
         ToKeeper::Rotate { index: 2 },
         ToKeeper::Leaving,
         ToKeeper::Drained,
+        ToKeeper::Challenged { number: 4 },
     ]
 }
 

@@ -7,6 +7,9 @@
 //!  Waiting ---------------> process runs ------------------------------------> no process
 //!     ^  another hob holds it   |  dies: started again after a pause
 //! ```
+//!
+//! The process ends when its channel does, which an upgrade's exec closes too: the new program has
+//! its own, and the old one only takes back what it has set.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -33,8 +36,8 @@ use crate::life::wire::Writer;
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// How often the lock is tried while another hob holds it.
 const LOCK_AGAIN: Duration = Duration::from_secs(5);
-/// How long a process that is not wanted any more may take to end.
-const DISMISS_LIMIT: Duration = Duration::from_secs(1);
+/// How long a process that is not wanted any more may take to end: it has records removed.
+const DISMISS_LIMIT: Duration = Duration::from_secs(15);
 
 /// What the keeper knows of orders.
 pub(super) struct Orders {
@@ -131,7 +134,7 @@ impl Keeper {
 
     /// Tries to become the one who orders.
     fn lock_store(&mut self, plan: &Plan, now: Instant) -> bool {
-        let trouble = match self.folder(plan).lock() {
+        let trouble = match self.store(plan).lock() {
             Ok(Some(lock)) => {
                 self.orders.lock = Some(lock);
                 self.orders.trouble = None;
@@ -167,7 +170,7 @@ impl Keeper {
         false
     }
 
-    fn folder(&self, plan: &Plan) -> Folder {
+    fn store(&self, plan: &Plan) -> impl Store + use<> {
         let state = self.settings.state(&self.options);
         Folder::new(state, &plan.authority.directory)
     }
@@ -176,7 +179,7 @@ impl Keeper {
     fn kept(&self, plan: &Plan, index: usize) -> Option<Vec<u8>> {
         let name = plan.wanted.get(index)?.names.first()?;
         let text = self
-            .folder(plan)
+            .store(plan)
             .load(&Item::Certificate(name.clone()))
             .ok()??;
         // One whose key is another's is as good as none.
@@ -205,7 +208,7 @@ impl Keeper {
     }
 
     fn send_plan(&mut self, pid: Pid, plan: &Plan) {
-        let account = self.folder(plan).load(&Item::Account);
+        let account = self.store(plan).load(&Item::Account);
         let kept = Kept {
             account: account.unwrap_or_else(|error| {
                 tracing::warn!("the account is not known: {error}");
@@ -238,13 +241,6 @@ impl Keeper {
             child.kill_at = Instant::now().checked_add(DISMISS_LIMIT);
         }
         self.forget_challenges();
-    }
-
-    /// Ends it now: the program of an upgrade starts its own.
-    pub(super) fn kill_orders(&mut self) {
-        if let Some(child) = self.orders.current.and_then(|pid| self.children.find(pid)) {
-            child.kill();
-        }
     }
 
     pub(super) fn handle_orders_exit(&mut self, child: &Child, reason: &str) {
@@ -316,8 +312,9 @@ impl Keeper {
         let plan = self.settings.acme.as_ref();
         let plan = plan.filter(|plan| plan.authority.directory == directory);
         let plan = plan.ok_or("the config has another authority now")?;
-        let folder = self.folder(plan);
-        folder.save(item, bytes).map_err(|error| error.to_string())
+        self.store(plan)
+            .save(item, bytes)
+            .map_err(|error| error.to_string())
     }
 
     /// Keeps a certificate and serves it, if it is one to be served.

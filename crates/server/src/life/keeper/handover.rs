@@ -76,7 +76,6 @@ pub(super) fn hand_over(keeper: &mut Keeper, sources: &Sources, ask: Option<Ask>
         Ok(waiting) => waiting,
         Err(error) => return format!("cannot prepare the handover: {error}"),
     };
-    keeper.kill_orders();
     let same = children::without_resume(&keeper.options.arguments).cloned();
     let arguments: Vec<_> = same.chain(["--resume".into()]).collect();
     let environment = children::without_keepers(&keeper.options.environment, &["NOTIFY_SOCKET"]);
