@@ -33,8 +33,8 @@ enum Wait {
     Kept(oneshot::Sender<Result<(), String>>),
 }
 
-/// How long a server may take to answer for a proof: it may just be starting again.
-const SHOW_TIME_MAX: Duration = Duration::from_secs(90);
+/// How long an answer may take: a server may just be starting again.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(90);
 
 /// Nobody answers any more: the process is about to end.
 const KEEPER_GONE: &str = "the keeper is gone";
@@ -128,7 +128,7 @@ impl Link {
         let (sender, receiver) = oneshot::channel();
         let number = self.wait(Wait::Shown(sender));
         self.say(&Said::Show { number, challenge });
-        match tokio::time::timeout(SHOW_TIME_MAX, receiver).await {
+        match tokio::time::timeout(ANSWER_TIME_MAX, receiver).await {
             Ok(shown) => shown.map_err(|_| KEEPER_GONE.to_owned()),
             Err(_) => {
                 self.waiting.borrow_mut().remove(&number);
@@ -178,7 +178,13 @@ impl Link {
         let (sender, receiver) = oneshot::channel();
         let number = self.wait(Wait::Kept(sender));
         self.say(&said(number));
-        receiver.await.map_err(|_| KEEPER_GONE.to_owned())?
+        match tokio::time::timeout(ANSWER_TIME_MAX, receiver).await {
+            Ok(kept) => kept.map_err(|_| KEEPER_GONE.to_owned())?,
+            Err(_) => {
+                self.waiting.borrow_mut().remove(&number);
+                Err("the first process does not answer; look at its log".to_owned())
+            }
+        }
     }
 
     fn wait(&self, wait: Wait) -> u64 {
