@@ -1,6 +1,7 @@
-"""Builds the accelerator: `python3 build_native.py FILE` makes `_native.abi3.so` of src/hob/*.c.
+"""Builds the native parts: `python3 build_native.py FILE...`.
 
-One build over Python's stable ABI serves every version from 3.9 on. Ends with 2 and says why where
+A file called `_warm...` is the loop of a warm host, of host/_warm.c; any other is the accelerator of
+the package, `_native.abi3.so`, of src/hob/*.c. One build over Python's stable ABI serves every version from 3.9 on. Ends with 2 and says why where
 it cannot be built: there is no C compiler, or no Python.h.
 """
 
@@ -17,6 +18,8 @@ from typing import List, Optional
 
 FOLDER = Path(__file__).resolve().parent
 SOURCES = FOLDER / "src" / "hob"
+WARM_SOURCE = FOLDER / "host" / "_warm.c"
+WARM_HEADER = FOLDER.parent / "c" / "warm"
 HEADER = FOLDER.parent.parent / "crates" / "libhob" / "include"
 FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
 
@@ -30,12 +33,15 @@ def build(made: Path) -> None:
     headers = _headers()
     if headers is None:
         raise CannotBuild("no Python.h (Debian: python3-dev)")
-    if not (HEADER / "hob.h").is_file():
-        raise CannotBuild(f"no hob.h in {HEADER}")
+    is_warm = made.name.startswith("_warm")
+    header = WARM_HEADER / "host.h" if is_warm else HEADER / "hob.h"
+    if not header.is_file():
+        raise CannotBuild(f"no {header.name} in {header.parent}")
+    sources = [WARM_SOURCE] if is_warm else sorted(SOURCES.glob("_*.c"))
     compiler = shlex.split(os.environ.get("CC", "cc"))
     begun = made.with_name(f"{made.name}.{os.getpid()}")
     words: List[str] = [*compiler, *FLAGS, "-DPy_LIMITED_API=0x03090000"]
-    words += [f"-I{headers}", f"-I{HEADER}", *map(str, sorted(SOURCES.glob("_*.c")))]
+    words += [f"-I{headers}", f"-I{header.parent}", *map(str, sources)]
     try:
         subprocess.run([*words, "-o", str(begun), "-ldl"], check=True)
     except FileNotFoundError as error:
@@ -55,7 +61,8 @@ def _headers() -> Optional[str]:
 
 if __name__ == "__main__":
     try:
-        build(Path(sys.argv[1]))
+        for file in sys.argv[1:]:
+            build(Path(file))
     except CannotBuild as error:
         print(f"left out: {error}", file=sys.stderr)
         sys.exit(2)

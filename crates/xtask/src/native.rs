@@ -26,6 +26,11 @@ const PARTS: &[(&str, &str, &str)] = &[
         "lang/python/build_native.py",
         "python/_native.abi3.so",
     ),
+    (
+        "python3",
+        "lang/python/build_native.py",
+        "python/_warm.abi3.so",
+    ),
     ("perl", "lang/perl/build_native.pl", "perl"),
 ];
 const CANNOT_BE_BUILT: i32 = 2;

@@ -1,4 +1,5 @@
-"""What a kept Python is started with, as standard input: it has `warm.py` as `TEXT`, and is the loop.
+"""What a kept Python is started with, as standard input: it has `warm.py` as `TEXT`, `links.py` as
+`LINKS`, and is the loop without the native part.
 
 Who leaves the loop is a child, which becomes what `python3 SCRIPT` would be. The script runs from
 here too, so that nothing of ours is between it and the top.
@@ -31,6 +32,12 @@ def compile_elsewhere(text):
 
 
 exec(compile_elsewhere(globals().pop("TEXT")))
+if NATIVE is not None:
+    NATIVE.serve(*given_to_native())
+tell(
+    HOST.first,
+    HEAD.pack(VERSION, READY, 0, 0, 0) + b"python " + sys.version.split()[0].encode(),
+)
 
 while True:
     RUN_HERE = HOST.next_run()
@@ -48,8 +55,7 @@ while True:
 become(*RUN_HERE)
 if HOST.has_file:
     open_stdin()
-if "numpy.random" in sys.modules:
-    sys.modules["numpy.random"].seed()
+seed()
 try:
     CODE = code_of(RUN_HERE[3])
 except BaseException as error:
@@ -58,5 +64,7 @@ except BaseException as error:
 try:
     exec(CODE, NAMES)
 except BaseException as error:
+    # Without this frame.
+    error.__traceback__ = error.__traceback__.tb_next
     leave(report(error))
 leave(0)

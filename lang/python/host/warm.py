@@ -1,8 +1,9 @@
 """A Python that is kept, and forks for each request: it runs CGI scripts unchanged.
 
 The server speaks with it over descriptor 3; what they say to each other is drawn in
-`crates/server/src/handle/warm/protocol.rs`. Everything but the loop is here; `loop.py`, which the
-interpreter is started with, is that, and brings this text.
+`crates/server/src/handle/warm/protocol.rs`. The loop over its links is the native part's, `_warm.c`,
+or where there is none that of `links.py`; `loop.py`, which the interpreter is started with, brings
+the texts.
 
 What costs here is memory: each page that a child writes to is copied first, and counting a
 reference is writing; and each page there is has its entry copied. So all that can be is done before
@@ -17,10 +18,8 @@ _main = sys.modules["__main__"]
 FRESH = {name: _main.__dict__[name] for name in list(_main.__dict__) if name.startswith("__")}
 FRESH["__doc__"] = None
 
-import _socket
 import _thread
 import atexit
-import errno
 import gc
 import importlib
 import importlib.machinery
@@ -28,29 +27,11 @@ import importlib.util
 import io
 import itertools
 import os
-import select
 import signal
-import struct
 import time
 import types
 import warnings
 
-try:
-    import resource
-except ImportError:
-    resource = None  # type: ignore[assignment]
-
-VERSION = 1
-LINK, RUN, READY, ENDED, FAILED = 1, 2, 32, 33, 34
-IN_MEMORY, STDIN_IS_FILE = 1, 2
-HEAD = struct.Struct("<BBHIQ")
-RUN_HEAD = struct.Struct("<BBHIQIIII")
-ENDED_TAIL = struct.Struct("<IIQQQQQQQ")
-PACKET_BYTES_MAX = 100 * 1024
-#: Where the number of a run stands in what belongs to it: a limit that binds nobody.
-RLIMIT_LOCKS = 10
-#: Steps of a run that can fail.
-READ_STRINGS, FORK, DESCRIPTORS, CHANGE_FOLDER, READ_SCRIPT, EXECUTE = range(6)
 #: Scripts that are kept compiled, and the largest of them in bytes.
 SCRIPTS_MAX = 512
 SCRIPT_BYTES_MAX = 4 * 1024 * 1024
@@ -141,174 +122,6 @@ def look_up(file):
     return script
 
 
-def tell(link, packet):
-    try:
-        link.send(packet)
-    except OSError:
-        # It is gone, and shows that when it is read.
-        pass
-
-
-class Host:
-    """The kept interpreter: its links, and what runs."""
-
-    def __init__(self):
-        self.first = _socket.socket(fileno=3)
-        os.set_inheritable(3, False)
-        self.first.setblocking(True)
-        self.links = {3: self.first}
-        self.poll = select.poll()
-        self.poll.register(3, select.POLLIN)
-        #: By the descriptor that tells of its end: process, link, number.
-        self.runs = {}
-        #: Orphans come to the first process of a namespace, and only it can reap them.
-        self.is_first = os.getpid() == 1
-        #: Where it is, and whether what it makes next reads a file.
-        self.folder = None
-        self.has_file = False
-        self.buffer = bytearray(PACKET_BYTES_MAX)
-        self.view = memoryview(self.buffer)
-        self.room = _socket.CMSG_SPACE(5 * 4)
-        self.flags = getattr(_socket, "MSG_CMSG_CLOEXEC", 0x40000000) | _socket.MSG_DONTWAIT
-
-    def next_run(self):
-        """Waits for something to run, and does all else meanwhile."""
-        while self.first is not None or self.runs:
-            for fd, _ in self.poll.poll():
-                if fd in self.runs:
-                    self.reap(fd)
-                    continue
-                if fd not in self.links:
-                    # It was reaped with another.
-                    continue
-                run = self.receive(self.links[fd])
-                if run is not None:
-                    # What else is ready is so at the next look too.
-                    return run
-        os._exit(0)
-
-    def note_started(self, process, run):
-        watch = os.pidfd_open(process)
-        self.runs[watch] = (process, run[0], run[1])
-        self.poll.register(watch, select.POLLIN)
-        for fd in run[2]:
-            os.close(fd)
-
-    def note_failed(self, run, step, error):
-        tell(run[0], HEAD.pack(VERSION, FAILED, step, error.errno or errno.EIO, run[1]))
-        for fd in run[2]:
-            os.close(fd)
-
-    def reap(self, fd):
-        self.note_ended(fd, *os.wait4(self.runs[fd][0], 0))
-        while self.is_first:
-            try:
-                process, status, used = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if process == 0:
-                return
-            for fd in [fd for fd, run in self.runs.items() if run[0] == process]:
-                self.note_ended(fd, process, status, used)
-
-    def note_ended(self, fd, process, status, used):
-        _, link, number = self.runs.pop(fd)
-        self.poll.unregister(fd)
-        os.close(fd)
-        told = HEAD.pack(VERSION, ENDED, 0, 0, number) + ENDED_TAIL.pack(
-            status,
-            process,
-            used.ru_maxrss,
-            int(used.ru_utime * 1_000_000),
-            int(used.ru_stime * 1_000_000),
-            used.ru_majflt,
-            used.ru_minflt,
-            used.ru_nvcsw,
-            used.ru_nivcsw,
-        )
-        tell(link, told)
-
-    def receive(self, link):
-        """Takes one packet of a link; returns what it wants run."""
-        try:
-            length, told, _, _ = link.recvmsg_into([self.view], self.room, self.flags)
-        except BlockingIOError:
-            return None
-        except OSError:
-            length, told = 0, []
-        carried = ()
-        for level, kind, content in told:
-            if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
-                carried = struct.unpack("=%di" % (len(content) // 4), content[: len(content) & ~3])
-        if length == 0:
-            return self.lose(link)
-        kind = self.buffer[1] if length >= HEAD.size and self.buffer[0] == VERSION else 0
-        if kind == RUN and length >= RUN_HEAD.size:
-            return self.take(link, length, carried)
-        if kind == LINK and link is self.first and len(carried) == 1:
-            self.links[carried[0]] = _socket.socket(fileno=carried[0])
-            self.poll.register(carried[0], select.POLLIN)
-            return None
-        sys.exit("the server makes no sense to this host")
-
-    def lose(self, link):
-        fd = link.fileno()
-        self.poll.unregister(fd)
-        del self.links[fd]
-        if link is self.first:
-            self.first = None
-        link.close()
-        return None
-
-    def take(self, link, length, carried):
-        _, _, flags, _, number, arguments, variables, size, _ = RUN_HEAD.unpack_from(self.buffer)
-        step = READ_STRINGS
-        try:
-            if flags & IN_MEMORY:
-                strings = os.pread(carried[3], size, 0)
-            else:
-                strings = bytes(self.view[RUN_HEAD.size : length])
-            words = strings.split(b"\0")
-            if len(strings) != size or len(words) != 3 + arguments + variables or len(carried) < 3:
-                raise OSError(errno.EINVAL, "not as announced")
-            step = CHANGE_FOLDER
-            if words[1] != self.folder:
-                os.chdir(words[1])
-                self.folder = words[1]
-            step = READ_SCRIPT
-            script = look_up(words[0])
-        except OSError as error:
-            self.note_failed((link, number, carried), step, error)
-            return None
-        last = 2 + arguments
-        del words[-1]
-        variables = words[last:]
-        settle(script, words[2:last], variables)
-        self.has_file = flags & STDIN_IS_FILE
-        return (link, number, carried, script, words[2:last], variables)
-
-
-def become(link, number, carried, script, arguments, variables):
-    """Makes a child what the kernel is to see."""
-    step = DESCRIPTORS
-    try:
-        setrlimit(RLIMIT_LOCKS, (number, number))
-        setpgid(0, 0)
-        dup2(carried[0], 0)
-        dup2(carried[1], 1)
-        dup2(carried[2], 2)
-        if CPU_SECONDS:
-            setrlimit(RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-        if script.runs_cold is not None:
-            step = EXECUTE
-            execute(script, arguments, variables)
-    except OSError as error:
-        tell(link, HEAD.pack(VERSION, FAILED, step, error.errno or errno.EIO, number))
-        os._exit(127)
-    for first, end in OWN_DESCRIPTORS:
-        closerange(first, end)
-
-
 def execute(script, arguments, variables):
     """What does not run here runs as the kernel runs it."""
     # Others expect these as they were.
@@ -331,6 +144,10 @@ def settle(script, arguments, variables):
     NAMES["__loader__"] = script.loader
 
 
+def no_change(*_):
+    """C's environment is not to be changed."""
+
+
 class Variables:
     """The environment. Most variables are as they were for the request before, and are not touched:
     an array of all of them for C, which `ctypes` could make, costs more than the few that change."""
@@ -347,16 +164,16 @@ class Variables:
         for item in last.difference(variables):
             last.remove(item)
             name = item.partition(b"=")[0]
-            os.unsetenv(name)
+            unsetenv(name)
             known.pop(name, None)
         for item in new:
             last.add(item)
             name, _, value = item.partition(b"=")
-            os.putenv(name, value)
+            putenv(name, value)
             known[name] = value
         for name, value in OWN_VARIABLES.items():
             if name not in known:
-                os.putenv(name, value)
+                putenv(name, value)
                 known[name] = value
 
 
@@ -371,9 +188,6 @@ def code_of(script):
 
 def report(error):
     """Says what ended the script as the interpreter does; gives the exit code."""
-    # Without our own frame.
-    trace = error.__traceback__
-    error = error.with_traceback(trace and trace.tb_next)
     while True:
         if isinstance(error, SystemExit):
             return exit_code(error.code)
@@ -439,15 +253,20 @@ def forget():
     clear(NAMES)
     if collects:
         collect()
-    # Files that neither of that has closed: some module that was here before has them.
-    if len(os.listdir("/proc/self/fd")) > DESCRIPTOR_COUNT:
-        for found in gc.get_objects():
-            if isinstance(found, (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)):
-                try:
-                    if not found.closed:
-                        found.flush()
-                except BaseException:
-                    pass
+    flush_files()
+
+
+def flush_files():
+    """Files that nothing has closed: some module that was here before has them."""
+    if len(os.listdir("/proc/self/fd")) <= DESCRIPTOR_COUNT:
+        return
+    for found in gc.get_objects():
+        if isinstance(found, (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)):
+            try:
+                if not found.closed:
+                    found.flush()
+            except BaseException:
+                pass
 
 
 def collect():
@@ -604,10 +423,90 @@ def rehearse():
     del NAMES["_name"]
 
 
-def no_limit(*_):
-    """There is no `resource` module: runs cannot be told apart by limits then."""
+def native_part():
+    """The loop in C, if it is there and can be loaded."""
+    path = globals().get("NATIVE_FILE")
+    if path is None or os.environ.get("HOB_NATIVE") == "off" or not os.path.isfile(path):
+        return None
+    try:
+        loader = importlib.machinery.ExtensionFileLoader("_warm", path)
+        spec = importlib.machinery.ModuleSpec("_warm", loader, origin=path)
+        module = loader.create_module(spec)
+        loader.exec_module(module)
+    except (ImportError, OSError):
+        return None
+    return module if getattr(module, "INTERFACE", 0) == INTERFACE else None
 
 
+def find(file):
+    """For the native part: a script, and whether it is to be kept until its file is another."""
+    script = look_up(file)
+    gc.freeze()
+    return script, SCRIPTS.get(file) is script
+
+
+def settle_for_native(script, arguments, variables):
+    """For the native part, in the host or in a child."""
+    settle(script, arguments, variables)
+    gc.freeze()
+
+
+def prepare(has_file):
+    """For the native part, in a child: what a script may expect besides."""
+    if has_file:
+        open_stdin()
+    seed()
+
+
+def seed():
+    """Random numbers that the interpreter does not seed by itself after a fork."""
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
+
+
+def fail(error):
+    """For the native part: ends with what the script has raised."""
+    leave(report(error))
+
+
+def unflushed(error, stream):
+    """For the native part: standard output cannot be written."""
+    sys.unraisablehook(Unraisable(error, stream))
+
+
+def given_to_native():
+    """What the native part is to know."""
+    given = {
+        "find": find,
+        "settle": settle_for_native,
+        "prepare": prepare,
+        "code_of": code_of,
+        "execute": execute,
+        "fail": fail,
+        "leave": leave,
+        "unflushed": unflushed,
+        "flush_files": flush_files,
+        "names": NAMES,
+        "modules": sys.modules,
+        "system": sys.__dict__,
+        "variables": os.environ._data,
+        "own_variables": tuple(b"%b=%b" % item for item in OWN_VARIABLES.items()),
+        "ranges": OWN_DESCRIPTORS,
+        "is_collecting": gc.isenabled,
+        "collect": gc.collect,
+        "count": gc.get_count,
+        "exit_count": atexit._ncallbacks,
+        "exit_run": atexit._run_exitfuncs,
+        "thread_count": _thread._count,
+    }
+    prepares = "numpy.random" in sys.modules
+    what = "python " + sys.version.split()[0]
+    gc.freeze()
+    return given, CPU_SECONDS, MODULE_COUNT, DESCRIPTOR_COUNT - 1, prepares, what
+
+
+#: What this text and the native part must agree on.
+INTERFACE = 1
 COMPILES = sys.argv[1] == "compile"
 GIVEN_VARIABLES = given_variables()
 FILE_CODING, FILE_ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
@@ -617,8 +516,6 @@ EXECUTABLE = os.path.realpath(sys.executable)
 ORIGINAL_NAME = sys.orig_argv[0] if hasattr(sys, "orig_argv") else None
 HAS_OWN_FOLDER = not getattr(sys.flags, "safe_path", False)
 OWN_FOLDER = os.getcwd()
-setrlimit = getattr(resource, "setrlimit", no_limit)
-RLIMIT_CPU = getattr(resource, "RLIMIT_CPU", 0)
 if sys.path and sys.path[0] == "":
     sys.path[0] = OWN_FOLDER
 forget_source()
@@ -626,18 +523,21 @@ if not preload(sys.argv[3:]):
     sys.stderr.flush()
     os._exit(1)
 offer(globals().get("OFFERED", {}))
+NATIVE = native_part()
+if NATIVE is None:
+    exec(compile_elsewhere(LINKS))
 OWN_DESCRIPTORS, KEPT_COUNT = own_descriptors()
 #: With standard input, output and error, and the one that a listing is read from.
 DESCRIPTOR_COUNT = KEPT_COUNT + 4
-HOST = Host()
 #: What the interpreter or a module has set by itself, and no request does.
 OWN_VARIABLES = {name: os.environ._data[name] for name in os.environ._data if name not in GIVEN_VARIABLES}
 VARIABLES = Variables()
+#: With the native part a child has an environment of its own in C.
+putenv, unsetenv = (os.putenv, os.unsetenv) if NATIVE is None else (no_change, no_change)
 #: Where the script's folder belongs: in the place of ours, unless a module has moved it away.
 if HAS_OWN_FOLDER and OWN_FOLDER not in sys.path:
     sys.path.insert(0, OWN_FOLDER)
 OWN_PLACE = sys.path.index(OWN_FOLDER) if HAS_OWN_FOLDER else 0
-setpgid, dup2, closerange = os.setpgid, os.dup2, os.closerange
 MAIN = types.ModuleType("__main__")
 NAMES = MAIN.__dict__
 NAMES.clear()
@@ -651,9 +551,6 @@ MODULE_COUNT = len(sys.modules)
 COUNT = None
 sys.stdout.flush()
 sys.stderr.flush()
-rehearse()
+if NATIVE is None:
+    rehearse()
 gc.collect()
-tell(
-    HOST.first,
-    HEAD.pack(VERSION, READY, 0, 0, 0) + b"python " + sys.version.split()[0].encode(),
-)

@@ -182,7 +182,7 @@ Hob::Host::main(@ARGV);
 ";
 
 /// A literal that is this text, in one line.
-fn python_string(text: &str) -> String {
+pub(in crate::handle) fn python_string(text: &str) -> String {
     let mut literal = String::from("'");
     for c in text.chars() {
         match c {
@@ -198,7 +198,7 @@ fn python_string(text: &str) -> String {
 }
 
 /// A literal that is this text.
-fn perl_string(text: &str) -> String {
+pub(in crate::handle) fn perl_string(text: &str) -> String {
     let escaped = text.replace('\\', r"\\").replace('\'', r"\'");
     format!("'{escaped}'")
 }

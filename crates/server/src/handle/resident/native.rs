@@ -25,7 +25,7 @@ const ANYBODY_WRITES: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
 /// The folder of native parts, if there is one that can be trusted.
-pub(super) fn folder() -> Option<PathBuf> {
+pub(in crate::handle) fn folder() -> Option<PathBuf> {
     let program = rustix::fs::readlink("/proc/self/exe", Vec::new()).ok()?;
     let program = PathBuf::from(std::ffi::OsString::from_vec(program.into_bytes()));
     found_by(&program)
