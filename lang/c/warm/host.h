@@ -10,8 +10,12 @@
 #ifndef HOB_WARM_HOST_H
 #define HOB_WARM_HOST_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,7 +35,7 @@
 enum { WARM_LINK = 1, WARM_RUN = 2, WARM_READY = 32, WARM_ENDED = 33, WARM_FAILED = 34 };
 enum { WARM_IN_MEMORY = 1, WARM_STDIN_IS_FILE = 2 };
 enum warm_step { READ_STRINGS, FORK, DESCRIPTORS, CHANGE_FOLDER, READ_SCRIPT, EXECUTE };
-enum warm_event { WARM_OVER, WARM_HAS_RUN, WARM_INTERRUPTED, WARM_SENSELESS, WARM_NO_MEMORY };
+enum warm_event { WARM_OVER, WARM_HAS_RUN, WARM_OTHER, WARM_INTERRUPTED, WARM_SENSELESS, WARM_NO_MEMORY };
 
 enum {
     WARM_VERSION = 1,
@@ -60,7 +64,10 @@ struct warm_child {
 struct warm_run {
     uint64_t number;
     int link;
+    /* Never another's: that of the link it came over, and what stands in the packet. */
+    uint32_t link_number, passed_number;
     int fd_count, fds[WARM_FDS_MAX];
+    size_t packet_bytes;
     uint16_t flags;
     uint32_t argument_count, variable_count, string_bytes;
     /* Its script and folder, each with a NUL. */
@@ -79,8 +86,15 @@ struct warm_host {
     nfds_t poll_count;
     struct pollfd polled[8];
     struct pollfd *polls;
+    uint32_t numbered[8], *numbers, link_count;
     size_t poll_room;
     bool has_first;
+    int base;
+    /* The language has processes that are no runs, and is told of the last that ended. There may be
+     * more of all kinds. */
+    bool has_others, has_more;
+    pid_t other;
+    int other_status;
     struct warm_child *children;
     size_t child_count, child_room;
     struct warm_child few[16];
@@ -149,26 +163,46 @@ static inline bool warm_add_poll(struct warm_host *host, int fd) {
     if (host->poll_count == host->poll_room) {
         size_t room = host->poll_room * 2;
         struct pollfd *polls = malloc(room * sizeof *polls);
-        if (polls == NULL || room > WARM_LINKS_MAX)
+        uint32_t *numbers = malloc(room * sizeof *numbers);
+        if (polls == NULL || numbers == NULL || room > WARM_LINKS_MAX) {
+            free(polls);
+            free(numbers);
             return false;
+        }
         memcpy(polls, host->polls, host->poll_count * sizeof *polls);
-        if (host->polls != host->polled)
+        memcpy(numbers, host->numbers, host->poll_count * sizeof *numbers);
+        if (host->polls != host->polled) {
             free(host->polls);
+            free(host->numbers);
+        }
         host->polls = polls;
+        host->numbers = numbers;
         host->poll_room = room;
     }
+    host->numbers[host->poll_count] = host->link_count++;
     host->polls[host->poll_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
     return true;
 }
 
-/* The host's memory, and a bell for children that end. NULL with errno. From here on SIGCHLD is
- * blocked: a child unblocks it. */
-static inline struct warm_host *warm_begin(int first) {
+/* The same descriptor at this number or above, closed on exec. */
+static inline int warm_own(int fd, int base) {
+    int own = base > 0 ? fcntl(fd, F_DUPFD_CLOEXEC, base) : -1;
+    if (own < 0)
+        return fd;
+    close(fd);
+    return own;
+}
+
+/* The host's memory, and a bell for children that end; its descriptors stand from `base` on, when
+ * that is not 0. NULL with errno. From here on SIGCHLD is blocked: a child unblocks it. */
+static inline struct warm_host *warm_begin(int first, int base) {
     struct warm_host *host =
         mmap(NULL, sizeof *host, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (host == MAP_FAILED)
         return NULL;
     host->polls = host->polled;
+    host->numbers = host->numbered;
+    host->base = base;
     host->poll_room = sizeof host->polled / sizeof *host->polled;
     host->children = host->few;
     host->child_room = sizeof host->few / sizeof *host->few;
@@ -179,9 +213,10 @@ static inline struct warm_host *warm_begin(int first) {
     sigemptyset(&ended);
     sigaddset(&ended, SIGCHLD);
     pthread_sigmask(SIG_BLOCK, &ended, NULL);
-    host->bell = signalfd(-1, &ended, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (host->bell < 0)
+    int bell = signalfd(-1, &ended, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (bell < 0)
         return NULL;
+    host->bell = warm_own(bell, base);
     warm_add_poll(host, host->bell);
     warm_add_poll(host, first);
     return host;
@@ -192,26 +227,41 @@ static inline void warm_lose_link(struct warm_host *host, nfds_t at) {
         host->has_first = false;
     close(host->polls[at].fd);
     host->polls[at] = host->polls[--host->poll_count];
+    host->numbers[at] = host->numbers[host->poll_count];
 }
 
 /* ---- children ---- */
 
-/* Tells of those that have ended. Orphans of a namespace come here too. */
-static inline void warm_reap(struct warm_host *host) {
+static inline bool warm_is_run(struct warm_host *host, pid_t process, int status, const struct rusage *used) {
+    for (size_t at = 0; at < host->child_count; at++) {
+        if (host->children[at].process != process)
+            continue;
+        warm_tell_ended(&host->children[at], status, used);
+        host->children[at] = host->children[--host->child_count];
+        return true;
+    }
+    return false;
+}
+
+/* Tells of those that have ended; true when one is for the language. Orphans of a namespace come
+ * here too. */
+static inline bool warm_reap(struct warm_host *host) {
     struct signalfd_siginfo told[8];
     (void)!read(host->bell, told, sizeof told);
+    bool waits = host->has_others || getpid() == 1;
     struct rusage used;
     int status;
     pid_t process;
-    while ((host->child_count > 0 || getpid() == 1) && (process = wait4(-1, &status, WNOHANG, &used)) > 0) {
-        for (size_t at = 0; at < host->child_count; at++) {
-            if (host->children[at].process != process)
-                continue;
-            warm_tell_ended(&host->children[at], status, &used);
-            host->children[at] = host->children[--host->child_count];
-            break;
-        }
+    host->has_more = false;
+    while ((host->child_count > 0 || waits) && (process = wait4(-1, &status, WNOHANG, &used)) > 0) {
+        if (warm_is_run(host, process, status, &used) || !host->has_others)
+            continue;
+        host->other = process;
+        host->other_status = status;
+        host->has_more = true;
+        return true;
     }
+    return false;
 }
 
 /* Makes sure that there is room for one more child: before it is forked. */
@@ -230,14 +280,19 @@ static inline bool warm_make_room(struct warm_host *host) {
     return true;
 }
 
-/* The run needs nothing more here. */
-static inline void warm_let_go(struct warm_run *run) {
+/* Those that came with a packet: mostly neighbours. */
+static inline void warm_close_received(struct warm_run *run) {
     int last = run->fd_count - 1;
     if (last > 0 && run->fds[last] - run->fds[0] == last &&
         syscall(SYS_close_range, run->fds[0], run->fds[last], 0) == 0)
         run->fd_count = 0;
     while (run->fd_count > 0)
         close(run->fds[--run->fd_count]);
+}
+
+/* The run needs nothing more here. */
+static inline void warm_let_go(struct warm_run *run) {
+    warm_close_received(run);
     if (run->mapped != NULL)
         munmap(run->mapped, run->string_bytes);
     run->mapped = NULL;
@@ -266,6 +321,7 @@ static inline int warm_take_apart(struct warm_host *host, size_t length) {
     run->argument_count = warm_u32(packet + 16);
     run->variable_count = warm_u32(packet + 20);
     run->string_bytes = warm_u32(packet + 24);
+    run->passed_number = warm_u32(packet + 28);
     run->mapped = NULL;
     char *at = packet + WARM_RUN_BYTES;
     bool is_in_memory = run->flags & WARM_IN_MEMORY;
@@ -341,9 +397,11 @@ static inline enum warm_event warm_receive(struct warm_host *host, nfds_t at, bo
     }
     uint8_t kind = length >= WARM_HEAD_BYTES && host->packet[0] == WARM_VERSION ? (uint8_t)host->packet[1] : 0;
     if (kind == WARM_LINK && run->fd_count == 1 && at == 1 && host->has_first)
-        return warm_add_poll(host, run->fds[0]) ? WARM_HAS_RUN : WARM_NO_MEMORY;
+        return warm_add_poll(host, warm_own(run->fds[0], host->base)) ? WARM_HAS_RUN : WARM_NO_MEMORY;
     if (kind != WARM_RUN || length < WARM_RUN_BYTES)
         return WARM_SENSELESS;
+    run->link_number = host->numbers[at];
+    run->packet_bytes = (size_t)length;
     int error = warm_take_apart(host, (size_t)length);
     if (error != 0)
         warm_fail(run, READ_STRINGS, error);
@@ -354,13 +412,13 @@ static inline enum warm_event warm_receive(struct warm_host *host, nfds_t at, bo
 /* Waits for a run, and does all else meanwhile. */
 static inline enum warm_event warm_wait(struct warm_host *host) {
     while (host->has_first || host->child_count > 0) {
-        if (poll(host->polls, host->poll_count, -1) < 0) {
+        if (poll(host->polls, host->poll_count, host->has_more ? 0 : -1) < 0) {
             if (errno == EINTR)
                 return WARM_INTERRUPTED;
             continue;
         }
-        if (host->polls[0].revents)
-            warm_reap(host);
+        if ((host->polls[0].revents || host->has_more) && warm_reap(host))
+            return WARM_OTHER;
         for (nfds_t at = 1; at < host->poll_count; at++) {
             if (!host->polls[at].revents)
                 continue;

@@ -12,6 +12,9 @@
 #    '------- fork --> template, returns from BEGIN: compiles the script, stops before it runs
 #                        '-- fork --> child, returns from INIT: runs it             ("compile")
 #
+# The loops of the host and of a template are here and, for speed, in the native part, Warm.xs, which
+# is used when it is there.
+#
 # No handle of perl's is used for the sockets: it would close them once more at its end, when their
 # numbers are the script's.
 BEGIN {
@@ -108,9 +111,11 @@ BEGIN {
         syscall $call{sendto}, $fd, $text, length $text, 0x4000, 0, 0;
     }
 
+    # Says that a run did not run; false.
     sub failed {
         my ($link, $number, $step, $errno) = @_;
         fd_tell($link, pack 'CCSLQ', 1, 34, $step, $errno || $EIO, $number);
+        return 0;
     }
 
     sub leave {
@@ -150,6 +155,23 @@ BEGIN {
     }
 
     # ------------------------------------------------------------------ runs
+
+    # The native part, if it is there and can be loaded. Without DynaLoader.pm, which a script would
+    # see to be loaded.
+    our $native_folder;
+    my $INTERFACE = 1;
+    sub load_native {
+        return 0 if !defined $native_folder || ($ENV{HOB_NATIVE} // '') eq 'off';
+        my $file = sprintf '%s/%vd-%s-%x-warm.so', $native_folder, $^V, $Config::Config{archname},
+            unpack '%32C*', join ' ', (Internals::V())[0, 1];
+        return 0 if !-f $file || !defined &DynaLoader::boot_DynaLoader;
+        DynaLoader::boot_DynaLoader('DynaLoader') if !defined &DynaLoader::dl_load_file;
+        my $library = DynaLoader::dl_load_file($file, 0) or return 0;
+        my $symbol = DynaLoader::dl_find_symbol($library, 'boot_Hob__Warm') or return 0;
+        DynaLoader::dl_install_xsub('Hob::Warm::boot', $symbol, $file)->(__PACKAGE__);
+        return interface() == $INTERFACE;
+    }
+    my $is_native = load_native();
 
     # What was received last, taken apart; the file alone first, because the host needs no more.
     sub parse {
@@ -349,6 +371,7 @@ BEGIN {
         my ($file) = @_;
         my $script = delete $scripts{$file};
         return unless $script && defined $script->{template};
+        native_forget($file) if $is_native;
         fd_close($script->{template});
         delete $templates{ $script->{process} };
     }
@@ -365,7 +388,7 @@ BEGIN {
         return 0 if $second * 1_000_000_000 + $nanosecond < $script->{settled};
         $script->{is_tried} = 1;
         if (keys %templates >= $TEMPLATES_MAX) {
-            my ($oldest) = sort { $scripts{$a}{used} <=> $scripts{$b}{used} }
+            my ($oldest) = sort { last_use($a) <=> last_use($b) }
                 grep { defined $scripts{$_}{template} } keys %scripts;
             drop_script($oldest) if defined $oldest;
         }
@@ -384,6 +407,14 @@ BEGIN {
         fd_close($_) for @fds;
         become_template($theirs, $file, $run);
         return 1;
+    }
+
+    # A template that is not ready has been started just now.
+    sub last_use {
+        my ($file) = @_;
+        my $script = $scripts{$file};
+        return $script->{used} unless $is_native;
+        return $script->{is_ready} ? native_used($file) : ~0;
     }
 
     sub become_template {
@@ -430,6 +461,15 @@ BEGIN {
         $set_by_script{$_} = 1 for grep {
             ($ENV{$_} // "\0") ne ($neutral{$_} // "\0")
         } keys %ENV, keys %neutral;
+        if ($is_native) {
+            tidy_memory();
+            native_template($template_socket, $OWN_BASE, $template_folder, $cpu_seconds,
+                keys %set_by_script);
+            fd_tell($template_socket, 'ready');
+            native_serve() or leave(0);
+            reopen_data($template_file) if $has_data;
+            return;
+        }
         my $bell = bell();
         my %told_links;
         tidy_memory();
@@ -506,14 +546,21 @@ BEGIN {
             if ($run) {
                 tell_ended(@$run, $process, @how);
             }
-            elsif (defined(my $file = delete $templates{$process})) {
-                my $script = $scripts{$file};
-                # A template that works ends when it is told to; its runs would be nobody's.
-                die "a template of $file ended with status $how[0]\n" if $script->{is_ready};
-                fd_close($script->{template});
-                delete @$script{qw(template process)};
+            else {
+                note_other($process, $how[0]);
             }
         }
+    }
+
+    sub note_other {
+        my ($process, $status) = @_;
+        my $file = delete $templates{$process};
+        return unless defined $file;
+        my $script = $scripts{$file};
+        # A template that works ends when it is told to; its runs would be nobody's.
+        die "a template of $file ended with status $status\n" if $script->{is_ready};
+        fd_close($script->{template});
+        delete @$script{qw(template process)};
     }
 
     # ------------------------------------------------------------------ the host
@@ -538,22 +585,28 @@ BEGIN {
             return 0;
         }
         die "the server makes no sense to this host\n" if $kind != 2 || $length < 32;
-        my $is_child = take_run($link, $length, @fds);
-        fd_close_all(@fds) unless $is_child;
-        return $is_child;
+        my ($is_child, $process) = take_run($link, $length, @fds);
+        return 1 if $is_child;
+        $runs{$process} = [$link, unpack 'x8Q', $packet] if $process;
+        fd_close_all(@fds);
+        return 0;
     }
 
+    # Gives whether this is a child; else the process that was forked for the run, if one was.
     sub take_run {
         my ($link, $length, @fds) = @_;
         my $run = parse($length, @fds);
         my $number = $run->{number};
-        return failed($link, $number, $READ_STRINGS, $EINVAL), 0 if $run->{bad};
+        return failed($link, $number, $READ_STRINGS, $EINVAL) if $run->{bad};
         my $script = look_up($run->{file});
-        return failed($link, $number, $READ_SCRIPT, $! + 0), 0 unless $script;
+        return failed($link, $number, $READ_SCRIPT, $! + 0) unless $script;
         our $compiles;
         if ($compiles && !$script->{is_foreign}) {
-            check_ready($script) if defined $script->{template} && !$script->{is_ready};
-            if ($script->{is_ready}) {
+            check_ready($run->{file}, $script) if defined $script->{template} && !$script->{is_ready};
+            if ($is_native) {
+                return 0 if native_pass();
+            }
+            elsif ($script->{is_ready}) {
                 # It knows links by number, and each is passed to it once.
                 my $link_number = $links{$link};
                 substr $packet, 28, 4, pack 'L', $link_number;
@@ -566,11 +619,8 @@ BEGIN {
             return 1 if !$script->{is_tried} && start_template($script, $run, @fds);
         }
         my $process = fork;
-        return failed($link, $number, $FORK, $! + 0), 0 unless defined $process;
-        if ($process) {
-            $runs{$process} = [$link, $number];
-            return 0;
-        }
+        return failed($link, $number, $FORK, $! + 0) unless defined $process;
+        return 0, $process if $process;
         connect_run($run, $link, @fds);
         execute($run, $link) if $script->{is_foreign};
         if (!read_on($run->{file})) {
@@ -579,6 +629,7 @@ BEGIN {
         }
         close_own();
         settle($run);
+        native_end() if $is_native;
         $! = $? = 0;
         our $run_file = $run->{file};
         eval 'INIT { Hob::Warm::find_data(); Hob::Warm::reopen_data($Hob::Warm::run_file); $! = 0 }';
@@ -586,9 +637,10 @@ BEGIN {
     }
 
     sub check_ready {
-        my ($script) = @_;
+        my ($file, $script) = @_;
         my ($length) = fd_receive_aside($script->{template});
         $script->{is_ready} = 1 if $length;
+        native_direct($file, $script->{stamp}, $script->{template}) if $length && $is_native;
     }
 
     # Without touching what was received last.
@@ -614,9 +666,25 @@ BEGIN {
         leave(127);
     }
 
+    sub serve_natively {
+        native_begin($first, $OWN_BASE);
+        fd_tell($first, pack('CCSLQ', 1, 32, 0, 0, 0) . sprintf 'perl %vd', $^V);
+        while (my ($kind, @what) = native_wait($packet)) {
+            if ($kind == 2) {
+                note_other(@what);
+                next;
+            }
+            my ($is_child, $process) = take_run(@what);
+            return if $is_child;
+            native_started($process // 0);
+        }
+        leave(0);
+    }
+
     sub serve {
-        $bell = bell();
         $first = fd_own(3);
+        return serve_natively() if $is_native;
+        $bell = bell();
         $links{$first} = ++$link_count;
         fd_tell($first, pack('CCSLQ', 1, 32, 0, 0, 0) . sprintf 'perl %vd', $^V);
         while (defined $first || %runs) {

@@ -14,7 +14,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "host.h"
+#include "reference.h"
 
 extern char **environ;
 
@@ -24,9 +24,6 @@ extern char **environ;
 enum {
     SCRIPTS_MAX = 512,
     SCRIPT_PLACES = 1024,
-    /* Runs in a row that differ in more than variables from the reference until they become it. */
-    STRANGERS_MAX = 8,
-    CHANGES_MAX = WARM_MARKS / 2,
 };
 
 /* ---- what serve is given ---- */
@@ -56,9 +53,6 @@ static struct {
     unsigned first, last;
 } ranges[64];
 static size_t range_count;
-/* Own variables as C has them. */
-static char **own;
-static size_t own_count;
 
 /* ---- scripts ---- */
 
@@ -159,13 +153,9 @@ static struct script *script_of(struct warm_run *run, int *error) {
 
 /* ---- the reference ---- */
 
-/* What the interpreter's objects were last made to be, in the host. */
-static struct {
-    PyObject *script;
-    char *strings, **arguments, **variables;
-    size_t argument_count, variable_count;
-} reference;
-static unsigned strangers;
+/* What the interpreter's objects were last made to be in the host, and for which script. */
+static struct warm_reference reference;
+static PyObject *reference_script;
 
 static PyObject *list_of(char **strings, size_t count) {
     PyObject *list = PyList_New((Py_ssize_t)count);
@@ -196,95 +186,14 @@ static int settle(struct script *script, const struct warm_run *run) {
 static int adopt(struct script *script, const struct warm_run *run) {
     if (settle(script, run) < 0)
         return -1;
-    size_t count = (size_t)run->argument_count + run->variable_count;
-    size_t length = run->string_bytes;
-    char **pointers = malloc((count + 1) * sizeof *pointers);
-    char *strings = malloc(length);
-    if (pointers == NULL || strings == NULL) {
-        free(pointers);
-        free(strings);
+    if (!warm_refer(&reference, run)) {
         PyErr_NoMemory();
         return -1;
     }
-    free(reference.arguments);
-    free(reference.strings);
-    memcpy(strings, run->script, length);
-    reference.strings = strings;
-    reference.arguments = pointers;
-    reference.variables = pointers + run->argument_count;
-    reference.argument_count = run->argument_count;
-    reference.variable_count = run->variable_count;
-    for (size_t at = 0; at < run->argument_count; at++)
-        reference.arguments[at] = strings + (run->arguments[at] - run->script);
-    for (size_t at = 0; at < run->variable_count; at++)
-        reference.variables[at] = strings + (run->variables[at] - run->script);
     Py_INCREF(script->script);
-    Py_XDECREF(reference.script);
-    reference.script = script->script;
-    strangers = 0;
+    Py_XDECREF(reference_script);
+    reference_script = script->script;
     return 0;
-}
-
-static size_t name_bytes(const char *variable) {
-    return strcspn(variable, "=");
-}
-
-static bool has_name(char **variables, size_t count, const char *variable) {
-    size_t length = name_bytes(variable);
-    for (size_t at = 0; at < count; at++) {
-        if (strncmp(variables[at], variable, length) == 0 &&
-            (variables[at][length] == '=' || variables[at][length] == 0))
-            return true;
-    }
-    return false;
-}
-
-/* Whether a run differs from the reference in a few variables only: notes which, and ends each of
- * the two lists with UINT16_MAX. First come variables of the run, then those of the reference that
- * it lacks. */
-static bool is_similar(struct warm_host *host, const struct script *script) {
-    const struct warm_run *run = &host->run;
-    if (script->script != reference.script || run->argument_count != reference.argument_count ||
-        run->variable_count >= UINT16_MAX)
-        return false;
-    for (size_t at = 0; at < run->argument_count; at++) {
-        if (strcmp(run->arguments[at], reference.arguments[at]) != 0)
-            return false;
-    }
-    uint16_t *mark = host->marks, *stop = host->marks + WARM_MARKS - 2;
-    /* Mostly they stand in the same order. */
-    size_t behind = 0;
-    for (size_t at = 0; at < run->variable_count; at++) {
-        const char *variable = run->variables[at];
-        if (behind < reference.variable_count && strcmp(variable, reference.variables[behind]) == 0) {
-            behind++;
-            continue;
-        }
-        size_t same = 0;
-        while (same < reference.variable_count && strcmp(variable, reference.variables[same]) != 0)
-            same++;
-        if (same < reference.variable_count) {
-            behind = same + 1;
-            continue;
-        }
-        if (mark == stop)
-            return false;
-        *mark++ = (uint16_t)at;
-        if (behind < reference.variable_count && has_name(reference.variables + behind, 1, variable))
-            behind++;
-    }
-    *mark++ = UINT16_MAX;
-    for (size_t at = 0; at < reference.variable_count; at++) {
-        if (at < run->variable_count && has_name(run->variables + at, 1, reference.variables[at]))
-            continue;
-        if (has_name(run->variables, run->variable_count, reference.variables[at]))
-            continue;
-        if (mark >= stop || has_name(own, own_count, reference.variables[at]))
-            return false;
-        *mark++ = (uint16_t)at;
-    }
-    *mark = UINT16_MAX;
-    return true;
 }
 
 /* In a child: makes os.environ the run's, where that differs from the reference. */
@@ -292,7 +201,7 @@ static int change_variables(const struct warm_host *host) {
     const uint16_t *mark = host->marks;
     for (; *mark != UINT16_MAX; mark++) {
         const char *variable = host->run.variables[*mark];
-        size_t length = name_bytes(variable);
+        size_t length = warm_name_bytes(variable);
         PyObject *name = PyBytes_FromStringAndSize(variable, (Py_ssize_t)length);
         PyObject *value = PyBytes_FromString(variable + length + (variable[length] == '='));
         int set = name == NULL || value == NULL ? -1 : PyDict_SetItem(given.variables, name, value);
@@ -303,7 +212,7 @@ static int change_variables(const struct warm_host *host) {
     }
     for (mark++; *mark != UINT16_MAX; mark++) {
         const char *variable = reference.variables[*mark];
-        PyObject *name = PyBytes_FromStringAndSize(variable, (Py_ssize_t)name_bytes(variable));
+        PyObject *name = PyBytes_FromStringAndSize(variable, (Py_ssize_t)warm_name_bytes(variable));
         if (name == NULL || PyDict_DelItem(given.variables, name) < 0)
             return -1;
         Py_DECREF(name);
@@ -314,9 +223,9 @@ static int change_variables(const struct warm_host *host) {
 /* The run's variables as C sees them, with those that the interpreter has set by itself. */
 static void complete_variables(struct warm_run *run) {
     size_t count = run->variable_count;
-    for (size_t at = 0; at < own_count; at++) {
-        if (!has_name(run->variables, run->variable_count, own[at]))
-            run->variables[count++] = own[at];
+    for (size_t at = 0; at < reference.fixed_count; at++) {
+        if (!warm_has_name(run->variables, run->variable_count, reference.fixed[at]))
+            run->variables[count++] = reference.fixed[at];
     }
     run->variables[count] = NULL;
 }
@@ -618,13 +527,13 @@ static int start(struct warm_host *host) {
     struct script *script = find(run);
     if (script == NULL)
         return PyErr_Occurred() ? -1 : 0;
-    bool is_known = is_similar(host, script);
+    bool is_known = script->script == reference_script && warm_is_similar(host, &reference);
     if (is_known)
-        strangers = 0;
-    else if ((reference.script == NULL || ++strangers > STRANGERS_MAX) && !script->runs_cold) {
+        reference.strangers = 0;
+    else if (!script->runs_cold && (reference_script == NULL || ++reference.strangers > WARM_STRANGERS_MAX)) {
         if (adopt(script, run) < 0)
             return -1;
-        is_known = is_similar(host, script);
+        is_known = warm_is_similar(host, &reference);
     }
     complete_variables(run);
     if (!warm_make_room(host)) {
@@ -663,15 +572,15 @@ static int take_ranges(void) {
 }
 
 static int take_own_variables(void) {
-    own_count = (size_t)PyTuple_Size(given.own_variables);
-    own = calloc(own_count + 1, sizeof *own);
-    for (size_t at = 0; own != NULL && at < own_count; at++) {
+    reference.fixed_count = (size_t)PyTuple_Size(given.own_variables);
+    reference.fixed = calloc(reference.fixed_count + 1, sizeof *reference.fixed);
+    for (size_t at = 0; reference.fixed != NULL && at < reference.fixed_count; at++) {
         const char *text = PyBytes_AsString(PyTuple_GetItem(given.own_variables, (Py_ssize_t)at));
         if (text == NULL)
             return -1;
-        own[at] = strdup(text);
+        reference.fixed[at] = strdup(text);
     }
-    return own == NULL ? -1 : 0;
+    return reference.fixed == NULL ? -1 : 0;
 }
 
 /* serve(given, cpu seconds, modules, descriptors, whether each child is prepared, what it is):
@@ -691,10 +600,10 @@ static PyObject *serve(PyObject *module, PyObject *words) {
     WORDS(MAKE)
     if (take_ranges() < 0 || take_own_variables() < 0)
         return NULL;
-    struct warm_host *host = warm_begin(3);
+    struct warm_host *host = warm_begin(3, 0);
     if (host == NULL)
         return PyErr_SetFromErrno(PyExc_OSError);
-    host->spare_pointers = own_count;
+    host->spare_pointers = reference.fixed_count;
     char packet[WARM_HEAD_BYTES + 128];
     warm_head(packet, WARM_READY, 0, 0, 0);
     int length = snprintf(packet + WARM_HEAD_BYTES, 128, "%s", what);

@@ -20,7 +20,11 @@ pub(super) fn of(language: Language) -> String {
         (Language::Python, Some(path)) => {
             format!("NATIVE_FILE = {}\n{text}", host::python_string(path))
         }
-        _ => text.to_owned(),
+        (Language::Perl, Some(path)) => {
+            let folder = host::perl_string(path);
+            format!("BEGIN {{ $Hob::Warm::native_folder = {folder} }}\n{text}")
+        }
+        (_, None) => text.to_owned(),
     }
 }
 
