@@ -1,6 +1,7 @@
-# Builds Hob::Native for this perl: `perl build_native.pl FOLDER` makes FOLDER/NAME.so, where NAME
-# says which perl it is for. Ends with 2 and says why where it cannot be built. To install the
-# modules for programs that are not started by the server, use Makefile.PL.
+# Builds the native parts for this perl: `perl build_native.pl FOLDER` makes FOLDER/NAME.so, the
+# module Hob::Native, and FOLDER/NAME-warm.so, the loops of a warm host, where NAME says which perl
+# they are for. Ends with 2 and says why where they cannot be built. To install the modules for
+# programs that are not started by the server, use Makefile.PL.
 
 use 5.026;
 use strict;
@@ -25,17 +26,25 @@ my ($compiler) = split ' ', $Config{cc};
 grep { -x "$_/$compiler" } File::Spec->path or leave_out("no C compiler $compiler");
 
 my $name = Hob::Native::build_name();
-my $base = "$folder/$name.$$";
-ExtUtils::ParseXS->new->process_file(
-    filename => "$here/lib/Hob/Native.xs", output => "$base.c", typemap => $typemap,
-    prototypes => 0, versioncheck => 0,
-);
-my $command = "$Config{cc} $Config{ccflags} $Config{optimize} $Config{cccdlflags} -I$core"
-    . qq{ -I"$header" -o "$base.so" "$base.c" $Config{lddlflags} -ldl};
-my $failed = system $command;
-unlink "$base.c";
-exit 1 if $failed;
-rename "$base.so", "$folder/$name.so" or die "$folder/$name.so: $!\n";
+build("$here/lib/Hob/Native.xs", $header, $name);
+build("$here/host/Warm.xs", "$here/../c/warm", "$name-warm");
+
+# Compiles a module into a file, which appears whole or not at all.
+sub build {
+    my ($source, $include, $made) = @_;
+    my $base = "$folder/$made.$$";
+    ExtUtils::ParseXS->new->process_file(
+        filename => $source, output => "$base.c", typemap => $typemap,
+        prototypes => 0, versioncheck => 0,
+    );
+    my $command = "$Config{cc} $Config{ccflags} $Config{optimize} $Config{cccdlflags} -I$core"
+        . qq{ -I"$include" -o "$base.so" "$base.c" $Config{lddlflags} -ldl};
+    my $failed = system $command;
+    unlink "$base.c";
+    exit 1 if $failed;
+    rename "$base.so", "$folder/$made.so" or die "$folder/$made.so: $!\n";
+    return;
+}
 
 sub leave_out {
     print STDERR "left out: $_[0]\n";

@@ -12,6 +12,8 @@ mod hosts;
 mod lives;
 #[path = "warm/offered.rs"]
 mod offered;
+#[path = "warm/parts.rs"]
+mod parts;
 #[path = "warm/perl.rs"]
 mod perl;
 #[path = "resident/pool.rs"]

@@ -217,6 +217,7 @@ static inline struct warm_host *warm_begin(int first, int base) {
     if (bell < 0)
         return NULL;
     host->bell = warm_own(bell, base);
+    fcntl(first, F_SETFD, FD_CLOEXEC);
     warm_add_poll(host, host->bell);
     warm_add_poll(host, first);
     return host;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::harness::client::{Reply, call};
+use crate::parts::{Parts, programs};
 use crate::site::Programs;
 
 /// A script and what it is asked.
@@ -114,9 +115,14 @@ impl Seen {
     }
 }
 
-/// Serves the scripts both ways.
+/// Serves the scripts both ways, hosts with their native parts.
 pub(crate) fn serve(cases: &[Case], warm: &str) -> Programs {
-    let mut programs = Programs::new();
+    serve_with(Parts::Native, cases, warm)
+}
+
+/// Serves the scripts both ways, hosts with these parts.
+pub(crate) fn serve_with(parts: Parts, cases: &[Case], warm: &str) -> Programs {
+    let mut programs = programs(parts);
     for case in cases {
         programs = programs.with(case.name, case.text);
     }
@@ -142,9 +148,16 @@ pub(crate) fn await_settled(file: &Path) {
     }
 }
 
-/// Asks each script once as `cgi` and three times as `warm`, and compares.
+/// Asks each script once as `cgi` and three times as `warm`, and compares: with native parts and
+/// without.
 pub(crate) fn compare(cases: &[Case], warm: &str) {
-    let programs = serve(cases, warm);
+    for parts in [Parts::Native, Parts::Bare] {
+        compare_with(parts, cases, warm);
+    }
+}
+
+fn compare_with(parts: Parts, cases: &[Case], warm: &str) {
+    let programs = serve_with(parts, cases, warm);
     // All are asked before the log is read, which is written after a while.
     let replies: Vec<_> = cases
         .iter()
@@ -184,7 +197,7 @@ pub(crate) fn compare(cases: &[Case], warm: &str) {
             }
         }
     }
-    assert!(different.is_empty(), "{}", different.join("\n"));
+    assert!(different.is_empty(), "{parts:?}: {}", different.join("\n"));
 }
 
 /// What a script printed on standard error, from the server's log, by request.

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::compare::{Case, serve};
+use crate::compare::{Case, serve, serve_with};
 use crate::harness::client::{Connection, call};
 use crate::harness::{DEADLINE, send_signal};
 use crate::hosts::host_of;
+use crate::parts::{Parts, programs};
 use crate::site::Programs;
 
 const PARENT: &str = "import os\nprint('Content-Type: text/plain\\n')\nprint(os.getppid())\n";
@@ -82,6 +83,30 @@ fn host_is_ready_before_anybody_asks_and_is_told_of() {
         assert_eq!(programs.place.counter(name), value, "{name}");
     }
     programs.stop();
+}
+
+#[test]
+fn host_uses_its_native_part_unless_that_is_missing_or_switched_off() {
+    let perl = "print \"Content-Type: text/plain\\n\\n\", getppid, \"\\n\";\n";
+    let cases = [
+        Case::new("parent.py", PARENT),
+        Case::new("parent.pl", perl),
+    ];
+    let off = "env = { HOB_NATIVE = \"off\" }";
+    for (interpreter, name) in [("python3", "parent.py"), ("perl", "parent.pl")] {
+        let keys = format!("interpreter = \"{interpreter}\"");
+        for (parts, keys, is_used) in [
+            (Parts::Native, keys.clone(), true),
+            (Parts::Native, format!("{keys}, {off}"), false),
+            (Parts::Bare, keys, false),
+        ] {
+            let programs = serve_with(parts, &cases, &keys);
+            let host = host_of(&programs, &format!("/warm/{name}"));
+            let maps = std::fs::read_to_string(format!("/proc/{host}/maps")).unwrap();
+            assert_eq!(maps.contains("lib/hob/"), is_used, "{parts:?} {keys}: {maps}");
+            programs.stop();
+        }
+    }
 }
 
 #[test]
@@ -261,7 +286,7 @@ fn script_that_is_too_slow_is_answered_as_one_that_was_started() {
     let silent = "import time\ntime.sleep(1000)\n";
     let stops = "import time\nprint('Content-Type: text/plain\\n')\n\
                  print('x' * 200_000, flush=True)\ntime.sleep(1000)\n";
-    let programs = Programs::new()
+    let programs = programs(Parts::Native)
         .with("silent.py", silent)
         .with("stops.py", stops);
     let endings = "interpreters = { \".py\" = \"python3\" }";
