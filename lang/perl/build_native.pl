@@ -29,7 +29,8 @@ my $name = Hob::Native::build_name();
 build("$here/lib/Hob/Native.xs", $header, $name);
 build("$here/host/Warm.xs", "$here/../c/warm", "$name-warm");
 
-# Compiles a module into a file, which appears whole or not at all.
+# Compiles a module into a file, which appears whole or not at all. Every name is bound when it is
+# loaded: a fork that had to find one would do so each time.
 sub build {
     my ($source, $include, $made) = @_;
     my $base = "$folder/$made.$$";
@@ -38,7 +39,7 @@ sub build {
         prototypes => 0, versioncheck => 0,
     );
     my $command = "$Config{cc} $Config{ccflags} $Config{optimize} $Config{cccdlflags} -I$core"
-        . qq{ -I"$include" -o "$base.so" "$base.c" $Config{lddlflags} -ldl};
+        . qq{ -I"$include" -o "$base.so" "$base.c" $Config{lddlflags} -Wl,-z,now -ldl};
     my $failed = system $command;
     unlink "$base.c";
     exit 1 if $failed;

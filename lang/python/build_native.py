@@ -21,7 +21,8 @@ SOURCES = FOLDER / "src" / "hob"
 WARM_SOURCE = FOLDER / "host" / "_warm.c"
 WARM_HEADER = FOLDER.parent / "c" / "warm"
 HEADER = FOLDER.parent.parent / "crates" / "libhob" / "include"
-FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+#: With every name bound when it is loaded: a fork that had to find one would do so each time.
+FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-Wl,-z,now"]
 
 
 class CannotBuild(Exception):

@@ -47,7 +47,10 @@ static inline bool warm_refer(struct warm_reference *reference, const struct war
 }
 
 static inline size_t warm_name_bytes(const char *variable) {
-    return strcspn(variable, "=");
+    size_t length = 0;
+    while (variable[length] != 0 && variable[length] != '=')
+        length++;
+    return length;
 }
 
 /* Whether one of these has the name of that variable. */

@@ -102,7 +102,8 @@ static bool pass_on(void) {
 
 static struct warm_reference reference;
 static char *template_folder;
-static rlim_t cpu_seconds;
+static uint64_t cpu_seconds;
+static bool has_data;
 static int own_base;
 static struct {
     uint32_t number;
@@ -211,7 +212,12 @@ static int leaves_at_once(pTHX) {
     if (PL_perl_destruct_level != 0 || PL_exitlistlen != 0 || has_pipes(aTHX) ||
         PerlIO_flush(NULL) != 0 || has_visible_ends(aTHX))
         return previous_hook(aTHX);
-    return 1;
+    /* Compiled modules may want to see the end of the process; libc's own have nothing to do. */
+    AV *modules = get_av("DynaLoader::dl_librefs", 0);
+    if (modules != NULL && AvFILLp(modules) >= 0)
+        return 1;
+    fflush(NULL);
+    _exit(STATUS_EXIT & 0xff);
 }
 
 static void end_quickly(pTHX) {
@@ -221,7 +227,7 @@ static void end_quickly(pTHX) {
 
 /* ---- a child ---- */
 
-static void become(pTHX_ bool is_similar) {
+static void become(pTHX_ bool is_similar, time_t now) {
     struct warm_run *run = &host->run;
     int error = warm_become(run, cpu_seconds);
     if (error != 0) {
@@ -238,7 +244,7 @@ static void become(pTHX_ bool is_similar) {
         change_variables(aTHX);
     else
         settle(aTHX);
-    PL_basetime = time(NULL);
+    PL_basetime = now;
     /* Whoever wants random numbers seeds them. */
     PL_srand_called = FALSE;
     PL_statusvalue = 0;
@@ -287,9 +293,10 @@ static bool start(pTHX) {
         warm_fail(run, FORK, ENOMEM);
         return false;
     }
+    time_t now = time(NULL);
     pid_t process = PerlProc_fork();
     if (process == 0) {
-        become(aTHX_ is_similar);
+        become(aTHX_ is_similar, now);
         return true;
     }
     if (process < 0)
@@ -406,36 +413,40 @@ native_used(const char *name)
 
 # In a template: what is not the run's alone are the names that follow.
 void
-native_template(int socket, int base, const char *folder, UV seconds, ...)
+native_template(int socket, int base, const char *folder, UV seconds, bool reads_data, ...)
   CODE:
+    has_data = reads_data;
     own_base = base;
     cpu_seconds = seconds;
     template_folder = strdup(folder);
     reference.leaves_fixed = true;
     reference.fixed = calloc((size_t)items, sizeof *reference.fixed);
-    for (int at = 4; reference.fixed != NULL && at < items; at++)
+    for (int at = 5; reference.fixed != NULL && at < items; at++)
         reference.fixed[reference.fixed_count++] = strdup(SvPV_nolen(ST(at)));
     host = warm_begin(socket, base);
     if (host == NULL || template_folder == NULL)
         croak("memory for the template: %s\n", strerror(errno));
+    /* What each child would have to find or make: methods, the buffer of standard output. */
+    (void)has_visible_ends(aTHX);
+    (void)PerlIO_get_base(PerlIO_stdout());
 
-# Returns in a child: true. Returns false when no more runs will come.
+# Returns in a child: whether it has text behind the script.
 bool
 native_serve()
   CODE:
-    RETVAL = false;
+    /* A block that has run is freed, by each child. */
+    SvREFCNT_inc_simple_void(find_runcv(NULL));
     for (;;) {
         enum warm_event event = warm_wait(host);
-        if (event == WARM_HAS_RUN && start(aTHX)) {
-            RETVAL = true;
+        if (event == WARM_HAS_RUN && start(aTHX))
             break;
-        }
         if (event == WARM_OVER)
-            break;
+            _exit(0);
         if (event == WARM_SENSELESS || event == WARM_NO_MEMORY)
             croak("the host makes no sense to this template\n");
         PERL_ASYNC_CHECK();
     }
+    RETVAL = has_data;
   OUTPUT:
     RETVAL
 

@@ -135,6 +135,8 @@ BEGIN {
         return fd_own(syscall $call{signalfd4}, -1, $mask, 8, $CLOEXEC | $NONBLOCK);
     }
 
+    my $bell;
+
     # Children that have ended: process, status, use.
     my ($status, $usage, $infos) = ("\1" x 4, "\1" x 144, "\1" x 1024);
     sub ended {
@@ -440,13 +442,16 @@ BEGIN {
         our $template_file = $file;
         our $template_folder = $strings[1];
         leave(1) unless chdir $template_folder && read_on($file);
-        eval 'INIT { Hob::Warm::serve_template() } 1' or leave(1);
+        my $serve = 'INIT { Hob::Warm::serve_template() } 1';
+        # The less is left to do when it returns, the better: that is in each child.
+        $serve = 'INIT { Hob::Warm::prepare_template(); Hob::Warm::native_serve()
+            and Hob::Warm::reopen_data($Hob::Warm::template_file) } 1' if $is_native;
+        eval $serve or leave(1);
     }
 
-    # The script is compiled: forks for each run, and returns in the children.
-    sub serve_template {
-        our ($template_socket, $template_file, $template_folder, $cpu_seconds);
-        my $no_signals = pack 'Q', 0;
+    # The script is compiled.
+    sub prepare_template {
+        our ($template_socket, $template_folder, $cpu_seconds);
         my $old = select STDOUT;
         my $is_hot = $|;
         $| = 1;
@@ -455,25 +460,29 @@ BEGIN {
         # Who prints while it is compiled would not do so for each request.
         leave(3) if syscall($call{lseek}, 1, 0, 2) > 0;
         find_data();
-        my $has_data = defined $data;
         # What BEGIN blocks did to the environment stays.
         our %neutral;
         $set_by_script{$_} = 1 for grep {
             ($ENV{$_} // "\0") ne ($neutral{$_} // "\0")
         } keys %ENV, keys %neutral;
         if ($is_native) {
-            tidy_memory();
             native_template($template_socket, $OWN_BASE, $template_folder, $cpu_seconds,
-                keys %set_by_script);
-            fd_tell($template_socket, 'ready');
-            native_serve() or leave(0);
-            reopen_data($template_file) if $has_data;
-            return;
+                defined $data, keys %set_by_script);
         }
-        my $bell = bell();
-        my %told_links;
+        else {
+            $bell = bell();
+        }
         tidy_memory();
         fd_tell($template_socket, 'ready');
+    }
+
+    # Forks for each run, and returns in the children.
+    sub serve_template {
+        our ($template_socket, $template_file, $template_folder, $cpu_seconds);
+        prepare_template();
+        my $has_data = defined $data;
+        my $no_signals = pack 'Q', 0;
+        my %told_links;
         my ($bits, $is_over) = ('', 0);
         vec($bits, $_, 1) = 1 for $bell, $template_socket;
         until ($is_over && !%runs) {
@@ -565,7 +574,7 @@ BEGIN {
 
     # ------------------------------------------------------------------ the host
 
-    my ($first, $bell) = (3);
+    my $first = 3;
     # By descriptor: its number, which is never another's.
     my (%links, $link_count);
 
@@ -700,6 +709,8 @@ BEGIN {
     }
 
     sub begin {
+        # Has what a child ends with bound.
+        eval { die "\n" };
         our ($compiles, $cpu_seconds);
         my ($how, $cpu, @modules) = splice @main::ARGV;
         ($compiles, $cpu_seconds) = ($how eq 'compile', $cpu);

@@ -40,7 +40,7 @@ static struct {
 /* Names that are looked up in a child: made before, so that only their hash is read. */
 #define WORDS(X)                                                                             \
     X(threading) X(_threading_atexits) X(stdout) X(stderr) X(closed) X(flush) X(code)        \
-    X(runs_cold)
+    X(loader) X(runs_cold)
 static struct {
     WORDS(FIELD)
 } word;
@@ -60,7 +60,7 @@ static size_t range_count;
 struct script {
     char *file;
     struct warm_stamp stamp;
-    PyObject *script, *code;
+    PyObject *script, *code, *loader;
     bool runs_cold;
 };
 
@@ -68,6 +68,8 @@ static struct script *scripts[SCRIPT_PLACES];
 static size_t script_count;
 /* One that is not kept. */
 static struct script passing;
+/* In a child: its own. */
+static const struct script *running;
 
 static struct script **place_of(const char *file) {
     uint32_t hash = 2166136261u;
@@ -85,6 +87,7 @@ static void forget_scripts(void) {
             continue;
         Py_DECREF(scripts[place]->script);
         Py_DECREF(scripts[place]->code);
+        Py_DECREF(scripts[place]->loader);
         free(scripts[place]->file);
         free(scripts[place]);
         scripts[place] = NULL;
@@ -95,14 +98,17 @@ static void forget_scripts(void) {
 /* As warm.py has it. */
 static int fill_script(struct script *script, PyObject *object) {
     PyObject *code = PyObject_GetAttr(object, word.code);
+    PyObject *loader = PyObject_GetAttr(object, word.loader);
     PyObject *cold = PyObject_GetAttr(object, word.runs_cold);
-    if (code == NULL || cold == NULL)
+    if (code == NULL || loader == NULL || cold == NULL)
         return -1;
     Py_XDECREF(script->script);
     Py_XDECREF(script->code);
+    Py_XDECREF(script->loader);
     Py_INCREF(object);
     script->script = object;
     script->code = code;
+    script->loader = loader;
     script->runs_cold = cold != Py_None;
     Py_DECREF(cold);
     return 0;
@@ -304,6 +310,8 @@ static void collect(void) {
 
 /* Whether letting go of a value ends nothing: it is a module that stays, or something plain. */
 static bool is_plain(PyObject *value) {
+    if (PyDict_CheckExact(value) && PyDict_Size(value) == 0)
+        return true;
     if (value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) || PyUnicode_CheckExact(value) ||
         PyBytes_CheckExact(value) || PyFloat_CheckExact(value))
         return true;
@@ -318,16 +326,16 @@ static bool is_plain(PyObject *value) {
     return false;
 }
 
-/* Lets go of what names of a module hold, those that are private first. What is plain stays: to
- * count one reference less would copy its memory. */
-static void clear(PyObject *names) {
+/* Lets go of what names of a module hold, those that are private first. What is plain stays, and
+ * the loader, which is ours: to count one reference less would copy its memory. */
+static void clear(PyObject *names, PyObject *loader) {
     if (names == NULL || !PyDict_CheckExact(names))
         return;
     for (int is_second = 0; is_second < 2; is_second++) {
         PyObject *name, *value;
         Py_ssize_t place = 0;
         while (PyDict_Next(names, &place, &name, &value)) {
-            if (is_plain(value) || !PyUnicode_Check(name))
+            if (is_plain(value) || value == loader || !PyUnicode_Check(name))
                 continue;
             Py_UCS4 first = PyUnicode_GetLength(name) > 0 ? PyUnicode_ReadChar(name, 0) : 0;
             Py_UCS4 second = PyUnicode_GetLength(name) > 1 ? PyUnicode_ReadChar(name, 1) : 0;
@@ -354,7 +362,7 @@ static void clear_modules(void) {
             PyErr_Clear();
     }
     for (Py_ssize_t at = 0; list != NULL && at < PyList_Size(list); at++)
-        clear(PyModule_GetDict(PyList_GetItem(list, at)));
+        clear(PyModule_GetDict(PyList_GetItem(list, at)), NULL);
     Py_XDECREF(list);
     PyErr_Clear();
 }
@@ -370,7 +378,7 @@ static void forget(void) {
     if (collects)
         collect();
     clear_modules();
-    clear(given.names);
+    clear(given.names, running->loader);
     if (collects)
         collect();
     /* Files that neither of that has closed: some module that was here before has them. Kernels
@@ -465,7 +473,8 @@ static void execute(const struct warm_run *run, const struct script *script) {
 /* Becomes the script, and never returns. */
 static void run_script(struct warm_host *host, const struct script *script, bool is_known) {
     struct warm_run *run = &host->run;
-    int error = warm_become(run, (rlim_t)cpu_seconds);
+    running = script;
+    int error = warm_become(run, (uint64_t)cpu_seconds);
     if (error != 0)
         end_unstarted(run, DESCRIPTORS, error);
     if (script->runs_cold)
@@ -583,6 +592,15 @@ static int take_own_variables(void) {
     return reference.fixed == NULL ? -1 : 0;
 }
 
+/* Has the names bound that a child of an interpreter needs and the host does not: to find them takes
+ * longer than to fork. */
+static void bind_names(void) {
+    Py_tss_t *key = PyThread_tss_alloc();
+    if (key != NULL && PyThread_tss_create(key) == 0)
+        PyThread_tss_delete(key);
+    PyThread_tss_free(key);
+}
+
 /* serve(given, cpu seconds, modules, descriptors, whether each child is prepared, what it is):
  * the loop. Returns never, but for an error in the host. */
 static PyObject *serve(PyObject *module, PyObject *words) {
@@ -598,6 +616,7 @@ static PyObject *serve(PyObject *module, PyObject *words) {
     GIVEN(TAKE)
 #define MAKE(name)                                                                               if ((word.name = PyUnicode_InternFromString(#name)) == NULL ||                                   PyObject_Hash(word.name) == -1)                                                              return NULL;
     WORDS(MAKE)
+    bind_names();
     if (take_ranges() < 0 || take_own_variables() < 0)
         return NULL;
     struct warm_host *host = warm_begin(3, 0);
