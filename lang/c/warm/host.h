@@ -43,8 +43,8 @@ enum {
     WARM_RUN_BYTES = 32,
     WARM_ENDED_BYTES = 80,
     WARM_PACKET_BYTES_MAX = 100 * 1024,
-    /* The first link, and one for each thread of the server. */
-    WARM_LINKS_MAX = 256,
+    /* The bell, the first link, and one for each thread of the server. */
+    WARM_LINKS_MAX = 4096,
     /* Standard streams, strings, and the link that comes with what is passed on. */
     WARM_FDS_MAX = 5,
     /* Pointers that have their place before the packet. */

@@ -20,7 +20,7 @@ static struct warm_host *host;
 
 /* ---- the host: what goes on to a template ---- */
 
-enum { STAMP_BYTES = 52, FILES_MAX = 256, LINKS_TOLD_MAX = 64 };
+enum { STAMP_BYTES = 52, FILES_MAX = 128, LINKS_TOLD_MAX = 256 };
 
 /* A script that has a template, as its file was. */
 struct file {
@@ -168,6 +168,12 @@ static bool ends_visibly(pTHX_ HV *class) {
     return first == NULL || first->op_next == NULL || first->op_next->op_type != OP_LEAVESUB;
 }
 
+/* Whether closing a handle tells that it could not be written. */
+static bool has_failed(pTHX_ IO *handle) {
+    return (IoOFP(handle) != NULL && PerlIO_error(IoOFP(handle))) ||
+           (IoIFP(handle) != NULL && PerlIO_error(IoIFP(handle)));
+}
+
 /* Whether some object's end can be seen. Only read: perl itself counts references on its way. */
 static bool has_visible_ends(pTHX) {
     HV *seen[4] = {NULL, NULL, NULL, NULL};
@@ -177,6 +183,8 @@ static bool has_visible_ends(pTHX) {
         for (SV *sv = arena + 1; sv < stop; sv++) {
             if (SvIS_FREED(sv) || SvREFCNT(sv) == 0 || !SvOBJECT(sv))
                 continue;
+            if (SvTYPE(sv) == SVt_PVIO && has_failed(aTHX_ (IO *)sv))
+                return true;
             HV *class = SvSTASH(sv);
             if (class == seen[0] || class == seen[1] || class == seen[2] || class == seen[3])
                 continue;

@@ -29,7 +29,7 @@ enum {
 /* ---- what serve is given ---- */
 
 #define GIVEN(X)                                                                             \
-    X(find) X(settle) X(prepare) X(code_of) X(execute) X(fail) X(leave) X(unflushed)         \
+    X(find) X(settle) X(prepare) X(code_of) X(execute) X(fail) X(leave) X(unflushed)        \
     X(flush_files) X(names) X(modules) X(system) X(variables) X(own_variables) X(ranges)     \
     X(is_collecting) X(collect) X(count) X(exit_count) X(exit_run) X(thread_count)
 #define FIELD(name) PyObject *name;
@@ -39,7 +39,8 @@ static struct {
 
 /* Names that are looked up in a child: made before, so that only their hash is read. */
 #define WORDS(X)                                                                             \
-    X(threading) X(_threading_atexits) X(stdout) X(stderr) X(closed) X(flush) X(code)        \
+    X(threading) X(_threading_atexits) X(stdin) X(stdout) X(stderr) X(__stdin__)             \
+    X(__stdout__) X(__stderr__) X(closed) X(flush) X(code)                                   \
     X(loader) X(runs_cold)
 static struct {
     WORDS(FIELD)
@@ -263,7 +264,19 @@ static bool has_threads(void) {
            is_true(PyObject_GetAttr(threading, word._threading_atexits));
 }
 
-/* False when standard output could not be written. */
+/* Flushes a stream if it is open; false when it could not be written, with the exception. */
+static bool flush_stream(PyObject *stream) {
+    PyObject *closed = PyObject_GetAttr(stream, word.closed);
+    if (closed == NULL)
+        PyErr_Clear();
+    if (closed != NULL && is_true(closed))
+        return true;
+    PyObject *done = PyObject_CallMethodObjArgs(stream, word.flush, NULL);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+/* As the interpreter does twice at its end. False when standard output could not be written. */
 static bool flush_streams(void) {
     PyObject *names[2] = {word.stdout, word.stderr};
     bool flushed = true;
@@ -272,24 +285,46 @@ static bool flush_streams(void) {
         if (stream == NULL || stream == Py_None)
             continue;
         Py_INCREF(stream);
-        PyObject *closed = PyObject_GetAttr(stream, word.closed);
-        if (closed == NULL)
-            PyErr_Clear();
-        if (closed == NULL || !is_true(closed)) {
-            PyObject *done = PyObject_CallMethodObjArgs(stream, word.flush, NULL);
-            if (done == NULL && at == 0) {
-                flushed = false;
-                PyObject *type, *value, *trace;
-                PyErr_Fetch(&type, &value, &trace);
-                PyErr_NormalizeException(&type, &value, &trace);
-                done = PyObject_CallFunctionObjArgs(given.unflushed, value, stream, NULL);
-            }
-            Py_XDECREF(done);
-            PyErr_Clear();
+        if (!flush_stream(stream) && at == 0) {
+            flushed = false;
+            PyObject *type, *error, *trace;
+            PyErr_Fetch(&type, &error, &trace);
+            PyErr_NormalizeException(&type, &error, &trace);
+            Py_XDECREF(PyObject_CallFunctionObjArgs(given.unflushed, error, stream, NULL));
         }
+        PyErr_Clear();
         Py_DECREF(stream);
     }
     return flushed;
+}
+
+/* As the interpreter does when a script has ended, before anything else. What is wrong shows later. */
+static void flush_first(void) {
+    PyObject *names[2] = {word.stderr, word.stdout};
+    for (int at = 0; at < 2; at++) {
+        PyObject *stream = PyDict_GetItemWithError(given.system, names[at]);
+        if (stream == NULL)
+            continue;
+        Py_INCREF(stream);
+        Py_XDECREF(PyObject_CallMethodObjArgs(stream, word.flush, NULL));
+        PyErr_Clear();
+        Py_DECREF(stream);
+    }
+}
+
+/* The streams that the script has put in place of the interpreter's go. */
+static void restore_streams(void) {
+    PyObject *names[3] = {word.stdin, word.stdout, word.stderr};
+    PyObject *first[3] = {word.__stdin__, word.__stdout__, word.__stderr__};
+    for (int at = 0; at < 3; at++) {
+        PyObject *stream = PyDict_GetItemWithError(given.system, first[at]);
+        if (stream == NULL || stream == PyDict_GetItemWithError(given.system, names[at]))
+            continue;
+        Py_INCREF(stream);
+        if (PyDict_SetItem(given.system, names[at], stream) < 0)
+            PyErr_Clear();
+        Py_DECREF(stream);
+    }
 }
 
 static bool counts_garbage(long count[3]) {
@@ -377,6 +412,7 @@ static void forget(void) {
                     (!counts_garbage(count) || memcmp(count, fresh_count, sizeof count) != 0);
     if (collects)
         collect();
+    restore_streams();
     clear_modules();
     clear(given.names, running->loader);
     if (collects)
@@ -428,6 +464,7 @@ static void leave_failed(bool is_ours) {
     PyErr_NormalizeException(&type, &error, &trace);
     if (!is_ours && trace != NULL)
         PyException_SetTraceback(error, trace);
+    flush_first();
     long code;
     if (is_silent_exit(error, &code)) {
         Py_XDECREF(trace);
@@ -502,6 +539,7 @@ static void run_script(struct warm_host *host, const struct script *script, bool
     if (done == NULL)
         leave_failed(false);
     Py_DECREF(done);
+    flush_first();
     leave(0);
 }
 

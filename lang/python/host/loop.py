@@ -66,5 +66,7 @@ try:
 except BaseException as error:
     # Without this frame.
     error.__traceback__ = error.__traceback__.tb_next
+    flush_first()
     leave(report(error))
+flush_first()
 leave(0)

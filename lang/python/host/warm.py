@@ -245,6 +245,7 @@ def forget():
     collects = gc.isenabled() and gc.get_count() != COUNT
     if collects:
         collect()
+    restore_streams()
     new = len(sys.modules) - MODULE_COUNT
     if new > 0:
         # The last ones, because a dictionary keeps its order.
@@ -306,8 +307,19 @@ def flush_streams():
         except BaseException as error:
             if stream is sys.stdout:
                 flushed = False
-                sys.unraisablehook(Unraisable(error, stream))
+                unflushed(error, stream)
     return flushed
+
+
+def unflushed(error, stream):
+    """Says that standard output cannot be written, as the interpreter does."""
+    error.__traceback__ = None
+    if sys.unraisablehook is not sys.__unraisablehook__:
+        sys.unraisablehook(Unraisable(error, stream))
+        return
+    # The interpreter's own takes nothing that is made in Python.
+    sys.stderr.write("Exception ignored in: %r\n" % (stream,))
+    sys.__excepthook__(type(error), error, None)
 
 
 class Unraisable:
@@ -317,6 +329,24 @@ class Unraisable:
         self.exc_type, self.exc_value = type(error), error
         self.exc_traceback = None
         self.err_msg, self.object = None, source
+
+
+def flush_first():
+    """As the interpreter does when a script has ended, before anything else. What is wrong shows
+    later."""
+    for stream in (sys.stderr, sys.stdout):
+        try:
+            stream.flush()
+        except BaseException:
+            pass
+
+
+def restore_streams():
+    """The streams that the script has put in place of the interpreter's go."""
+    for name in ("stdin", "stdout", "stderr"):
+        stream = getattr(sys, "__%s__" % name)
+        if getattr(sys, name, None) is not stream:
+            setattr(sys, name, stream)
 
 
 def open_stdin():
@@ -467,11 +497,6 @@ def seed():
 def fail(error):
     """For the native part: ends with what the script has raised."""
     leave(report(error))
-
-
-def unflushed(error, stream):
-    """For the native part: standard output cannot be written."""
-    sys.unraisablehook(Unraisable(error, stream))
 
 
 def note_initialized():

@@ -45,9 +45,11 @@ fn variables_of_one_request_are_not_those_of_the_next() {
                 system 'env | grep -a ^HTTP_X | sort | tr \"\\\\n\" \" \"';\n";
     for (keys, name, text) in [(PYTHON, "a.py", python), (PERL, "a.pl", perl)] {
         let programs = serve(&[Case::new(name, text)], keys);
+        let many: String = (10..50).map(|n| format!("X-M{n}: {n}\r\n")).collect();
         for fields in [
             "X-A: 1\r\n",
             "",
+            &many,
             "X-B: 2\r\n",
             "X-A: 2\r\n",
             "X-A: 2\r\nX-B: 2\r\n",

@@ -22,6 +22,23 @@ fn script_kept_compiled_knows_nothing_of_other_requests() {
     compare(&[Case::new("counts.pl", text)], "interpreter = \"perl\"");
 }
 
+#[test]
+fn end_of_a_script_is_seen_as_it_would_be_if_it_was_started() {
+    let whiches = [
+        "none", "loud", "lexical", "auto", "heir", "tied", "late", "pipe", "coded", "full",
+        "posix", "code",
+    ];
+    let cases: Vec<Case> = whiches
+        .into_iter()
+        .map(|which| {
+            let name: &'static str = Box::leak(format!("ends-{which}.pl").into_boxed_str());
+            let rest: &'static str = Box::leak(format!("?which={which}").into_boxed_str());
+            Case::new(name, ENDS).at(rest)
+        })
+        .collect();
+    compare(&cases, "interpreter = \"perl\"");
+}
+
 fn cases() -> Vec<Case> {
     let head = |rest: &'static str| -> &'static str {
         // More than a pipe holds: its answer has begun when the script goes on.
@@ -78,6 +95,7 @@ fn cases() -> Vec<Case> {
 const ENVIRONMENT: &str = include_str!("scripts/environment.pl");
 const AROUND: &str = include_str!("scripts/around.pl");
 const ORDER: &str = include_str!("scripts/order.pl");
+const ENDS: &str = include_str!("scripts/ends.pl");
 const DATA: &str = include_str!("scripts/data.pl");
 const FORKS: &str = include_str!("scripts/forks.pl");
 const RUNS: &str = include_str!("scripts/runs.pl");

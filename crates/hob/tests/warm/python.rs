@@ -80,6 +80,15 @@ fn script_ends_as_it_would_if_it_was_started() {
             ),
             Case::new("finalizes.py", head(FINALIZES)),
             Case::new("unflushed.py", head(UNFLUSHED)),
+            Case::new("replaced.py", REPLACED),
+            Case::new(
+                "full.py",
+                head("import sys\nprint('x', flush=True)\nsys.stdout = open('/dev/full', 'w')\nprint('lost')\n"),
+            ),
+            Case::new(
+                "no-streams.py",
+                head("import sys\nprint('x', flush=True)\nsys.stdout = sys.stderr = None\n"),
+            ),
             Case::new(
                 "closed.py",
                 head("import sys\nsys.stdout.flush()\nsys.stdout.close()\n"),
@@ -97,6 +106,23 @@ fn script_ends_as_it_would_if_it_was_started() {
         ],
         KEYS,
     );
+}
+
+#[test]
+fn objects_that_a_script_leaves_end_as_they_would_if_it_was_started() {
+    let whiches = [
+        "nothing", "public", "private", "listed", "default", "orphan", "held-orphan", "loaded",
+        "loader", "stream",
+    ];
+    let cases: Vec<Case> = whiches
+        .into_iter()
+        .map(|which| {
+            let name: &'static str = Box::leak(format!("ends-{which}.py").into_boxed_str());
+            let rest: &'static str = Box::leak(format!("?which={which}").into_boxed_str());
+            Case::new(name, ENDS).at(rest)
+        })
+        .collect();
+    compare(&cases, "interpreter = \"python3\"");
 }
 
 #[test]
@@ -156,6 +182,8 @@ const RAISES: &str = include_str!("scripts/raises.py");
 const CHAINED: &str = include_str!("scripts/chained.py");
 const FINALIZES: &str = include_str!("scripts/finalizes.py");
 const UNFLUSHED: &str = include_str!("scripts/unflushed.py");
+const ENDS: &str = include_str!("scripts/ends.py");
+const REPLACED: &str = include_str!("scripts/replaced.py");
 const FORKS: &str = include_str!("scripts/forks.py");
 const EXECUTES: &str = include_str!("scripts/executes.py");
 const RUNS: &str = include_str!("scripts/runs.py");
