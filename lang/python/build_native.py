@@ -1,6 +1,6 @@
 """Builds the native parts: `python3 build_native.py FILE...`.
 
-A file called `_warm...` is the loop of a warm host, of host/_warm.c; any other is the accelerator of
+A file called `_warm...` is the loop of a warm host, of host/_*.c; any other is the accelerator of
 the package, `_native.abi3.so`, of src/hob/*.c. One build over Python's stable ABI serves every version from 3.9 on. Ends with 2 and says why where
 it cannot be built: there is no C compiler, or no Python.h.
 """
@@ -18,11 +18,12 @@ from typing import List, Optional
 
 FOLDER = Path(__file__).resolve().parent
 SOURCES = FOLDER / "src" / "hob"
-WARM_SOURCE = FOLDER / "host" / "_warm.c"
+WARM_SOURCES = FOLDER / "host"
 WARM_HEADER = FOLDER.parent / "c" / "warm"
 HEADER = FOLDER.parent.parent / "crates" / "libhob" / "include"
 #: With every name bound when it is loaded: a fork that had to find one would do so each time.
-FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-Wl,-z,now"]
+FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+FLAGS += ["-fvisibility=hidden", "-Wl,-z,now"]
 
 
 class CannotBuild(Exception):
@@ -38,7 +39,7 @@ def build(made: Path) -> None:
     header = WARM_HEADER / "host.h" if is_warm else HEADER / "hob.h"
     if not header.is_file():
         raise CannotBuild(f"no {header.name} in {header.parent}")
-    sources = [WARM_SOURCE] if is_warm else sorted(SOURCES.glob("_*.c"))
+    sources = sorted((WARM_SOURCES if is_warm else SOURCES).glob("_*.c"))
     compiler = shlex.split(os.environ.get("CC", "cc"))
     begun = made.with_name(f"{made.name}.{os.getpid()}")
     words: List[str] = [*compiler, *FLAGS, "-DPy_LIMITED_API=0x03090000"]

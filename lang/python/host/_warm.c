@@ -5,158 +5,24 @@
  * The host's Python objects stay as they were for one request, the reference. A child makes them
  * what its own request is: mostly a few variables.
  */
-#define PY_SSIZE_T_CLEAN
-#ifndef Py_LIMITED_API
-#define Py_LIMITED_API 0x03090000
-#endif
-#include <Python.h>
-
-#include <limits.h>
-#include <stdio.h>
-
-#include "reference.h"
+#include "_warm.h"
 
 extern char **environ;
 
 /* What warm.py and this module must agree on. */
 #define INTERFACE 1
 
-enum {
-    SCRIPTS_MAX = 512,
-    SCRIPT_PLACES = 1024,
-};
+struct given given;
+struct word word;
+long module_count, descriptor_count;
 
-/* ---- what serve is given ---- */
-
-#define GIVEN(X)                                                                             \
-    X(find) X(settle) X(prepare) X(code_of) X(execute) X(fail) X(leave) X(unflushed)        \
-    X(flush_files) X(names) X(modules) X(system) X(variables) X(own_variables) X(ranges)     \
-    X(is_collecting) X(collect) X(count) X(exit_count) X(exit_run) X(thread_count)
-#define FIELD(name) PyObject *name;
-static struct {
-    GIVEN(FIELD)
-} given;
-
-/* Names that are looked up in a child: made before, so that only their hash is read. */
-#define WORDS(X)                                                                             \
-    X(threading) X(_threading_atexits) X(stdin) X(stdout) X(stderr) X(__stdin__)             \
-    X(__stdout__) X(__stderr__) X(closed) X(flush) X(code)                                   \
-    X(loader) X(runs_cold)
-static struct {
-    WORDS(FIELD)
-} word;
-
-static long cpu_seconds, module_count, descriptor_count;
-/* Of containers when a script began. */
-static long fresh_count[3];
+static uint64_t cpu_seconds;
 static bool always_prepares;
+/* Descriptors that are the host's. */
 static struct {
     unsigned first, last;
 } ranges[64];
 static size_t range_count;
-
-/* ---- scripts ---- */
-
-/* A script that warm.py keeps, as its file was. */
-struct script {
-    char *file;
-    struct warm_stamp stamp;
-    PyObject *script, *code, *loader;
-    bool runs_cold;
-};
-
-static struct script *scripts[SCRIPT_PLACES];
-static size_t script_count;
-/* One that is not kept. */
-static struct script passing;
-/* In a child: its own. */
-static const struct script *running;
-
-static struct script **place_of(const char *file) {
-    uint32_t hash = 2166136261u;
-    for (const char *at = file; *at; at++)
-        hash = (hash ^ (uint8_t)*at) * 16777619u;
-    size_t place = hash % SCRIPT_PLACES;
-    while (scripts[place] != NULL && strcmp(scripts[place]->file, file) != 0)
-        place = (place + 1) % SCRIPT_PLACES;
-    return &scripts[place];
-}
-
-static void forget_scripts(void) {
-    for (size_t place = 0; place < SCRIPT_PLACES; place++) {
-        if (scripts[place] == NULL)
-            continue;
-        Py_DECREF(scripts[place]->script);
-        Py_DECREF(scripts[place]->code);
-        Py_DECREF(scripts[place]->loader);
-        free(scripts[place]->file);
-        free(scripts[place]);
-        scripts[place] = NULL;
-    }
-    script_count = 0;
-}
-
-/* As warm.py has it. */
-static int fill_script(struct script *script, PyObject *object) {
-    PyObject *code = PyObject_GetAttr(object, word.code);
-    PyObject *loader = PyObject_GetAttr(object, word.loader);
-    PyObject *cold = PyObject_GetAttr(object, word.runs_cold);
-    if (code == NULL || loader == NULL || cold == NULL)
-        return -1;
-    Py_XDECREF(script->script);
-    Py_XDECREF(script->code);
-    Py_XDECREF(script->loader);
-    Py_INCREF(object);
-    script->script = object;
-    script->code = code;
-    script->loader = loader;
-    script->runs_cold = cold != Py_None;
-    Py_DECREF(cold);
-    return 0;
-}
-
-/* The script of a run: asked for in Python when its file is another. NULL with an exception, or
- * with the number of an error. */
-static struct script *script_of(struct warm_run *run, int *error) {
-    struct warm_stamp stamp;
-    *error = warm_look(run->script, &stamp);
-    if (*error != 0)
-        return NULL;
-    struct script **place = place_of(run->script);
-    if (*place != NULL && memcmp(&(*place)->stamp, &stamp, sizeof stamp) == 0)
-        return *place;
-    PyObject *found = PyObject_CallFunction(given.find, "y", run->script);
-    if (found == NULL)
-        return NULL;
-    PyObject *object;
-    int is_kept;
-    if (!PyArg_ParseTuple(found, "Op", &object, &is_kept))
-        return NULL;
-    struct script *script = &passing;
-    if (is_kept) {
-        if (script_count == SCRIPTS_MAX)
-            forget_scripts();
-        place = place_of(run->script);
-        if (*place == NULL) {
-            struct script *new = calloc(1, sizeof *new);
-            char *file = strdup(run->script);
-            if (new == NULL || file == NULL) {
-                free(new);
-                free(file);
-                return (struct script *)PyErr_NoMemory();
-            }
-            new->file = file;
-            *place = new;
-            script_count++;
-        }
-        script = *place;
-        /* What was found is no older than this; when it is newer, the next look tells. */
-        script->stamp = stamp;
-    }
-    int filled = fill_script(script, object);
-    Py_DECREF(found);
-    return filled < 0 ? NULL : script;
-}
 
 /* ---- the reference ---- */
 
@@ -237,248 +103,6 @@ static void complete_variables(struct warm_run *run) {
     run->variables[count] = NULL;
 }
 
-/* ---- the end of a child ---- */
-
-static bool is_true(PyObject *answer) {
-    int is = answer == NULL ? -1 : PyObject_IsTrue(answer);
-    Py_XDECREF(answer);
-    if (is < 0)
-        PyErr_Clear();
-    return is != 0;
-}
-
-static long number_of(PyObject *answer) {
-    long number = answer == NULL ? -1 : PyLong_AsLong(answer);
-    Py_XDECREF(answer);
-    if (PyErr_Occurred())
-        PyErr_Clear();
-    return number;
-}
-
-/* Whether threads are to be waited for, or someone wants to be told before. */
-static bool has_threads(void) {
-    PyObject *threading = PyDict_GetItemWithError(given.modules, word.threading);
-    if (threading == NULL)
-        return PyErr_Occurred() != NULL;
-    return number_of(PyObject_CallObject(given.thread_count, NULL)) != 0 ||
-           is_true(PyObject_GetAttr(threading, word._threading_atexits));
-}
-
-/* Flushes a stream if it is open; false when it could not be written, with the exception. */
-static bool flush_stream(PyObject *stream) {
-    PyObject *closed = PyObject_GetAttr(stream, word.closed);
-    if (closed == NULL)
-        PyErr_Clear();
-    if (closed != NULL && is_true(closed))
-        return true;
-    PyObject *done = PyObject_CallMethodObjArgs(stream, word.flush, NULL);
-    Py_XDECREF(done);
-    return done != NULL;
-}
-
-/* As the interpreter does twice at its end. False when standard output could not be written. */
-static bool flush_streams(void) {
-    PyObject *names[2] = {word.stdout, word.stderr};
-    bool flushed = true;
-    for (int at = 0; at < 2; at++) {
-        PyObject *stream = PyDict_GetItemWithError(given.system, names[at]);
-        if (stream == NULL || stream == Py_None)
-            continue;
-        Py_INCREF(stream);
-        if (!flush_stream(stream) && at == 0) {
-            flushed = false;
-            PyObject *type, *error, *trace;
-            PyErr_Fetch(&type, &error, &trace);
-            PyErr_NormalizeException(&type, &error, &trace);
-            Py_XDECREF(PyObject_CallFunctionObjArgs(given.unflushed, error, stream, NULL));
-        }
-        PyErr_Clear();
-        Py_DECREF(stream);
-    }
-    return flushed;
-}
-
-/* As the interpreter does when a script has ended, before anything else. What is wrong shows later. */
-static void flush_first(void) {
-    PyObject *names[2] = {word.stderr, word.stdout};
-    for (int at = 0; at < 2; at++) {
-        PyObject *stream = PyDict_GetItemWithError(given.system, names[at]);
-        if (stream == NULL)
-            continue;
-        Py_INCREF(stream);
-        Py_XDECREF(PyObject_CallMethodObjArgs(stream, word.flush, NULL));
-        PyErr_Clear();
-        Py_DECREF(stream);
-    }
-}
-
-/* The streams that the script has put in place of the interpreter's go. */
-static void restore_streams(void) {
-    PyObject *names[3] = {word.stdin, word.stdout, word.stderr};
-    PyObject *first[3] = {word.__stdin__, word.__stdout__, word.__stderr__};
-    for (int at = 0; at < 3; at++) {
-        PyObject *stream = PyDict_GetItemWithError(given.system, first[at]);
-        if (stream == NULL || stream == PyDict_GetItemWithError(given.system, names[at]))
-            continue;
-        Py_INCREF(stream);
-        if (PyDict_SetItem(given.system, names[at], stream) < 0)
-            PyErr_Clear();
-        Py_DECREF(stream);
-    }
-}
-
-static bool counts_garbage(long count[3]) {
-    PyObject *counts = PyObject_CallObject(given.count, NULL);
-    bool is_good = counts != NULL && PyArg_ParseTuple(counts, "lll", &count[0], &count[1], &count[2]);
-    Py_XDECREF(counts);
-    PyErr_Clear();
-    return is_good;
-}
-
-/* Collects what the script has made: the youngest, unless some of it has become older. */
-static void collect(void) {
-    long count[3] = {0, 1, 1};
-    counts_garbage(count);
-    Py_XDECREF(PyObject_CallFunction(given.collect, "i", count[1] == 0 && count[2] == 0 ? 0 : 2));
-    PyErr_Clear();
-}
-
-/* Whether letting go of a value ends nothing: it is a module that stays, or something plain. */
-static bool is_plain(PyObject *value) {
-    if (PyDict_CheckExact(value) && PyDict_Size(value) == 0)
-        return true;
-    if (value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) || PyUnicode_CheckExact(value) ||
-        PyBytes_CheckExact(value) || PyFloat_CheckExact(value))
-        return true;
-    if (!PyModule_CheckExact(value))
-        return false;
-    PyObject *module;
-    Py_ssize_t place = 0;
-    while (PyDict_Next(given.modules, &place, NULL, &module)) {
-        if (module == value)
-            return true;
-    }
-    return false;
-}
-
-/* Lets go of what names of a module hold, those that are private first. What is plain stays, and
- * the loader, which is ours: to count one reference less would copy its memory. */
-static void clear(PyObject *names, PyObject *loader) {
-    if (names == NULL || !PyDict_CheckExact(names))
-        return;
-    for (int is_second = 0; is_second < 2; is_second++) {
-        PyObject *name, *value;
-        Py_ssize_t place = 0;
-        while (PyDict_Next(names, &place, &name, &value)) {
-            if (is_plain(value) || value == loader || !PyUnicode_Check(name))
-                continue;
-            Py_UCS4 first = PyUnicode_GetLength(name) > 0 ? PyUnicode_ReadChar(name, 0) : 0;
-            Py_UCS4 second = PyUnicode_GetLength(name) > 1 ? PyUnicode_ReadChar(name, 1) : 0;
-            bool is_private = first == '_' && second != '_';
-            if (is_second ? PyUnicode_CompareWithASCIIString(name, "__builtins__") == 0 : !is_private)
-                continue;
-            Py_INCREF(name);
-            if (PyDict_SetItem(names, name, Py_None) < 0)
-                PyErr_Clear();
-            Py_DECREF(name);
-        }
-    }
-}
-
-/* Clears the modules that the script has loaded, the last one first. */
-static void clear_modules(void) {
-    Py_ssize_t count = PyDict_Size(given.modules), place = 0;
-    Py_ssize_t new = count - module_count;
-    if (new <= 0)
-        return;
-    PyObject *module, *list = PyList_New(0);
-    for (Py_ssize_t at = 0; list != NULL && PyDict_Next(given.modules, &place, NULL, &module); at++) {
-        if (at >= module_count && PyModule_Check(module) && PyList_Insert(list, 0, module) < 0)
-            PyErr_Clear();
-    }
-    for (Py_ssize_t at = 0; list != NULL && at < PyList_Size(list); at++)
-        clear(PyModule_GetDict(PyList_GetItem(list, at)), NULL);
-    Py_XDECREF(list);
-    PyErr_Clear();
-}
-
-/* Lets go of what the script holds, so that its files are written and its objects finalized. What
- * was there before the script is not looked at. */
-static void forget(void) {
-    long count[3];
-    /* Nothing is there to be collected but what can be in a circle, which is counted. What is not
-     * seen by that is not finalized at the end, as the language has it. */
-    bool collects = is_true(PyObject_CallObject(given.is_collecting, NULL)) &&
-                    (!counts_garbage(count) || memcmp(count, fresh_count, sizeof count) != 0);
-    if (collects)
-        collect();
-    restore_streams();
-    clear_modules();
-    clear(given.names, running->loader);
-    if (collects)
-        collect();
-    /* Files that neither of that has closed: some module that was here before has them. Kernels
-     * before 6.2 do not tell how many there are. */
-    struct stat open;
-    if (stat("/proc/self/fd", &open) < 0 || open.st_size == 0 || open.st_size > descriptor_count) {
-        Py_XDECREF(PyObject_CallObject(given.flush_files, NULL));
-        PyErr_Clear();
-    }
-}
-
-/* Ends as the interpreter does, except for taking itself apart. */
-static void leave(long code) {
-    if (has_threads()) {
-        Py_XDECREF(PyObject_CallFunction(given.leave, "l", code));
-        _exit(1);
-    }
-    if (number_of(PyObject_CallObject(given.exit_count, NULL)) != 0) {
-        Py_XDECREF(PyObject_CallObject(given.exit_run, NULL));
-        PyErr_Clear();
-    }
-    bool flushed = flush_streams();
-    forget();
-    flushed = flush_streams() && flushed;
-    _exit(flushed ? (int)(code & 0xff) : 120);
-}
-
-/* The exit code of SystemExit, when there is nothing to say about it. */
-static bool is_silent_exit(PyObject *error, long *code) {
-    if (!PyErr_GivenExceptionMatches(error, PyExc_SystemExit))
-        return false;
-    PyObject *value = PyObject_GetAttr(error, word.code);
-    bool is_silent = value == Py_None || (value != NULL && PyLong_Check(value));
-    *code = value == NULL || value == Py_None ? 0 : PyLong_AsLong(value);
-    if (PyErr_Occurred()) {
-        PyErr_Clear();
-        is_silent = false;
-    }
-    Py_XDECREF(value);
-    return is_silent;
-}
-
-/* Ends a child with the error that is set. */
-static void leave_failed(bool is_ours) {
-    PyObject *type, *error, *trace;
-    PyErr_Fetch(&type, &error, &trace);
-    PyErr_NormalizeException(&type, &error, &trace);
-    if (!is_ours && trace != NULL)
-        PyException_SetTraceback(error, trace);
-    flush_first();
-    long code;
-    if (is_silent_exit(error, &code)) {
-        Py_XDECREF(trace);
-        Py_XDECREF(error);
-        Py_XDECREF(type);
-        leave(code);
-    }
-    Py_XDECREF(trace);
-    Py_XDECREF(type);
-    Py_XDECREF(PyObject_CallFunctionObjArgs(given.fail, error, NULL));
-    PyErr_Print();
-    _exit(1);
-}
-
 /* ---- a child ---- */
 
 static void end_unstarted(const struct warm_run *run, enum warm_step step, int error) {
@@ -510,8 +134,7 @@ static void execute(const struct warm_run *run, const struct script *script) {
 /* Becomes the script, and never returns. */
 static void run_script(struct warm_host *host, const struct script *script, bool is_known) {
     struct warm_run *run = &host->run;
-    running = script;
-    int error = warm_become(run, (uint64_t)cpu_seconds);
+    int error = warm_become(run, cpu_seconds);
     if (error != 0)
         end_unstarted(run, DESCRIPTORS, error);
     if (script->runs_cold)
@@ -534,13 +157,12 @@ static void run_script(struct warm_host *host, const struct script *script, bool
         if (code == NULL)
             leave_failed(true);
     }
-    counts_garbage(fresh_count);
+    note_begin(script);
     PyObject *done = PyEval_EvalCode(code, given.names, given.names);
     if (done == NULL)
         leave_failed(false);
     Py_DECREF(done);
-    flush_first();
-    leave(0);
+    leave_run();
 }
 
 /* ---- the host ---- */
@@ -645,11 +267,13 @@ static PyObject *serve(PyObject *module, PyObject *words) {
     (void)module;
     PyObject *things;
     const char *what;
+    unsigned long long seconds;
     int prepares;
-    if (!PyArg_ParseTuple(words, "O!lllps", &PyDict_Type, &things, &cpu_seconds, &module_count,
+    if (!PyArg_ParseTuple(words, "O!Kllps", &PyDict_Type, &things, &seconds, &module_count,
                           &descriptor_count, &prepares, &what))
         return NULL;
     always_prepares = prepares;
+    cpu_seconds = seconds;
 #define TAKE(name)                                                                               if ((given.name = PyDict_GetItemString(things, #name)) == NULL)                                  return PyErr_Format(PyExc_KeyError, "serve is not given %s", #name);                     Py_INCREF(given.name);
     GIVEN(TAKE)
 #define MAKE(name)                                                                               if ((word.name = PyUnicode_InternFromString(#name)) == NULL ||                                   PyObject_Hash(word.name) == -1)                                                              return NULL;

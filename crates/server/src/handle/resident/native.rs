@@ -5,7 +5,9 @@
 //! ```text
 //! lib/hob/libhob.so.1
 //! lib/hob/python/_native.abi3.so      every Python from 3.9 on
+//! lib/hob/python/_warm.abi3.so        its warm hosts
 //! lib/hob/perl/NAME.so                one for each perl
+//! lib/hob/perl/NAME-warm.so           its warm hosts
 //! ```
 //!
 //! The folder is beside the program, or in the folder above it: `/usr/bin/hob` has `/usr/lib/hob`.
