@@ -35,7 +35,14 @@
 enum { WARM_LINK = 1, WARM_RUN = 2, WARM_READY = 32, WARM_ENDED = 33, WARM_FAILED = 34 };
 enum { WARM_IN_MEMORY = 1, WARM_STDIN_IS_FILE = 2 };
 enum warm_step { READ_STRINGS, FORK, DESCRIPTORS, CHANGE_FOLDER, READ_SCRIPT, EXECUTE };
-enum warm_event { WARM_OVER, WARM_HAS_RUN, WARM_OTHER, WARM_INTERRUPTED, WARM_SENSELESS, WARM_NO_MEMORY };
+enum warm_event {
+    WARM_OVER,
+    WARM_HAS_RUN,
+    WARM_OTHER,
+    WARM_INTERRUPTED,
+    WARM_SENSELESS,
+    WARM_NO_MEMORY
+};
 
 enum {
     WARM_VERSION = 1,
@@ -124,7 +131,8 @@ static inline void warm_tell(int link, const char *packet, size_t length) {
     (void)!send(link, packet, length, MSG_NOSIGNAL);
 }
 
-static inline void warm_head(char *packet, uint8_t kind, uint16_t step, uint32_t error, uint64_t number) {
+static inline void warm_head(char *packet, uint8_t kind, uint16_t step, uint32_t error,
+                             uint64_t number) {
     packet[0] = WARM_VERSION;
     packet[1] = (char)kind;
     memcpy(packet + 2, &step, sizeof step);
@@ -139,7 +147,8 @@ static inline void warm_tell_failed(const struct warm_run *run, enum warm_step s
     warm_tell(run->link, packet, sizeof packet);
 }
 
-static inline void warm_tell_ended(const struct warm_child *child, int status, const struct rusage *used) {
+static inline void warm_tell_ended(const struct warm_child *child, int status,
+                                   const struct rusage *used) {
     char packet[WARM_ENDED_BYTES];
     warm_head(packet, WARM_ENDED, 0, 0, child->number);
     uint32_t small[2] = {(uint32_t)status, (uint32_t)child->process};
@@ -233,7 +242,8 @@ static inline void warm_lose_link(struct warm_host *host, nfds_t at) {
 
 /* ---- children ---- */
 
-static inline bool warm_is_run(struct warm_host *host, pid_t process, int status, const struct rusage *used) {
+static inline bool warm_is_run(struct warm_host *host, pid_t process, int status,
+                               const struct rusage *used) {
     for (size_t at = 0; at < host->child_count; at++) {
         if (host->children[at].process != process)
             continue;
@@ -396,9 +406,11 @@ static inline enum warm_event warm_receive(struct warm_host *host, nfds_t at, bo
         warm_lose_link(host, at);
         return WARM_HAS_RUN;
     }
-    uint8_t kind = length >= WARM_HEAD_BYTES && host->packet[0] == WARM_VERSION ? (uint8_t)host->packet[1] : 0;
+    uint8_t kind =
+        length >= WARM_HEAD_BYTES && host->packet[0] == WARM_VERSION ? (uint8_t)host->packet[1] : 0;
     if (kind == WARM_LINK && run->fd_count == 1 && at == 1 && host->has_first)
-        return warm_add_poll(host, warm_own(run->fds[0], host->base)) ? WARM_HAS_RUN : WARM_NO_MEMORY;
+        return warm_add_poll(host, warm_own(run->fds[0], host->base)) ? WARM_HAS_RUN
+                                                                      : WARM_NO_MEMORY;
     if (kind != WARM_RUN || length < WARM_RUN_BYTES)
         return WARM_SENSELESS;
     run->link_number = host->numbers[at];
@@ -474,8 +486,8 @@ static inline int warm_look(const char *file, struct warm_stamp *stamp) {
     if (stat(file, &found) < 0)
         return errno;
     *stamp = (struct warm_stamp){
-        {(uint64_t)found.st_mtim.tv_sec, (uint64_t)found.st_mtim.tv_nsec, (uint64_t)found.st_ctim.tv_sec,
-         (uint64_t)found.st_ctim.tv_nsec},
+        {(uint64_t)found.st_mtim.tv_sec, (uint64_t)found.st_mtim.tv_nsec,
+         (uint64_t)found.st_ctim.tv_sec, (uint64_t)found.st_ctim.tv_nsec},
         (uint64_t)found.st_size,
         (uint64_t)found.st_ino,
         (uint64_t)found.st_dev,

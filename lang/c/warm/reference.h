@@ -70,14 +70,16 @@ static inline bool warm_is_fixed(const struct warm_reference *reference, const c
 }
 
 /* Notes the variables of a run that the reference has not so; where the notes end. */
-static inline uint16_t *warm_note_new(const struct warm_reference *reference, const struct warm_run *run,
-                                      uint16_t *mark, const uint16_t *stop) {
+static inline uint16_t *warm_note_new(const struct warm_reference *reference,
+                                      const struct warm_run *run, uint16_t *mark,
+                                      const uint16_t *stop) {
     /* Mostly they stand in the same order. */
     size_t expected = 0;
     for (size_t at = 0; at < run->variable_count; at++) {
         const char *variable = run->variables[at];
         size_t same = expected;
-        while (same < reference->variable_count && strcmp(variable, reference->variables[same]) != 0)
+        while (same < reference->variable_count &&
+               strcmp(variable, reference->variables[same]) != 0)
             same++;
         for (size_t before = 0; same == reference->variable_count && before < expected; before++) {
             if (strcmp(variable, reference->variables[before]) == 0)
@@ -100,8 +102,9 @@ static inline uint16_t *warm_note_new(const struct warm_reference *reference, co
 }
 
 /* Notes the variables of the reference whose names a run lacks; where the notes end. */
-static inline uint16_t *warm_note_gone(const struct warm_reference *reference, const struct warm_run *run,
-                                       uint16_t *mark, const uint16_t *stop) {
+static inline uint16_t *warm_note_gone(const struct warm_reference *reference,
+                                       const struct warm_run *run, uint16_t *mark,
+                                       const uint16_t *stop) {
     for (size_t at = 0; at < reference->variable_count; at++) {
         const char *variable = reference->variables[at];
         if ((at < run->variable_count && warm_has_name(run->variables + at, 1, variable)) ||

@@ -1,9 +1,9 @@
-/* The loops of a warm host of Perl, and of the templates of its scripts: in C, because a line of Perl
- * writes to the memory of all that it names, which is copied after a fork, in the template and in its
- * child. What is seldom needed is in warm.pl.
+/* The loops of a warm host of Perl, and of the templates of its scripts: in C, because a line of
+ * Perl writes to the memory of all that it names, which is copied after a fork, in the template and
+ * in its child. What is seldom needed is in warm.pl.
  *
- * The template's variables stay as they were for one run, the reference. A child makes them what its
- * own run is.
+ * The template's variables stay as they were for one run, the reference. A child makes them what
+ * its own run is.
  */
 #define PERL_NO_GET_CONTEXT
 #include "EXTERN.h"
@@ -59,7 +59,7 @@ static bool is_told(struct file *file, uint32_t link) {
     return false;
 }
 
-/* Passes the run on to its script's template; false when it has none, or when its file is another. */
+/* Passes the run on to its script's template; false when it has none, or its file is another. */
 static bool pass_on(void) {
     struct warm_run *run = &host->run;
     struct file *file = file_of(run->script);
@@ -154,7 +154,7 @@ static void settle(pTHX) {
 
 static thrhook_proc_t previous_hook;
 
-/* Whether the end of an object of this class can be seen: it has a destructor that does something. */
+/* Whether the end of an object of this class can be seen: its destructor does something. */
 static bool ends_visibly(pTHX_ HV *class) {
     if (HvNAME(class) == NULL)
         return true;

@@ -12,8 +12,8 @@
 #    '------- fork --> template, returns from BEGIN: compiles the script, stops before it runs
 #                        '-- fork --> child, returns from INIT: runs it             ("compile")
 #
-# The loops of the host and of a template are here and, for speed, in the native part, Warm.xs, which
-# is used when it is there.
+# The loops of the host and of a template are here and, for speed, in the native part, Warm.xs,
+# which is used when it is there.
 #
 # No handle of perl's is used for the sockets: it would close them once more at its end, when their
 # numbers are the script's.

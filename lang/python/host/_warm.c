@@ -1,6 +1,6 @@
-/* The loop of a warm host of Python, and what a child runs of ours: in C, because an interpreter that
- * runs a line of Python writes to the pages of all that the line names, which are copied then, in
- * the host after each fork and in each child. What is seldom needed is in warm.py.
+/* The loop of a warm host of Python, and what a child runs of ours: in C, because an interpreter
+ * that runs a line of Python writes to the pages of all that the line names, which are copied then,
+ * in the host after each fork and in each child. What is seldom needed is in warm.py.
  *
  * The host's Python objects stay as they were for one request, the reference. A child makes them
  * what its own request is: mostly a few variables.
@@ -48,7 +48,8 @@ static int settle(struct script *script, const struct warm_run *run) {
     PyObject *variables = list_of(run->variables, run->variable_count);
     PyObject *done = NULL;
     if (arguments != NULL && variables != NULL)
-        done = PyObject_CallFunctionObjArgs(given.settle, script->script, arguments, variables, NULL);
+        done =
+            PyObject_CallFunctionObjArgs(given.settle, script->script, arguments, variables, NULL);
     Py_XDECREF(arguments);
     Py_XDECREF(variables);
     Py_XDECREF(done);
@@ -126,8 +127,8 @@ static void execute(const struct warm_run *run, const struct script *script) {
     PyObject *arguments = list_of(run->arguments, run->argument_count);
     PyObject *variables = list_of(run->variables, run->variable_count);
     if (arguments != NULL && variables != NULL)
-        Py_XDECREF(
-            PyObject_CallFunctionObjArgs(given.execute, script->script, arguments, variables, NULL));
+        Py_XDECREF(PyObject_CallFunctionObjArgs(given.execute, script->script, arguments, variables,
+                                                NULL));
     end_unstarted(run, EXECUTE, errno_of_exception());
 }
 
@@ -199,7 +200,8 @@ static int start(struct warm_host *host) {
     bool is_known = script->script == reference_script && warm_is_similar(host, &reference);
     if (is_known)
         reference.strangers = 0;
-    else if (!script->runs_cold && (reference_script == NULL || ++reference.strangers > WARM_STRANGERS_MAX)) {
+    else if (!script->runs_cold &&
+             (reference_script == NULL || ++reference.strangers > WARM_STRANGERS_MAX)) {
         if (adopt(script, run) < 0)
             return -1;
         is_known = warm_is_similar(host, &reference);
@@ -252,8 +254,8 @@ static int take_own_variables(void) {
     return reference.fixed == NULL ? -1 : 0;
 }
 
-/* Has the names bound that a child of an interpreter needs and the host does not: to find them takes
- * longer than to fork. */
+/* Has the names bound that a child of an interpreter needs and the host does not: to find them
+ * takes longer than to fork. */
 static void bind_names(void) {
     Py_tss_t *key = PyThread_tss_alloc();
     if (key != NULL && PyThread_tss_create(key) == 0)
@@ -274,9 +276,14 @@ static PyObject *serve(PyObject *module, PyObject *words) {
         return NULL;
     always_prepares = prepares;
     cpu_seconds = seconds;
-#define TAKE(name)                                                                               if ((given.name = PyDict_GetItemString(things, #name)) == NULL)                                  return PyErr_Format(PyExc_KeyError, "serve is not given %s", #name);                     Py_INCREF(given.name);
+#define TAKE(name) \
+    if ((given.name = PyDict_GetItemString(things, #name)) == NULL) \
+        return PyErr_Format(PyExc_KeyError, "serve is not given %s", #name); \
+    Py_INCREF(given.name);
     GIVEN(TAKE)
-#define MAKE(name)                                                                               if ((word.name = PyUnicode_InternFromString(#name)) == NULL ||                                   PyObject_Hash(word.name) == -1)                                                              return NULL;
+#define MAKE(name) \
+    if ((word.name = PyUnicode_InternFromString(#name)) == NULL || PyObject_Hash(word.name) == -1) \
+        return NULL;
     WORDS(MAKE)
     bind_names();
     if (take_ranges() < 0 || take_own_variables() < 0)
@@ -325,12 +332,8 @@ static PyModuleDef_Slot module_slots[] = {
 };
 
 static struct PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_warm",
-    .m_doc = "The loop of a warm host.",
-    .m_size = 0,
-    .m_methods = module_methods,
-    .m_slots = module_slots,
+    PyModuleDef_HEAD_INIT, .m_name = "_warm",           .m_doc = "The loop of a warm host.",
+    .m_size = 0,           .m_methods = module_methods, .m_slots = module_slots,
 };
 
 PyMODINIT_FUNC PyInit__warm(void) {

@@ -14,16 +14,17 @@
 #include "reference.h"
 
 /* What serve is given by warm.py. */
-#define GIVEN(X)                                                                             \
-    X(find) X(settle) X(prepare) X(code_of) X(execute) X(fail) X(leave) X(unflushed)        \
-    X(flush_files) X(names) X(modules) X(system) X(variables) X(own_variables) X(ranges)     \
-    X(is_collecting) X(collect) X(count) X(exit_count) X(exit_run) X(thread_count)
+#define GIVEN(X) \
+    X(find) \
+    X(settle) X(prepare) X(code_of) X(execute) X(fail) X(leave) X(unflushed) X(flush_files) \
+        X(names) X(modules) X(system) X(variables) X(own_variables) X(ranges) X(is_collecting) \
+            X(collect) X(count) X(exit_count) X(exit_run) X(thread_count)
 
 /* Names that are looked up in a child: made before, so that only their hash is read. */
-#define WORDS(X)                                                                             \
-    X(threading) X(_threading_atexits) X(stdin) X(stdout) X(stderr) X(__stdin__)             \
-    X(__stdout__) X(__stderr__) X(closed) X(flush) X(code)                                   \
-    X(loader) X(runs_cold)
+#define WORDS(X) \
+    X(threading) \
+    X(_threading_atexits) X(stdin) X(stdout) X(stderr) X(__stdin__) X(__stdout__) X(__stderr__) \
+        X(closed) X(flush) X(code) X(loader) X(runs_cold)
 
 #define FIELD(name) PyObject *name;
 extern struct given {

@@ -66,7 +66,7 @@ static bool flush_streams(void) {
     return flushed;
 }
 
-/* As the interpreter does when a script has ended, before anything else. What is wrong shows later. */
+/* As the interpreter does when a script has ended, before all else. What is wrong shows later. */
 static void flush_first(void) {
     PyObject *names[2] = {word.stderr, word.stdout};
     for (int at = 0; at < 2; at++) {
@@ -97,7 +97,8 @@ static void restore_streams(void) {
 
 static bool counts_garbage(long count[3]) {
     PyObject *counts = PyObject_CallObject(given.count, NULL);
-    bool is_good = counts != NULL && PyArg_ParseTuple(counts, "lll", &count[0], &count[1], &count[2]);
+    bool is_good =
+        counts != NULL && PyArg_ParseTuple(counts, "lll", &count[0], &count[1], &count[2]);
     Py_XDECREF(counts);
     PyErr_Clear();
     return is_good;
@@ -115,8 +116,8 @@ static void collect(void) {
 static bool is_plain(PyObject *value) {
     if (PyDict_CheckExact(value) && PyDict_Size(value) == 0)
         return true;
-    if (value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) || PyUnicode_CheckExact(value) ||
-        PyBytes_CheckExact(value) || PyFloat_CheckExact(value))
+    if (value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) ||
+        PyUnicode_CheckExact(value) || PyBytes_CheckExact(value) || PyFloat_CheckExact(value))
         return true;
     if (!PyModule_CheckExact(value))
         return false;
@@ -143,7 +144,8 @@ static void clear(PyObject *names, PyObject *loader) {
             Py_UCS4 first = PyUnicode_GetLength(name) > 0 ? PyUnicode_ReadChar(name, 0) : 0;
             Py_UCS4 second = PyUnicode_GetLength(name) > 1 ? PyUnicode_ReadChar(name, 1) : 0;
             bool is_private = first == '_' && second != '_';
-            if (is_second ? PyUnicode_CompareWithASCIIString(name, "__builtins__") == 0 : !is_private)
+            if (is_second ? PyUnicode_CompareWithASCIIString(name, "__builtins__") == 0
+                          : !is_private)
                 continue;
             Py_INCREF(name);
             if (PyDict_SetItem(names, name, Py_None) < 0)
@@ -160,7 +162,8 @@ static void clear_modules(void) {
     if (new <= 0)
         return;
     PyObject *module, *list = PyList_New(0);
-    for (Py_ssize_t at = 0; list != NULL && PyDict_Next(given.modules, &place, NULL, &module); at++) {
+    for (Py_ssize_t at = 0; list != NULL && PyDict_Next(given.modules, &place, NULL, &module);
+         at++) {
         if (at >= module_count && PyModule_Check(module) && PyList_Insert(list, 0, module) < 0)
             PyErr_Clear();
     }

@@ -1,9 +1,9 @@
 """A Python that is kept, and forks for each request: it runs CGI scripts unchanged.
 
 The server speaks with it over descriptor 3; what they say to each other is drawn in
-`crates/server/src/handle/warm/protocol.rs`. The loop over its links is the native part's, `_warm.c`,
-or where there is none that of `links.py`; `loop.py`, which the interpreter is started with, brings
-the texts.
+`crates/server/src/handle/warm/protocol.rs`. The loop over its links is that of the native part,
+`_warm.c`, or where there is none that of `links.py`; `loop.py`, which the interpreter is started
+with, brings the texts.
 
 What costs here is memory: each page that a child writes to is copied first, and counting a
 reference is writing; and each page there is has its entry copied. So all that can be is done before
@@ -571,7 +571,9 @@ OWN_DESCRIPTORS, KEPT_COUNT = own_descriptors()
 #: With standard input, output and error, and the one that a listing is read from.
 DESCRIPTOR_COUNT = KEPT_COUNT + 4
 #: What the interpreter or a module has set by itself, and no request does.
-OWN_VARIABLES = {name: os.environ._data[name] for name in os.environ._data if name not in GIVEN_VARIABLES}
+OWN_VARIABLES = {
+    name: os.environ._data[name] for name in os.environ._data if name not in GIVEN_VARIABLES
+}
 VARIABLES = Variables()
 #: With the native part a child has an environment of its own in C.
 putenv, unsetenv = (os.putenv, os.unsetenv) if NATIVE is None else (no_change, no_change)

@@ -88,10 +88,7 @@ fn host_is_ready_before_anybody_asks_and_is_told_of() {
 #[test]
 fn host_uses_its_native_part_unless_that_is_missing_or_switched_off() {
     let perl = "print \"Content-Type: text/plain\\n\\n\", getppid, \"\\n\";\n";
-    let cases = [
-        Case::new("parent.py", PARENT),
-        Case::new("parent.pl", perl),
-    ];
+    let cases = [Case::new("parent.py", PARENT), Case::new("parent.pl", perl)];
     let off = "env = { HOB_NATIVE = \"off\" }";
     for (interpreter, name) in [("python3", "parent.py"), ("perl", "parent.pl")] {
         let keys = format!("interpreter = \"{interpreter}\"");
@@ -103,7 +100,11 @@ fn host_uses_its_native_part_unless_that_is_missing_or_switched_off() {
             let programs = serve_with(parts, &cases, &keys);
             let host = host_of(&programs, &format!("/warm/{name}"));
             let maps = std::fs::read_to_string(format!("/proc/{host}/maps")).unwrap();
-            assert_eq!(maps.contains("lib/hob/"), is_used, "{parts:?} {keys}: {maps}");
+            assert_eq!(
+                maps.contains("lib/hob/"),
+                is_used,
+                "{parts:?} {keys}: {maps}"
+            );
             programs.stop();
         }
     }

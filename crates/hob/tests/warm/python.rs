@@ -83,7 +83,9 @@ fn script_ends_as_it_would_if_it_was_started() {
             Case::new("replaced.py", REPLACED),
             Case::new(
                 "full.py",
-                head("import sys\nprint('x', flush=True)\nsys.stdout = open('/dev/full', 'w')\nprint('lost')\n"),
+                head(
+                    "import sys\nprint('x', flush=True)\nsys.stdout = open('/dev/full', 'w')\nprint('lost')\n",
+                ),
             ),
             Case::new(
                 "no-streams.py",
@@ -111,8 +113,16 @@ fn script_ends_as_it_would_if_it_was_started() {
 #[test]
 fn objects_that_a_script_leaves_end_as_they_would_if_it_was_started() {
     let whiches = [
-        "nothing", "public", "private", "listed", "default", "orphan", "held-orphan", "loaded",
-        "loader", "stream",
+        "nothing",
+        "public",
+        "private",
+        "listed",
+        "default",
+        "orphan",
+        "held-orphan",
+        "loaded",
+        "loader",
+        "stream",
     ];
     let cases: Vec<Case> = whiches
         .into_iter()
