@@ -72,7 +72,7 @@ class Server:
         load = ["taskset", "-c", "1", "wrk", "-t1", f"-c{clients}", f"-d{secs}s", url]
         said = subprocess.run(load, stdout=subprocess.PIPE, text=True).stdout
         count = re.search(r"(\d+) requests in", said)
-        if not count or "Non-2xx" in said or "Socket errors" in said:
+        if not count or count.group(1) == "0" or "Non-2xx" in said or "Socket errors" in said:
             raise SystemExit(f"{self.name} {path}: {said}")
         return (self.cpu_us() - before) / int(count.group(1))
 

@@ -27,7 +27,7 @@ grep { -x "$_/$compiler" } File::Spec->path or leave_out("no C compiler $compile
 
 my $name = Hob::Native::build_name();
 build("$here/lib/Hob/Native.xs", $header, $name);
-build("$here/host/Warm.xs", "$here/../c/warm", "$name-warm");
+build("$here/host/Warm.xs", "$here/../c/host", "$name-warm");
 
 # Compiles a module into a file, which appears whole or not at all. Every name is bound when it is
 # loaded: a fork that had to find one would do so each time.

@@ -19,7 +19,7 @@ from typing import List, Optional
 FOLDER = Path(__file__).resolve().parent
 SOURCES = FOLDER / "src" / "hob"
 WARM_SOURCES = FOLDER / "host"
-WARM_HEADER = FOLDER.parent / "c" / "warm"
+WARM_HEADER = FOLDER.parent / "c" / "host"
 HEADER = FOLDER.parent.parent / "crates" / "libhob" / "include"
 #: With every name bound when it is loaded: a fork that had to find one would do so each time.
 FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]

@@ -183,7 +183,11 @@ fn as_many_hosts_are_kept_as_are_wanted_and_requests_go_to_the_idlest() {
         hosts(&programs, |hosts| running(hosts) == index as u64 + 1);
     }
     programs.place.write("cgi/go", "");
-    let of = |connection: &mut Connection| connection.read().unwrap().text();
+    let of = |connection: &mut Connection| {
+        let answer = connection.read().unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.text()
+    };
     let texts: BTreeSet<String> = connections.iter_mut().map(of).collect();
     assert_eq!(texts.len(), 3, "{texts:?}");
     programs.stop();
