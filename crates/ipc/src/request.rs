@@ -259,7 +259,11 @@ impl<'a> Block<'a> {
 
     fn entry(&self, place: usize) -> (usize, usize) {
         let at = INDEX_AT + place * ENTRY_BYTES;
-        (self.number(at) as usize, self.number(at + 4) as usize)
+        let entry: [u8; ENTRY_BYTES] = *self.bytes[at..]
+            .first_chunk()
+            .expect("a block is longer than its index");
+        let entry = u64::from_le_bytes(entry);
+        (entry as u32 as usize, (entry >> 32) as usize)
     }
 }
 
@@ -328,6 +332,16 @@ mod tests {
             builder.push(name.as_bytes(), value.as_bytes()).unwrap();
         }
         builder.finish()
+    }
+
+    #[test]
+    fn names_of_the_index_have_its_places() {
+        for (place, name) in INDEX.iter().enumerate() {
+            assert_eq!(place_of(name.as_bytes()), Some(place));
+        }
+        for name in ["", "PATH", "PATH_INFX", "HTTP_ACCEPT", "HTTP_ACCEPT_CH"] {
+            assert_eq!(place_of(name.as_bytes()), None);
+        }
     }
 
     #[test]
