@@ -14,9 +14,11 @@ import peer
 from peer import variables
 
 APP = """
-import asyncio, contextlib, json, sys, threading, time
+import asyncio, contextlib, contextvars, json, sys, threading, time, weakref
 
 met = []
+variable = contextvars.ContextVar("variable", default="unset")
+strongly, weakly, called = [], weakref.WeakKeyDictionary(), []
 everybody = asyncio.Event()
 done = asyncio.Event()
 
@@ -118,6 +120,49 @@ async def at_too_much(scope, receive, send):
     await start(send)
     await write(send, b"a")
     await write(send, b"b")
+async def at_trace(scope, receive, send):
+    task, what = asyncio.current_task(), scope["query_string"].decode()
+    found = [what for what, is_found in (
+        ("context", variable.get() != "unset"), ("strong", task in strongly), ("weak", task in weakly),
+        ("name", task.get_name() == "named"), ("cancel", task._must_cancel)) if is_found]
+    if what == "context": variable.set("set")
+    if what == "strong": strongly.append(task)
+    if what == "weak": weakly[task] = 1
+    if what == "name": task.set_name("named")
+    if what == "cancel": task.cancel()
+    if what == "callback": task.add_done_callback(lambda task: called.append(task.done()))
+    if what == "called": found = called
+    await start(send)
+    await write(send, json.dumps(found).encode())
+
+async def at_wait(scope, receive, send):
+    task = asyncio.current_task()
+    variable.set("waiting")
+    await asyncio.sleep(0)
+    await asyncio.wait_for(asyncio.sleep(0.001), 60)
+    await start(send)
+    is_mine = task is asyncio.current_task() and variable.get() == "waiting"
+    await write(send, b"the same" if is_mine else b"another")
+
+async def at_cancel(scope, receive, send):
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    loop.call_soon(task.cancel)
+    try: await loop.create_future()
+    except asyncio.CancelledError:
+        if not scope["query_string"]: raise
+    await start(send)
+    await write(send, b"went on")
+
+async def at_quit(scope, receive, send): sys.exit(3)
+
+class Awaitable:
+    def __init__(self, *words): self.words = words
+    def __await__(self): return at_hello(*self.words).__await__()
+
+def awaitable(scope, receive, send):
+    if scope["type"] == "lifespan": return lifespan(scope, receive, send)
+    return Awaitable(scope, receive, send)
+
 async def at_hello(scope, receive, send):
     await start(send)
     await write(send, b"hello")
@@ -220,6 +265,37 @@ class Requests(Application):
             self.assertEqual(server.answer(ident).body, b"met")
         self.assertEqual(self.ended(), "")
 
+    def test_each_request_has_a_context_and_a_task_without_traces_of_others(self) -> None:
+        server = self.start()
+        for trace in ("context", "strong", "weak", "name", "cancel", "callback", "cancel", "none"):
+            with self.subTest(trace):
+                self.assertEqual(server.ask("/trace", query=trace).body, b"[]")
+                self.assertEqual(server.ask("/wait").body, b"the same")
+        self.assertEqual(server.ask("/trace", query="called").body, b"[true]")
+        self.assertEqual(self.ended(), "")
+
+    def test_request_that_waits_can_be_cancelled_and_is_the_only_one(self) -> None:
+        server = self.start()
+        for _ in range(2):
+            self.assertEqual(server.ask("/cancel", query="caught").body, b"went on")
+            self.assertEqual(server.ask("/cancel").failure, "stopped")
+            self.assertEqual(server.ask("/trace").body, b"[]")
+        self.assertEqual(self.ended(), "")
+
+    def test_application_may_give_anything_that_can_be_awaited(self) -> None:
+        server = self.start("awaitable")
+        for _ in range(3):
+            self.assertEqual(server.ask("/any").body, b"hello")
+        self.assertEqual(self.ended(), "")
+
+    def test_many_requests_at_once_are_all_answered(self) -> None:
+        server = self.start()
+        for path, body in (("/hello", b"hello"), ("/wait", b"the same")):
+            idents = [server.request(variables(path)) for _ in range(300)]
+            for ident in idents:
+                self.assertEqual(server.answer(ident).body, body)
+        self.assertEqual(self.ended(), "")
+
     def test_work_after_the_answer_goes_on_and_drain_waits_for_it(self) -> None:
         server = self.start()
         self.assertEqual(server.ask("/background").body, b"at once")
@@ -286,6 +362,7 @@ class Requests(Application):
             ("/unknown", 500, "RuntimeError: a message of type 'http.response.what'"),
             ("/status", 500, "ValueError: status 99"),
             ("/absent", 500, "KeyError"),
+            ("/quit", 500, "SystemExit: 3"),
         ):
             with self.subTest(path):
                 got = server.ask(path)

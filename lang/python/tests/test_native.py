@@ -5,10 +5,11 @@ What it answers is tested by the tests of every other file, which `check` runs a
 
 from __future__ import annotations
 
+import json
 import tempfile
 import unittest
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import native
 import peer
@@ -189,6 +190,83 @@ class Native(unittest.TestCase):
 
         before = some(200)
         self.assertLess(some(600) - before, 100)  # pages
+
+    def test_memory_stays_flat_under_asgi(self) -> None:
+        (self.folder / "app.py").write_text(
+            "import asyncio\n"
+            "async def application(scope, receive, send):\n"
+            "    assert scope['type'] == 'http'\n"
+            "    body = b'x' * 3000\n"
+            "    if scope['path'] == '/wait': await asyncio.sleep(0)\n"
+            "    if scope['path'] == '/trace': application.task = asyncio.current_task()\n"
+            "    if scope['path'] == '/raise': raise KeyError(scope['path'])\n"
+            "    if scope['path'] == '/memory':\n"
+            "        with open('/proc/self/statm') as file: body = file.read().split()[1].encode()\n"
+            "    await receive()\n"
+            "    await send({'type': 'http.response.start', 'status': 200, 'headers': [[b'a', b'b']]})\n"
+            "    await send({'type': 'http.response.body', 'body': body})\n"
+        )
+        server = self.start("asgi", "app:application")
+
+        def some(count: int) -> int:
+            for n in range(count):
+                for path in ("/", "/wait", "/trace"):
+                    more: Dict[str, Any] = {f"HTTP_X_{n}": "a", "HTTP_LONG" + "G" * 100: "b" * (n % 7)}
+                    self.assertEqual(len(server.ask(path, **(more if n % 2 else {})).body), 3000)
+                if n < 20:  # each leaves a traceback in a pipe that nobody reads yet
+                    self.assertEqual(server.ask("/raise").failure, "KeyError: '/raise'")
+            return int(server.ask("/memory").body)
+
+        before = some(1500)
+        self.assertLess(some(1500) - before, 100)  # pages
+
+    def test_only_what_differs_is_another_in_the_next_environ_and_scope(self) -> None:
+        (self.folder / "app.py").write_text(
+            "import json\n"
+            "def wsgi(environ, start):\n"
+            "    start('200 OK', [])\n"
+            "    return [json.dumps({k: v for k, v in environ.items() if k[:2] in ('HT', 'PA', 'QU')}).encode()]\n"
+            "async def asgi(scope, receive, send):\n"
+            "    assert scope['type'] == 'http', 'no'\n"
+            "    fields = {n.decode(): v.decode() for n, v in scope['headers']}\n"
+            "    found = [scope['path'], scope['query_string'].decode(), scope['client'][1], fields]\n"
+            "    scope['headers'].clear(); scope['path'] = None; scope['extensions'].clear()\n"
+            "    await send({'type': 'http.response.start', 'status': 200})\n"
+            "    await send({'type': 'http.response.body', 'body': json.dumps(found).encode()})\n"
+        )
+        # Values that are longer, shorter, the same, hold what others begin or end with; other names.
+        rounds: List[Dict[str, str]] = [
+            {"HTTP_A": "one", "HTTP_B": "two"},
+            {"HTTP_A": "one", "HTTP_B": "two"},
+            {"HTTP_A": "oneone", "HTTP_B": "two"},
+            {"HTTP_A": "", "HTTP_B": "two"},
+            {"HTTP_A": "o", "HTTP_B": "tw"},
+            {"HTTP_A": "tw", "HTTP_B": "o"},
+            {"HTTP_A": "two", "HTTP_B": "o"},
+            {"HTTP_A": "two"},
+            {"HTTP_A": "two", "HTTP_AB": "o"},
+            {"HTTP_A": "two", "HTTP_B": "o", "REMOTE_PORT": "7"},
+            {"HTTP_A": "two", "HTTP_B": "o", "REMOTE_PORT": "70"},
+            {f"HTTP_N{n}": "x" for n in range(150)},
+            {f"HTTP_N{n}": "y" for n in range(150)},
+        ]
+        for kind in ("wsgi", "asgi"):
+            server = self.start(kind, f"app:{kind}")
+            for path in ("/a", "/ab", "/b"):
+                for n, more in enumerate(rounds):
+                    query = "q" * (n % 3)
+                    found = json.loads(server.ask(path, "GET", query, **more).body)
+                    wanted = dict(variables(path, "GET", query, **more))
+                    fields = {k: v for k, v in wanted.items() if k[:5] == "HTTP_"}
+                    if kind == "wsgi":
+                        self.assertEqual((found.pop("PATH_INFO"), found.pop("QUERY_STRING")), (path, query))
+                        self.assertEqual(found, fields)
+                    else:
+                        names = {k[5:].lower().replace("_", "-"): v for k, v in fields.items()}
+                        port = int(wanted["REMOTE_PORT"])
+                        self.assertEqual(found, [path, query, port, names])
+            no_lifespan = "hob: no lifespan: AssertionError: no\n"
+            self.assertEqual(self.ended(), "" if kind == "wsgi" else no_lifespan)
 
 
 if __name__ == "__main__":

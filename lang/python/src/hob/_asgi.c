@@ -1,8 +1,12 @@
-/* The accelerator's part of the ASGI host: scopes, and the usual `receive` and `send`.
+/* The accelerator's part of the ASGI host: runs applications, with the usual `receive` and `send`.
  *
  * What most applications do needs no waiting: the body of a request without one, a head, a body that
  * finds room. That is done here, at once; what is awaited then is over before it begins. Everything
  * else goes to coroutines of Shared in asgi.py. Nothing here waits for a client.
+ *
+ * So most requests are over when their application has been called once. One task runs them one
+ * after the other, each in a context of its own, until an application waits: then the rest of that
+ * request is the task's. It is no other request's if the application has left a trace on it.
  */
 #include "_native.h"
 
@@ -25,11 +29,20 @@ typedef struct {
     PyObject *value;
 } Given;
 
-static PyTypeObject *call_type, *given_type;
+/* A request whose application waits: the rest of it, to be awaited. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *call, *coroutine, *context;
+    PyObject *first; /* what it waits for first; NULL once that is known to the task */
+} Paused;
+
+static PyTypeObject *call_type, *given_type, *paused_type;
 static PyObject *nothing; /* a Given of None */
 
 static PyObject *word_type, *word_start, *word_body, *word_status, *word_headers, *word_trailers;
-static PyObject *key_body, *key_more, *key_hob;
+static PyObject *word_receive, *word_send, *word_run, *word_copy, *word_throw, *word_close;
+static PyObject *word_callbacks, *word_must_cancel, *word_get_name, *key_body, *key_more, *key_state;
+static PyObject *coroutine_type, *coroutine_send, *count_weak;
 static PyObject *receive_usual; /* the message of an empty body */
 
 /* ---- awaiting what is there ---- */
@@ -73,197 +86,6 @@ static void given_free(Given *self) {
 static PyObject *over(void) {
     Py_INCREF(nothing);
     return nothing;
-}
-
-/* ---- scopes ---- */
-
-static PyObject *latin(const char *text, size_t size) {
-    return PyUnicode_DecodeLatin1(text, (Py_ssize_t)size, NULL);
-}
-
-/* A string that is mostly the same in every request: the last one of its kind is kept. */
-struct Kept {
-    PyObject *text;
-    size_t size;
-    char bytes[64];
-};
-
-static PyObject *kept(struct Kept *last, hob_request *request, int place) {
-    size_t size = 0;
-    const char *value = lib.indexed(request, place, &size);
-    if (value == NULL)
-        size = 0;
-    if (last->text != NULL && last->size == size && memcmp(last->bytes, value ? value : "", size) == 0) {
-        Py_INCREF(last->text);
-        return last->text;
-    }
-    PyObject *text = latin(value ? value : "", size);
-    if (text == NULL || size > sizeof last->bytes)
-        return text;
-    Py_XDECREF(last->text);
-    Py_INCREF(text);
-    last->text = text;
-    last->size = size;
-    if (size)
-        memcpy(last->bytes, value, size);
-    return text;
-}
-
-static PyObject *number_of(const char *text, size_t size) {
-    long number = 0;
-    for (size_t at = 0; at < size && size < 9; at++) {
-        if (text[at] < '0' || text[at] > '9')
-            return PyLong_FromLong(0);
-        number = number * 10 + (text[at] - '0');
-    }
-    return PyLong_FromLong(number);
-}
-
-/* Takes the value over. */
-static int put(PyObject *scope, const char *key, PyObject *value) {
-    if (value == NULL)
-        return -1;
-    int failed = PyDict_SetItemString(scope, key, value);
-    Py_DECREF(value);
-    return failed;
-}
-
-static PyObject *pair(PyObject *first, PyObject *second) {
-    PyObject *made = first && second ? PyTuple_Pack(2, first, second) : NULL;
-    Py_XDECREF(first);
-    Py_XDECREF(second);
-    return made;
-}
-
-static PyObject *version_of(hob_request *request) {
-    static struct Kept last;
-    const char *value = lib.indexed(request, HOB_SERVER_PROTOCOL, NULL);
-    if (value == NULL || strcmp(value, "HTTP/1.1") == 0)
-        return PyUnicode_FromString("1.1");
-    if (strncmp(value, "HTTP/2", 6) == 0 || strncmp(value, "HTTP/3", 6) == 0)
-        return latin(value + 5, 1);
-    PyObject *whole = kept(&last, request, HOB_SERVER_PROTOCOL);
-    PyObject *part = whole == NULL ? NULL : PyUnicode_Substring(whole, 5, 99);
-    Py_XDECREF(whole);
-    return part;
-}
-
-static PyObject *path_of(const char *root, size_t root_bytes, hob_request *request) {
-    size_t size = 0;
-    const char *info = lib.indexed(request, HOB_PATH_INFO, &size);
-    if (root_bytes == 0)
-        return PyUnicode_DecodeUTF8(info ? info : "", (Py_ssize_t)size, "replace");
-    char *whole = PyMem_Malloc(root_bytes + size);
-    if (whole == NULL)
-        return PyErr_NoMemory();
-    memcpy(whole, root, root_bytes);
-    if (size)
-        memcpy(whole + root_bytes, info, size);
-    PyObject *path = PyUnicode_DecodeUTF8(whole, (Py_ssize_t)(root_bytes + size), "replace");
-    PyMem_Free(whole);
-    return path;
-}
-
-/* The fields as pairs of bytes; the client's port besides. */
-static PyObject *fields_of(hob_request *request, PyObject **port) {
-    struct Variables all = variables_of(request);
-    const char *name, *value;
-    size_t name_bytes, value_bytes;
-    PyObject *fields = PyList_New(0);
-    while (fields != NULL && next_variable(&all, &name, &name_bytes, &value, &value_bytes)) {
-        const struct Name *known = name_of(name, name_bytes);
-        if (name_bytes == 11 && memcmp(name, "REMOTE_PORT", 11) == 0 && *port == NULL)
-            *port = number_of(value, value_bytes);
-        PyObject *field = known != NULL ? known->field : NULL;
-        if (known == NULL && name_bytes > 5 && memcmp(name, "HTTP_", 5) == 0) {
-            /* One of very many names: not kept. */
-            field = PyBytes_FromStringAndSize(name + 5, (Py_ssize_t)name_bytes - 5);
-            PyObject *lower = field ? PyObject_CallMethod(field, "lower", NULL) : NULL;
-            Py_XDECREF(field);
-            field = lower ? PyObject_CallMethod(lower, "replace", "y#y#", "_", (Py_ssize_t)1, "-", (Py_ssize_t)1) : NULL;
-            Py_XDECREF(lower);
-            if (field == NULL) {
-                Py_CLEAR(fields);
-                break;
-            }
-        } else if (field == NULL || field == Py_None) {
-            continue;
-        } else {
-            Py_INCREF(field);
-        }
-        PyObject *one = pair(field, PyBytes_FromStringAndSize(value, (Py_ssize_t)value_bytes));
-        if (one == NULL || PyList_Append(fields, one) < 0)
-            Py_CLEAR(fields);
-        Py_XDECREF(one);
-    }
-    return fields;
-}
-
-static PyObject *client_of(hob_request *request, PyObject *port) {
-    static struct Kept last;
-    if (lib.indexed(request, HOB_REMOTE_ADDR, NULL) == NULL) {
-        Py_XDECREF(port);
-        return none();
-    }
-    return pair(kept(&last, request, HOB_REMOTE_ADDR), port ? port : PyLong_FromLong(0));
-}
-
-static PyObject *server_of(hob_request *request) {
-    static struct Kept last;
-    size_t size = 0;
-    const char *port = lib.indexed(request, HOB_SERVER_PORT, &size);
-    return pair(kept(&last, request, HOB_SERVER_NAME), number_of(port ? port : "", port ? size : 0));
-}
-
-/* scope(base, extensions): the request as ASGI has it, in copies of both. */
-static PyObject *call_scope(Call *self, PyObject *words) {
-    static struct Kept method, scheme, root;
-    PyObject *base, *extensions;
-    if (!PyArg_ParseTuple(words, "O!O!", &PyDict_Type, &base, &PyDict_Type, &extensions))
-        return NULL;
-    hob_request *request = self->exchange->request;
-    if (request == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "this request has its answer already");
-        return NULL;
-    }
-    size_t root_bytes = 0, uri_bytes = 0, query_bytes = 0;
-    const char *root_text = lib.indexed(request, HOB_SCRIPT_NAME, &root_bytes);
-    const char *uri = lib.indexed(request, HOB_REQUEST_URI, &uri_bytes);
-    const char *query = lib.indexed(request, HOB_QUERY_STRING, &query_bytes);
-    const char *mark = uri ? memchr(uri, '?', uri_bytes) : NULL;
-    if (mark != NULL)
-        uri_bytes = (size_t)(mark - uri);
-    bool is_plain = true;
-    for (size_t at = 0; root_text && at < root_bytes; at++)
-        is_plain &= (unsigned char)root_text[at] < 128;
-    PyObject *port = NULL, *scope = PyDict_Copy(base);
-    PyObject *more = PyDict_Copy(extensions);
-    PyObject *own = PyDict_New();
-    if (own == NULL || PyDict_SetItemString(own, "exchange", (PyObject *)self) < 0 || more == NULL ||
-        PyDict_SetItem(more, key_hob, own) < 0)
-        Py_CLEAR(more);
-    Py_XDECREF(own);
-    if (scope == NULL || put(scope, "extensions", more) < 0 ||
-        put(scope, "http_version", version_of(request)) < 0 ||
-        put(scope, "method", kept(&method, request, HOB_REQUEST_METHOD)) < 0 ||
-        put(scope, "scheme", kept(&scheme, request, HOB_REQUEST_SCHEME)) < 0 ||
-        put(scope, "path", path_of(root_text ? root_text : "", root_text ? root_bytes : 0, request)) < 0 ||
-        put(scope, "raw_path", PyBytes_FromStringAndSize(uri, (Py_ssize_t)(uri ? uri_bytes : 0))) < 0 ||
-        put(scope, "query_string", PyBytes_FromStringAndSize(query, (Py_ssize_t)(query ? query_bytes : 0))) < 0 ||
-        put(scope, "root_path",
-            is_plain ? kept(&root, request, HOB_SCRIPT_NAME)
-                     : PyUnicode_DecodeUTF8(root_text, (Py_ssize_t)root_bytes, "replace")) < 0 ||
-        put(scope, "headers", fields_of(request, &port)) < 0)
-        goto failed;
-    PyObject *client = client_of(request, port);
-    port = NULL;
-    if (put(scope, "client", client) < 0 || put(scope, "server", server_of(request)) < 0)
-        goto failed;
-    return scope;
-failed:
-    Py_XDECREF(port);
-    Py_XDECREF(scope);
-    return NULL;
 }
 
 /* ---- receive and send ---- */
@@ -364,9 +186,7 @@ static int write_piece(Call *self, PyObject *message, PyObject **rest) {
     }
     if (!is_last)
         return 1;
-    PyObject *done = exchange_finished(exchange);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 1;
+    return finish_at_once(exchange) ? 1 : -1;
 }
 
 /* send(message): to be awaited. */
@@ -396,20 +216,109 @@ static PyObject *call_tell(Call *self, PyObject *text) {
     return PyObject_CallMethod((PyObject *)self->exchange, "tell", "O", text);
 }
 
-/* ---- the types ---- */
+/* ---- the rest of a request ---- */
 
-PyObject *server_accept_call(Server *self, PyObject *words) {
-    PyObject *host;
-    hob_request *request = NULL;
-    if (!PyArg_ParseTuple(words, "O", &host))
+static PyObject *paused_next(Paused *self) {
+    PyObject *first = self->first;
+    self->first = NULL;
+    if (first != NULL)
+        return first;
+    return PyObject_CallMethodObjArgs(
+        self->context, word_run, coroutine_send, self->coroutine, Py_None, NULL);
+}
+
+/* throw(type, value, traceback): what the task is told, such as that it is cancelled. */
+static PyObject *paused_throw(Paused *self, PyObject *words) {
+    Py_CLEAR(self->first);
+    PyObject *throw = PyObject_GetAttr(self->coroutine, word_throw);
+    PyObject *first = throw ? PyTuple_Pack(1, throw) : NULL, *run = NULL, *yielded = NULL;
+    PyObject *all = first ? PySequence_Concat(first, words) : NULL;
+    if (all != NULL)
+        run = PyObject_GetAttr(self->context, word_run);
+    if (run != NULL)
+        yielded = PyObject_CallObject(run, all);
+    Py_XDECREF(run);
+    Py_XDECREF(all);
+    Py_XDECREF(first);
+    Py_XDECREF(throw);
+    return yielded;
+}
+
+static PyObject *paused_close(Paused *self, PyObject *unused) {
+    (void)unused;
+    Py_CLEAR(self->first);
+    PyObject *close = PyObject_GetAttr(self->coroutine, word_close);
+    PyObject *closed =
+        close ? PyObject_CallMethodObjArgs(self->context, word_run, close, NULL) : NULL;
+    Py_XDECREF(close);
+    return closed;
+}
+
+static void paused_free(Paused *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(self->call);
+    Py_XDECREF(self->coroutine);
+    Py_XDECREF(self->context);
+    Py_XDECREF(self->first);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+/* Takes all three over. */
+static PyObject *paused(PyObject *call, PyObject *coroutine, PyObject *context, PyObject *first) {
+    allocfunc make = (allocfunc)PyType_GetSlot(paused_type, Py_tp_alloc);
+    Paused *made = (Paused *)make(paused_type, 0);
+    if (made == NULL) {
+        Py_DECREF(coroutine);
+        Py_DECREF(context);
+        Py_DECREF(first);
         return NULL;
-    int code = lib.accept_within(self->server, &request, 0);
-    if (code == HOB_AGAIN)
-        return none();
-    if (code == HOB_NO_MORE)
-        return PyBool_FromLong(0);
-    if (code < 0)
-        return raise_code(code);
+    }
+    Py_INCREF(call);
+    made->call = call;
+    made->coroutine = coroutine;
+    made->context = context;
+    made->first = first;
+    return (PyObject *)made;
+}
+
+/* ---- running applications ---- */
+
+/* What all requests of a turn have in common. */
+struct Turn {
+    PyObject *host, *application, *base, *extensions, *state, *context, *task;
+    PyObject *name; /* the task's, and how many refer to it before an application has run */
+    Py_ssize_t references, weak_references;
+};
+
+static Py_ssize_t weak_references_to(PyObject *task) {
+    PyObject *count = PyObject_CallFunctionObjArgs(count_weak, task, NULL);
+    Py_ssize_t number = count ? PyLong_AsSsize_t(count) : -1;
+    Py_XDECREF(count);
+    return number;
+}
+
+static bool is_false(PyObject *object, PyObject *attribute) {
+    PyObject *value = PyObject_GetAttr(object, attribute);
+    int is_true = value ? PyObject_IsTrue(value) : -1;
+    Py_XDECREF(value);
+    return is_true == 0;
+}
+
+/* Whether an application has left the task as it was: nobody keeps it, waits for its end, has
+ * cancelled or renamed it. */
+static bool is_untouched(const struct Turn *turn) {
+    PyObject *task = turn->task;
+    if (Py_REFCNT(task) != turn->references || weak_references_to(task) != turn->weak_references ||
+        !is_false(task, word_callbacks) || !is_false(task, word_must_cancel))
+        return false;
+    PyObject *name = PyObject_CallMethodObjArgs(task, word_get_name, NULL);
+    Py_XDECREF(name);
+    return name == turn->name;
+}
+
+static Call *call_made(Server *self, hob_request *request, PyObject *host) {
     PyObject *exchange = exchange_made(self, request);
     if (exchange == NULL)
         return NULL;
@@ -426,8 +335,123 @@ PyObject *server_accept_call(Server *self, PyObject *words) {
     call->host = host;
     const char *method = lib.indexed(request, HOB_REQUEST_METHOD, NULL);
     call->is_head = method != NULL && strcmp(method, "HEAD") == 0;
-    return (PyObject *)call;
+    return call;
 }
+
+/* The application's coroutine for a request. */
+static PyObject *coroutine_of(Call *call, const struct Turn *turn) {
+    PyObject *scope =
+        scope_of((PyObject *)call, call->exchange->request, turn->base, turn->extensions);
+    PyObject *state = scope && turn->state != Py_None ? PyDict_Copy(turn->state) : NULL;
+    if (scope == NULL || (turn->state != Py_None && state == NULL) ||
+        (state != NULL && PyDict_SetItem(scope, key_state, state) < 0)) {
+        Py_XDECREF(state);
+        Py_XDECREF(scope);
+        return NULL;
+    }
+    Py_XDECREF(state);
+    PyObject *receive = PyObject_GetAttr((PyObject *)call, word_receive);
+    PyObject *send = PyObject_GetAttr((PyObject *)call, word_send);
+    PyObject *made = NULL;
+    if (receive != NULL && send != NULL)
+        made = PyObject_CallFunctionObjArgs(turn->application, scope, receive, send, NULL);
+    Py_XDECREF(receive);
+    Py_XDECREF(send);
+    Py_DECREF(scope);
+    if (made == NULL || (PyObject *)Py_TYPE(made) == coroutine_type)
+        return made;
+    PyObject *wrapped = PyObject_CallMethod(turn->host, "awaiting", "O", made);
+    Py_DECREF(made);
+    return wrapped;
+}
+
+/* An application has ended, or raised: Shared does what is left to do. -1: go no further. */
+static int end_call(Call *call, PyObject *host) {
+    PyObject *type = NULL, *error = NULL, *trace = NULL;
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_StopIteration)) {
+        PyErr_Fetch(&type, &error, &trace);
+        PyErr_NormalizeException(&type, &error, &trace);
+        if (trace != NULL)
+            PyException_SetTraceback(error, trace);
+    } else {
+        PyErr_Clear();
+        if (call->exchange->is_over && !call->is_awaited)
+            return 0;
+    }
+    PyObject *raise =
+        PyObject_CallMethod(host, "ended", "OO", (PyObject *)call, error ? error : Py_None);
+    bool is_raised = raise == Py_True;
+    int code = raise == NULL || is_raised ? -1 : 0;
+    Py_XDECREF(raise);
+    if (is_raised) {
+        PyErr_Restore(type, error, trace);
+        return -1;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+    return code;
+}
+
+/* Runs an application until it ends or waits. 1: it waits, for `*rest`; 0: done; -1: an error. */
+static int run_call(Call *call, const struct Turn *turn, PyObject **rest) {
+    PyObject *coroutine = coroutine_of(call, turn), *context = NULL, *yielded = NULL;
+    if (coroutine != NULL)
+        context = PyObject_CallMethodObjArgs(turn->context, word_copy, NULL);
+    if (context != NULL)
+        yielded = PyObject_CallMethodObjArgs(
+            context, word_run, coroutine_send, coroutine, Py_None, NULL);
+    if (yielded != NULL) {
+        *rest = paused((PyObject *)call, coroutine, context, yielded);
+        return *rest == NULL ? -1 : 1;
+    }
+    int code = end_call(call, turn->host);
+    Py_XDECREF(context);
+    Py_XDECREF(coroutine);
+    return code;
+}
+
+/* serve(host, application, base, extensions, state, context, task, most): answers requests that are
+ * here, at most so many. None when no more are, False when no more will come; what is to be awaited
+ * when one has to wait; True when the task is to end. */
+PyObject *server_serve(Server *self, PyObject *words) {
+    struct Turn turn;
+    PyObject *rest = NULL;
+    int most, code = 0;
+    if (!PyArg_ParseTuple(words, "OOO!O!OOOi", &turn.host, &turn.application, &PyDict_Type, &turn.base,
+                          &PyDict_Type, &turn.extensions, &turn.state, &turn.context, &turn.task, &most))
+        return NULL;
+    turn.name = PyObject_CallMethodObjArgs(turn.task, word_get_name, NULL);
+    Py_XDECREF(turn.name); /* the task has it, too: compared, never used */
+    turn.references = Py_REFCNT(turn.task);
+    turn.weak_references = weak_references_to(turn.task);
+    if (turn.name == NULL || turn.weak_references < 0)
+        return NULL;
+    while (most-- > 0) {
+        hob_request *request = NULL;
+        code = lib.accept_within(self->server, &request, 0);
+        if (code == HOB_AGAIN)
+            return none();
+        if (code < 0)
+            return raise_code(code);
+        if (code == HOB_NO_MORE)
+            return PyBool_FromLong(0);
+        Call *call = call_made(self, request, turn.host);
+        if (call == NULL)
+            return NULL;
+        code = run_call(call, &turn, &rest);
+        Py_DECREF(call);
+        if (code < 0)
+            return NULL;
+        if (rest != NULL)
+            return rest;
+        if (!is_untouched(&turn))
+            break;
+    }
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(1);
+}
+
+/* ---- the types ---- */
 
 static void call_free(Call *self) {
     PyTypeObject *type = Py_TYPE(self);
@@ -445,7 +469,6 @@ static PyObject *refuse(PyTypeObject *type, PyObject *words, PyObject *named) {
 }
 
 static PyMethodDef call_methods[] = {
-    {"scope", (PyCFunction)call_scope, METH_VARARGS, NULL},
     {"receive", (PyCFunction)call_receive, METH_NOARGS, NULL},
     {"send", (PyCFunction)call_send, METH_O, NULL},
     {"callout", (PyCFunction)call_callout, METH_O, NULL},
@@ -495,24 +518,64 @@ static PyType_Spec given_spec = {
     .slots = given_slots,
 };
 
+static PyMethodDef paused_methods[] = {
+    {"throw", (PyCFunction)paused_throw, METH_VARARGS, NULL},
+    {"close", (PyCFunction)paused_close, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef paused_members[] = {
+    {"call", T_OBJECT, offsetof(Paused, call), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot paused_slots[] = {
+    {Py_tp_doc, "The rest of a request, to be awaited."},
+    {Py_tp_new, refuse},
+    {Py_tp_dealloc, paused_free},
+    {Py_tp_methods, paused_methods},
+    {Py_tp_members, paused_members},
+    {Py_am_await, given_self},
+    {Py_tp_iter, given_self},
+    {Py_tp_iternext, paused_next},
+    {0, NULL},
+};
+
+static PyType_Spec paused_spec = {
+    .name = "hob._native.Paused",
+    .basicsize = sizeof(Paused),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = paused_slots,
+};
+
+static PyObject *found_in(const char *module_name, const char *name) {
+    PyObject *module = PyImport_ImportModule(module_name);
+    PyObject *found = module ? PyObject_GetAttrString(module, name) : NULL;
+    Py_XDECREF(module);
+    return found;
+}
+
 int prepare_asgi(void) {
     call_type = (PyTypeObject *)PyType_FromSpec(&call_spec);
     given_type = (PyTypeObject *)PyType_FromSpec(&given_spec);
-    if (call_type == NULL || given_type == NULL)
-        return -1;
-    struct {
-        PyObject **place;
-        const char *text;
-    } all[] = {
+    paused_type = (PyTypeObject *)PyType_FromSpec(&paused_spec);
+    coroutine_type = found_in("types", "CoroutineType");
+    coroutine_send = coroutine_type ? PyObject_GetAttrString(coroutine_type, "send") : NULL;
+    count_weak = found_in("_weakref", "getweakrefcount");
+    const struct Word all[] = {
         {&word_type, "type"},           {&word_start, "http.response.start"},
         {&word_body, "http.response.body"}, {&word_status, "status"},
         {&word_headers, "headers"},     {&word_trailers, "trailers"},
-        {&key_body, "body"},            {&key_more, "more_body"},
-        {&key_hob, "hob"},
+        {&word_receive, "receive"},     {&word_send, "send"},
+        {&word_run, "run"},             {&word_copy, "copy"},
+        {&word_throw, "throw"},         {&word_close, "close"},
+        {&word_callbacks, "_callbacks"}, {&word_must_cancel, "_must_cancel"},
+        {&word_get_name, "get_name"},   {&key_body, "body"},
+        {&key_more, "more_body"},       {&key_state, "state"},
     };
-    for (size_t at = 0; at < sizeof all / sizeof all[0]; at++)
-        if ((*all[at].place = PyUnicode_InternFromString(all[at].text)) == NULL)
-            return -1;
+    if (call_type == NULL || given_type == NULL || paused_type == NULL || coroutine_send == NULL ||
+        count_weak == NULL || make_words(all, sizeof all / sizeof *all) < 0 || prepare_scope() < 0)
+        return -1;
     allocfunc make = (allocfunc)PyType_GetSlot(given_type, Py_tp_alloc);
     nothing = make(given_type, 0);
     receive_usual = Py_BuildValue("{s:s,s:y#,s:O}", "type", "http.request", "body", "", (Py_ssize_t)0,

@@ -2,6 +2,7 @@
  *
  * One request has much in common with the one before it. So its dict is a copy of a template, that of
  * the last request, in which only what differs is set; and names are made once, kept with their hash.
+ * What differs lies between the bytes that both begin with and those that both end with.
  */
 #include "_native.h"
 
@@ -65,6 +66,13 @@ const struct Name *name_of(const char *text, size_t length) {
     return &names[place];
 }
 
+int make_words(const struct Word *words, size_t count) {
+    for (size_t at = 0; at < count; at++)
+        if ((*words[at].place = PyUnicode_InternFromString(words[at].text)) == NULL)
+            return -1;
+    return 0;
+}
+
 /* ---- variables ---- */
 
 bool next_variable(struct Variables *all, const char **name, size_t *name_bytes, const char **value,
@@ -110,37 +118,118 @@ static int set_all(PyObject *into, struct Variables all) {
     return 0;
 }
 
-/* Sets what differs. 1: done, 0: the names are others, -1: an error. */
-static int set_changed(struct Template *template, struct Variables all) {
-    struct Variables kept = {template->kept, template->kept + template->length};
-    const char *name, *value, *old_name, *old_value;
-    size_t name_bytes, value_bytes, old_name_bytes, old_value_bytes;
-    while (next_variable(&all, &name, &name_bytes, &value, &value_bytes)) {
-        if (!next_variable(&kept, &old_name, &old_name_bytes, &old_value, &old_value_bytes) ||
-            name_bytes != old_name_bytes || memcmp(name, old_name, name_bytes) != 0)
-            return 0;
-        if (value_bytes == old_value_bytes && memcmp(value, old_value, value_bytes) == 0)
-            continue;
-        if (set(template->environ, name, name_bytes, value, value_bytes) < 0)
-            return -1;
+/* ---- what differs from the last request ---- */
+
+/* How many bytes both have in common at their beginning. */
+static size_t common_start(const char *one, const char *other, size_t most) {
+    size_t at = 0;
+    for (uint64_t left, right; at + sizeof left <= most; at += sizeof left) {
+        memcpy(&left, one + at, sizeof left);
+        memcpy(&right, other + at, sizeof right);
+        if (left != right)
+            break;
     }
-    return kept.at == kept.stop;
+    while (at < most && one[at] == other[at])
+        at++;
+    return at;
 }
 
-static bool keep(struct Template *template, struct Variables all) {
-    size_t length = (size_t)(all.stop - all.at);
-    if (length > KEPT_BYTES_MAX)
-        return false;
-    if (length > template->room) {
-        char *room = PyMem_Realloc(template->kept, length);
+/* The same at their end; `one` and `other` point behind it. */
+static size_t common_end(const char *one, const char *other, size_t most) {
+    size_t count = 0;
+    for (uint64_t left, right; count + sizeof left <= most; count += sizeof left) {
+        memcpy(&left, one - count - sizeof left, sizeof left);
+        memcpy(&right, other - count - sizeof right, sizeof right);
+        if (left != right)
+            break;
+    }
+    while (count < most && one[-1 - (ptrdiff_t)count] == other[-1 - (ptrdiff_t)count])
+        count++;
+    return count;
+}
+
+/* The last of the variables that begin at or before a byte. */
+static size_t variable_at(const struct Last *last, size_t byte) {
+    size_t from = 0, to = last->count;
+    while (to - from > 1) {
+        size_t middle = (from + to) / 2;
+        if (last->starts[middle] <= byte)
+            from = middle;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* Keeps a request's variables, and where each begins; false when they are too many or too long. */
+bool remember(struct Last *last, struct Variables all) {
+    size_t length = (size_t)(all.stop - all.at), count = 0;
+    const char *name, *value, *begin = all.at;
+    size_t name_bytes, value_bytes;
+    last->count = 0;
+    if (length > last->room) {
+        char *room = length > KEPT_BYTES_MAX ? NULL : PyMem_Realloc(last->bytes, length);
         if (room == NULL)
             return false;
-        template->kept = room;
-        template->room = length;
+        last->bytes = room;
+        last->room = length;
     }
-    memcpy(template->kept, all.at, length);
-    template->length = length;
-    return true;
+    memcpy(last->bytes, all.at, length);
+    last->length = length;
+    for (; all.at < all.stop; next_variable(&all, &name, &name_bytes, &value, &value_bytes)) {
+        if (count == VARIABLE_COUNT_MAX)
+            return false;
+        last->starts[count++] = (uint32_t)(all.at - begin);
+    }
+    last->count = count;
+    return count != 0;
+}
+
+/* Tells of every value that differs from the last request's, and remembers this one. 1: done, 0: the
+ * names are others, or none are remembered; -1: an error. */
+int tell_changes(struct Last *last, struct Variables all, change *tell, void *whom) {
+    const char *begin = all.at, *old_stop = last->bytes + last->length;
+    size_t length = (size_t)(all.stop - all.at);
+    if (last->count == 0 || length > last->room)
+        return 0;
+    size_t most = length < last->length ? length : last->length;
+    size_t start = common_start(begin, last->bytes, most);
+    if (start == length && start == last->length)
+        return 1;
+    size_t end = common_end(all.stop, old_stop, most - start);
+    size_t at = variable_at(last, start);
+    struct Variables old = {last->bytes + last->starts[at], old_stop};
+    struct Variable one, other;
+    all.at += last->starts[at];
+    /* Until as many bytes follow in both, all of them the same. */
+    for (; (size_t)(all.stop - all.at) > end || all.stop - all.at != old_stop - old.at; at++) {
+        last->starts[at] = (uint32_t)(all.at - begin);
+        if (!next_variable(&all, &one.name, &one.name_bytes, &one.value, &one.value_bytes) ||
+            !next_variable(&old, &other.name, &other.name_bytes, &other.value, &other.value_bytes) ||
+            one.name_bytes != other.name_bytes || memcmp(one.name, other.name, one.name_bytes) != 0)
+            return 0;
+        if (one.value_bytes == other.value_bytes && memcmp(one.value, other.value, one.value_bytes) == 0)
+            continue;
+        if (tell(whom, at, &one) < 0)
+            return -1;
+    }
+    if (length == last->length) {
+        memcpy(last->bytes + start, begin + start, length - start - end);
+        return 1;
+    }
+    for (; at < last->count; at++)
+        last->starts[at] += (uint32_t)(length - last->length);
+    memcpy(last->bytes + start, begin + start, length - start);
+    last->length = length;
+    return 1;
+}
+
+/* ---- environments ---- */
+
+static int set_changed(void *template, size_t place, const struct Variable *one) {
+    (void)place;
+    struct Template *into = template;
+    return set(into->environ, one->name, one->name_bytes, one->value, one->value_bytes);
 }
 
 static int renew(struct Template *template, struct Variables all, PyObject *base) {
@@ -160,19 +249,16 @@ static int renew(struct Template *template, struct Variables all, PyObject *base
 /* The variables in a copy of `base`. */
 PyObject *environ_of_template(struct Template *template, hob_request *request, PyObject *base) {
     struct Variables all = variables_of(request);
-    size_t length = (size_t)(all.stop - all.at);
-    int found = 0;
-    if (template->environ != NULL && template->base == base) {
-        if (length == template->length && memcmp(all.at, template->kept, length) == 0)
-            return PyDict_Copy(template->environ);
-        found = set_changed(template, all);
-    }
-    if (found < 0 || (found == 0 && renew(template, all, base) < 0)) {
+    bool is_kept = template->environ != NULL && template->base == base;
+    int found = is_kept ? tell_changes(&template->last, all, set_changed, template) : 0;
+    if (found == 1)
+        return PyDict_Copy(template->environ);
+    if (found < 0 || renew(template, all, base) < 0) {
         Py_CLEAR(template->environ);
         return NULL;
     }
     PyObject *environ = PyDict_Copy(template->environ);
-    if (!keep(template, all))
+    if (!remember(&template->last, all))
         Py_CLEAR(template->environ);
     return environ;
 }
@@ -202,15 +288,17 @@ static const char *bytes_of(PyObject *text, Py_ssize_t *size, PyObject **owner) 
     return PyBytes_AsString(*owner);
 }
 
+/* Whether one of the bytes ends a line, or is NUL. */
+static bool could_forge(const char *bytes, size_t count) {
+    return memchr(bytes, '\n', count) || memchr(bytes, '\r', count) || memchr(bytes, '\0', count);
+}
+
 static bool append(struct Lines *lines, PyObject *text, const char *after) {
     PyObject *owner;
-    Py_ssize_t size;
+    Py_ssize_t size = 0;
     const char *bytes = bytes_of(text, &size, &owner);
     size_t count = (size_t)size, more = strlen(after);
-    bool fits = bytes != NULL && lines->length + count + more <= sizeof lines->text;
-    /* No byte that could forge a line. */
-    for (size_t at = 0; fits && at < count; at++)
-        fits = bytes[at] != '\n' && bytes[at] != '\r' && bytes[at] != '\0';
+    bool fits = bytes != NULL && lines->length + count + more <= sizeof lines->text && !could_forge(bytes, count);
     if (fits) {
         memcpy(lines->text + lines->length, bytes, count);
         memcpy(lines->text + lines->length + count, after, more);

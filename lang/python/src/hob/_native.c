@@ -179,7 +179,7 @@ static int set_head(Exchange *self, int status, PyObject *fields) {
     return 0;
 }
 
-PyObject *exchange_finished(Exchange *self) {
+static PyObject *exchange_finished(Exchange *self) {
     hob_request *request = self->request;
     int code;
     self->request = NULL;
@@ -190,6 +190,13 @@ PyObject *exchange_finished(Exchange *self) {
     if (has_failed(self, code))
         return NULL;
     return none();
+}
+
+bool finish_at_once(Exchange *self) {
+    hob_request *request = self->request;
+    self->request = NULL;
+    self->is_over = true;
+    return !has_failed(self, lib.finish(request));
 }
 
 /* answer(status, fields, body): a whole answer. */
@@ -578,7 +585,7 @@ static PyMethodDef server_methods[] = {
     {"accept", (PyCFunction)server_accept, METH_NOARGS, NULL},
     {"callout", (PyCFunction)server_callout, METH_VARARGS, NULL},
     {"run_wsgi", (PyCFunction)server_run_wsgi, METH_VARARGS, NULL},
-    {"accept_call", (PyCFunction)server_accept_call, METH_VARARGS, NULL},
+    {"serve", (PyCFunction)server_serve, METH_VARARGS, NULL},
     {"look", (PyCFunction)server_look, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

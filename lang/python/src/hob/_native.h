@@ -10,13 +10,14 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
 #include "hob.h"
 
 /* What the package's Python code expects of this module; native.py has the same number. */
-#define INTERFACE 3
+#define INTERFACE 4
 
 /* ---- libhob, opened at run time ---- */
 
@@ -63,8 +64,9 @@ PyObject *server_accept(Server *self, PyObject *unused);
 /* A request that was accepted, as an Exchange; a new reference. */
 PyObject *exchange_made(Server *self, hob_request *request);
 
-/* Ends an answer; None, or NULL with an error. */
-PyObject *exchange_finished(Exchange *self);
+/* Ends an answer that does not wait for the client's window: no other thread is let in meanwhile,
+ * which costs more than it takes. False with an error. */
+bool finish_at_once(Exchange *self);
 
 /* ---- _environ.c: variables and fields ---- */
 
@@ -83,11 +85,26 @@ struct Variables {
     const char *at, *stop;
 };
 
+struct Variable {
+    const char *name, *value;
+    size_t name_bytes, value_bytes;
+};
+
+/* The variables of the last request, and at which byte each begins. */
+#define VARIABLE_COUNT_MAX 128
+struct Last {
+    char *bytes;
+    size_t length, room, count; /* of 0 variables nothing is known */
+    uint32_t starts[VARIABLE_COUNT_MAX + 1];
+};
+
+/* Hears of a variable whose value is another than in the last request; below zero is an error. */
+typedef int change(void *whom, size_t place, const struct Variable *one);
+
 /* A dict of variables that others are copies of. */
 struct Template {
     PyObject *base, *environ;
-    char *kept;
-    size_t length, room;
+    struct Last last;
 };
 
 /* Lines of fields. */
@@ -100,16 +117,34 @@ const struct Name *name_of(const char *text, size_t length);
 struct Variables variables_of(hob_request *request);
 bool next_variable(struct Variables *all, const char **name, size_t *name_bytes, const char **value,
                    size_t *value_bytes);
+bool remember(struct Last *last, struct Variables all);
+int tell_changes(struct Last *last, struct Variables all, change *tell, void *whom);
 PyObject *environ_of_template(struct Template *template, hob_request *request, PyObject *base);
 
 /* Appends a line; false when it is too long, or is not str or bytes, or could forge a line. */
 bool append_field(struct Lines *lines, PyObject *name, PyObject *value);
 
+/* A string to be made once. */
+struct Word {
+    PyObject **place;
+    const char *text;
+};
+
+/* Makes them; -1 with an error. */
+int make_words(const struct Word *words, size_t count);
+
+/* ---- _scope.c ---- */
+
+/* The scope of a call; a new reference. `base` and `extensions` are copied. */
+PyObject *scope_of(PyObject *call, hob_request *request, PyObject *base, PyObject *extensions);
+
+/* Makes its strings; -1 with an error. */
+int prepare_scope(void);
+
 /* ---- _asgi.c ---- */
 
-/* accept_call(host, base): the next request as a Call; None when none is here, False when no more
- * will come. */
-PyObject *server_accept_call(Server *self, PyObject *words);
+/* serve(...) of the connection, which runs applications. */
+PyObject *server_serve(Server *self, PyObject *words);
 
 /* Makes its types; -1 with an error. */
 int prepare_asgi(void);

@@ -98,6 +98,9 @@ int prepare_wsgi(void) {
 
 /* ---- the usual answer ---- */
 
+/* An answer of so many bytes fits into every window. */
+static const size_t AT_ONCE_BYTES_MAX = 4096;
+
 /* The number of `200 OK`; 0 when it is not that simple, and Answer is to say why. */
 static int usual_status(PyObject *status) {
     if (!PyUnicode_Check(status) || PyUnicode_GetLength(status) < 4 ||
@@ -146,11 +149,16 @@ static int send_usual(Start *start, PyObject *result) {
     PyObject *body = PyList_GetItem(result, 0);
     char *bytes = PyBytes_AsString(body);
     size_t size = (size_t)PyBytes_Size(body);
-    Py_INCREF(body);
+    exchange->has_begun = true;
+    if (size <= AT_ONCE_BYTES_MAX) {
+        bool is_good = size == 0 || !has_failed(exchange, lib.write(request, bytes, size));
+        return is_good && finish_at_once(exchange) ? 1 : -1;
+    }
     exchange->request = NULL;
-    exchange->has_begun = exchange->is_over = true;
+    exchange->is_over = true;
+    Py_INCREF(body);
     Py_BEGIN_ALLOW_THREADS
-    code = size ? lib.write(request, bytes, size) : HOB_OK;
+    code = lib.write(request, bytes, size);
     int last = lib.finish(request);
     code = code < 0 ? code : last;
     Py_END_ALLOW_THREADS

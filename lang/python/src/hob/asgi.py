@@ -7,10 +7,22 @@ greeted, so that a start that fails is the reason the server shows. WebSockets a
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import socket
 import sys
 import traceback
-from typing import Any, Awaitable, Callable, Dict, Iterable, List, Optional, Set, Tuple
+from typing import (
+    Any,
+    Awaitable,
+    Callable,
+    Dict,
+    Generator,
+    Iterable,
+    List,
+    Optional,
+    Set,
+    Tuple,
+)
 
 from .stream import (
     BODY_WINDOW,
@@ -44,6 +56,8 @@ Connection = Any  # a socket, or Server of _native.c
 VERSIONS = {"version": "3.0", "spec_version": "2.4"}
 UNSENT_BYTES_MAX = 262144
 NAMES_MAX = 1000
+# So many requests are answered before the loop sees to other things.
+REQUESTS_PER_TURN_MAX = 64
 
 
 class StartFailed(Exception):
@@ -440,6 +454,9 @@ class Call(Incoming):
 class Shared:
     """The accelerator's connection on an event loop, and the requests that are under way.
 
+    One task, the leader, has _asgi.c run application after application, for as long as none of them
+    has to wait. When one does, the task is that request's from then on, and another one leads.
+
     A request is a Call of _asgi.c, whose `receive` and `send` do at once what needs no waiting. All
     else comes here: whoever waits looks again whenever something has come.
     """
@@ -447,20 +464,21 @@ class Shared:
     def __init__(
         self, application: Application, connection: Any, state: Optional[Dict[str, Any]]
     ) -> None:
-        self._application = application
-        self._state = state
         self._connection = connection
         self._concurrency: int = connection.concurrency
         self._loop = asyncio.get_running_loop()
-        self._base: Scope = {"type": "http", "asgi": VERSIONS}
-        self._extensions: Dict[str, Any] = {
+        base: Scope = {"type": "http", "asgi": VERSIONS}
+        extensions: Dict[str, Any] = {
             "http.response.trailers": {},
             "http.response.early_hint": {},
             "hob": None,
         }
-        self._start = starter(self._loop)
-        self._tasks: Set[asyncio.Task[None]] = set()
+        context = contextvars.copy_context()
+        self._turn_words = (self, application, base, extensions, state, context)
+        self._leaders: Set[asyncio.Task[None]] = set()
+        self._bell = Bell(self._loop)
         self._waiters: List[asyncio.Future[None]] = []
+        self._paused_count = 0
         self._is_full = False
         self._is_draining = False
         self._is_resting = False
@@ -470,41 +488,77 @@ class Shared:
         """Until the server drains this worker and the last request is through."""
         number = self._connection.fd
         self._loop.add_reader(number, self._turn)
-        self._loop.call_soon(self._turn)
+        self._begin_leader()
         try:
             await self._done
         finally:
             self._loop.remove_reader(number)
 
     def _turn(self) -> None:
-        """Something has come: takes requests up, and lets those that wait look again."""
+        """Something has come: the leader takes requests up, and those that wait look again."""
         try:
             while True:
                 self._wake()
-                self._accept()
+                self._bell.ring()
                 if not (self._is_full or self._waiters or self._is_draining):
-                    return  # accepting found nothing, which is what lets us sleep
+                    return  # the leader found nothing more, which is what lets us sleep
                 if not self._connection.look():
                     return
         except (Disconnected, Malformed) as error:
             self._end(error)
 
-    def _accept(self) -> None:
-        tasks, accept = self._tasks, self._connection.accept_call
-        while len(tasks) < self._concurrency and not self._is_draining:
-            call = accept(self)
-            if call is None:
-                self._is_full = False
-                return
-            if call is False:
+    def _rest_of_turn(self) -> None:
+        """What came for those that wait may have been taken in, and room they want is to be told of."""
+        if self._waiters:
+            self._rest_soon()
+
+    def _begin_leader(self) -> None:
+        self._is_full = False
+        self._leaders.add(asyncio.Task(self._lead(), loop=self._loop))
+
+    async def _lead(self) -> None:
+        """Requests, one after the other, until this task is to be one request's, or no more come."""
+        task = asyncio.current_task()
+        assert task is not None
+        serve, words = self._connection.serve, (*self._turn_words, task, REQUESTS_PER_TURN_MAX)
+        try:
+            while (found := serve(*words)) is None:
+                self._rest_of_turn()
+                await self._bell
+            self._rest_of_turn()
+            if found is False:
                 self._is_draining = True
-                self._check_end()
-                return
-            task = self._start(self._run(call))
-            if not task.done():
-                tasks.add(task)
-                task.add_done_callback(self._ended)
-        self._is_full = True
+            elif found is True:
+                self._begin_leader()
+            else:
+                await self._finish(found)
+        except (Disconnected, Malformed) as error:
+            self._end(error)
+        finally:
+            self._leaders.discard(task)
+            self._check_end()
+
+    async def _finish(self, paused: Any) -> None:
+        """The rest of a request whose application waits."""
+        self._paused_count += 1
+        if self._paused_count < self._concurrency:
+            self._begin_leader()
+        else:
+            self._is_full = True
+        is_told = False
+        try:
+            await paused
+        except BaseException as error:
+            is_told = True
+            if self.ended(paused.call, error) or isinstance(error, asyncio.CancelledError):
+                raise
+        finally:
+            if not is_told:
+                self.ended(paused.call, None)
+            self._paused_count -= 1
+            self._rest_of_turn()
+            if self._is_full and not self._is_draining:
+                self._begin_leader()
 
     def _wake(self) -> None:
         waiters, self._waiters = self._waiters, []
@@ -537,42 +591,38 @@ class Shared:
         if has_news:
             self._turn()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if self._is_draining:
-            self._check_end()
-        elif self._is_full:
-            self._is_full = False
-            self._loop.call_soon(self._turn)
-
     def _check_end(self) -> None:
-        if not self._tasks and not self._done.done():
+        if self._is_draining and not self._leaders and not self._done.done():
             self._done.set_result(None)
 
     def _end(self, error: Exception) -> None:
         if not self._done.done():
             self._done.set_exception(error)
 
-    async def _run(self, call: Any) -> None:
-        """The application, from its scope to its end, which may be long after the answer's."""
+    # These are called by the accelerator, too.
+
+    async def awaiting(self, awaitable: Awaitable[None]) -> None:
+        """A coroutine, where an application has given another thing to be awaited."""
+        await awaitable
+
+    def ended(self, call: Any, error: Optional[BaseException]) -> bool:
+        """Does what an application that has ended left undone; whether the error is for the loop."""
         exchange = call.exchange
         try:
-            scope = call.scope(self._base, self._extensions)
-            if self._state is not None:
-                scope["state"] = self._state.copy()
-            await self._application(scope, call.receive, call.send)
-            if not exchange.is_over and not exchange.look():
+            if isinstance(error, (Exception, SystemExit)):
+                if not (exchange.is_cancelled and _comes_of_leaving(error)):
+                    traceback.print_exception(type(error), error, error.__traceback__)
+                exchange.fail(f"{type(error).__name__}: {error}")
+            elif error is None and not exchange.is_over and not exchange.look():
                 print("hob: the application ended before its answer was complete", file=sys.stderr)
                 exchange.fail("the application ended before its answer was complete")
-        except (Exception, SystemExit) as error:
-            if not (exchange.is_cancelled and _comes_of_leaving(error)):
-                traceback.print_exc()
-            exchange.fail(f"{type(error).__name__}: {error}")
         finally:
             if not exchange.is_over:
                 exchange.fail("the client left" if exchange.is_cancelled else "stopped")
             if call.is_awaited:
                 self._wake()
+        ours = (Exception, SystemExit, asyncio.CancelledError)
+        return error is not None and not isinstance(error, ours)
 
     # What a Call does not do itself.
 
@@ -647,6 +697,51 @@ class Shared:
             exchange.end()
             if call.is_awaited:
                 self._wake()
+
+
+class Bell:
+    """What the leader waits for, as it would for a future: something comes, again and again."""
+
+    _asyncio_future_blocking = False
+    _wake: Optional[Callable[[Any], object]] = None
+    _is_cancelled = False
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._context = contextvars.copy_context()
+
+    def ring(self) -> None:
+        """Has the task go on at once that waits, if one does. Not from within another task."""
+        wake, self._wake = self._wake, None
+        if wake is not None:
+            self._context.run(wake, self)
+
+    def __await__(self) -> Generator[Any, None, None]:
+        self._asyncio_future_blocking = True
+        yield self
+        self.result()
+
+    # What a task asks of a future.
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        """The loop of who waits."""
+        return self._loop
+
+    def add_done_callback(self, wake: Callable[[Any], object], *, context: Any) -> None:
+        """Remembers who waits."""
+        self._wake, self._context = wake, context
+
+    def cancel(self, msg: Optional[str] = None) -> bool:
+        """Who waits is told so soon."""
+        self._is_cancelled = True
+        self._loop.call_soon(self.ring)
+        return True
+
+    def result(self) -> None:
+        """There is nothing to tell, unless that it is over."""
+        if self._is_cancelled:
+            self._is_cancelled = False
+            raise asyncio.CancelledError
 
 
 def _comes_of_leaving(error: Optional[BaseException]) -> bool:
@@ -748,39 +843,8 @@ if sys.version_info >= (3, 12):
         """A task that runs at once as far as it can: short answers never reach the loop."""
         return asyncio.Task(run, loop=loop, eager_start=True)
 
-    def starter(loop: asyncio.AbstractEventLoop) -> Callable[[Any], asyncio.Task[None]]:
-        """Starts tasks as `new_task` does."""
-        return lambda run: asyncio.Task(run, loop=loop, eager_start=True)
-
 else:
 
     def new_task(run: Any, loop: asyncio.AbstractEventLoop) -> asyncio.Task[None]:
         """A task."""
         return loop.create_task(run)
-
-    def starter(loop: Any) -> Callable[[Any], asyncio.Task[None]]:
-        """Starts tasks that run at once as far as they can: not from within another task.
-
-        A task asks its loop to call its first step soon; here it is called right away.
-        """
-        asked: List[Any] = []
-
-        def call_soon(callback: Any, *words: Any, context: Any = None) -> None:
-            asked.append((context.run, callback))
-
-        def start(run: Any) -> asyncio.Task[None]:
-            loop.call_soon = call_soon
-            try:
-                task: asyncio.Task[None] = asyncio.Task(run, loop=loop)
-            finally:
-                del loop.call_soon
-            step, callback = asked.pop()
-            step(callback)
-            return task
-
-        try:
-            loop.call_soon = call_soon
-            del loop.call_soon
-        except AttributeError:  # a loop that cannot be asked, such as uvloop's own class
-            return lambda run: new_task(run, loop)
-        return start
