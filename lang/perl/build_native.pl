@@ -26,20 +26,21 @@ my ($compiler) = split ' ', $Config{cc};
 grep { -x "$_/$compiler" } File::Spec->path or leave_out("no C compiler $compiler");
 
 my $name = Hob::Native::build_name();
-build("$here/lib/Hob/Native.xs", $header, $name);
-build("$here/host/Warm.xs", "$here/../c/host", "$name-warm");
+build("$here/lib/Hob/Native.xs", $name, $header, "$here/lib/Hob");
+build("$here/host/Warm.xs", "$name-warm", "$here/../c/host");
 
 # Compiles a module into a file, which appears whole or not at all. Every name is bound when it is
 # loaded: a fork that had to find one would do so each time.
 sub build {
-    my ($source, $include, $made) = @_;
-    my $base = "$folder/$made.$$";
+    my ($source, $made, @folders) = @_;
+    my $base    = "$folder/$made.$$";
+    my $include = join ' ', map { qq{-I"$_"} } @folders;
     ExtUtils::ParseXS->new->process_file(
         filename => $source, output => "$base.c", typemap => $typemap,
         prototypes => 0, versioncheck => 0,
     );
     my $command = "$Config{cc} $Config{ccflags} $Config{optimize} $Config{cccdlflags} -I$core"
-        . qq{ -I"$include" -o "$base.so" "$base.c" $Config{lddlflags} -Wl,-z,now -ldl};
+        . qq{ $include -o "$base.so" "$base.c" $Config{lddlflags} -Wl,-z,now -ldl};
     my $failed = system $command;
     unlink "$base.c";
     exit 1 if $failed;

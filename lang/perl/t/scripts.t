@@ -171,6 +171,22 @@ subtest 'the environment is exactly that of the request' => sub {
     is_deeply(\%got, \%fixed, 'what a script sets is gone for the next');
 };
 
+subtest 'however a script changes the environment, the next one does not find it' => sub {
+    my %given = (A => 'same', B => 'same', LONG => 'x' x 300);
+    my %fixed = map { /\A(.*?)=(.*)/ } split /\n/, body('env', env => \%given);
+    for my $change ('$ENV{MOVED} = delete $ENV{A}', '%ENV = ()', 'utf8::upgrade($ENV{B}); $ENV{B} .= "\x{e9}"',
+        '@ENV{qw(A B)} = @ENV{qw(LONG A)}', 'chop $ENV{LONG}', 'local $ENV{A} = 1; $ENV{$_} = 1 for 1 .. 300',
+        'delete $ENV{A}; $ENV{A} = "same"', 'my %all = %ENV; %ENV = reverse %all; %ENV = %all', '$ENV{B} = 7; $ENV{B}++') {
+        script('changes-it', "$change; $head");
+        run('changes-it', env => \%given);
+        my %got = map { /\A(.*?)=(.*)/ } split /\n/, body('env', env => \%given);
+        is_deeply(\%got, \%fixed, $change);
+        my $seen = body('child', env => \%given);
+        like($seen, qr/^$_=\Q$given{$_}\E$/m, "$change, a child's $_") for sort keys %given;
+        unlike($seen, qr/^(?:MOVED|300)=/m);
+    }
+};
+
 subtest 'arguments are the words of a query that is no form' => sub {
     script('args', qq{$head print join '|', \$0, scalar \@ARGV, \@ARGV, shift // '-'});
     is(body('args', env => { QUERY_STRING => 'one+t%77o' }), "$place/args|2|one|two|one");
@@ -279,6 +295,37 @@ subtest 'special variables are those of a fresh process' => sub {
     like(log_text(), qr{uninitialized value \$x .* at \Q$place\E/warnings line 2});
 };
 
+subtest 'what modules call is put back as well' => sub {
+    script('left', qq{use Cwd; $head print join '|', alarm 0, umask, getcwd()});
+    my $fresh = join '|', 0, umask, $place;
+    for my $call ('use POSIX; POSIX::alarm(100)', 'use Time::HiRes; Time::HiRes::alarm(100)',
+        'use Time::HiRes qw(alarm); alarm 100', 'use Cwd qw(chdir); chdir "/"', 'use POSIX; POSIX::umask(7)',
+        'use POSIX; POSIX::chdir("/")', 'eval q{alarm 100; chdir ".."; umask 7}') {
+        script('calls', "$call; $head print 'called'");
+        for (1 .. 2) {
+            is(body('calls'), 'called', $call);
+            is(body('left'),  $fresh,   "after $call");
+        }
+    }
+};
+
+subtest 'handlers of the process come back' => sub {
+    script('handles', qq{$head { local \$SIG{TERM} = 'IGNORE'; } \$SIG{TERM} = 'DEFAULT' if \$ENV{QUERY_STRING} eq 'x=y'; print 'set'});
+    for my $query ('', 'x=y', '', '') {
+        is(body('handles', env => { QUERY_STRING => $query }), 'set');
+        is(body('plain'),                                      "<p>\n");
+    }
+};
+
+subtest 'a child that runs off the end of the script is gone' => sub {
+    script('off', qq{$head my \$pid = fork; waitpid \$pid, 0 if \$pid; print \$pid ? "parent \$\$" : '';});
+    script('off2', qq{$head my \$pid = open my \$kid, '-|'; print \$pid ? ('of the child: ', <\$kid>) : 'text';});
+    for (1 .. 2) {
+        is(body('off'),  'parent ' . $peer->pid);
+        is(body('off2'), 'of the child: text');
+    }
+};
+
 subtest '__END__, __DATA__ and pod' => sub {
     script('data', qq{$head print <DATA>;\n__DATA__\none\ntwo\n});
     is(body('data'), "one\ntwo\n") for 1 .. 2;
@@ -342,6 +389,16 @@ subtest 'a child that stays behind does not write into the next answer' => sub {
     is(body('stays'), 'mine');
     script('waits', qq{$head open my \$f, '>', "$place/go"; close \$f; select undef, undef, undef, 0.01 until -e "$place/done"; print 'next'});
     is(body('waits'), 'next');
+};
+
+subtest 'nor does one that nobody has waited for' => sub {
+    unlink "$place/go", "$place/done";
+    script('leaves', qq{$head if (!fork) { select undef, undef, undef, 0.02 until -e "$place/go"; syswrite STDOUT, 'late';
+        print 'later'; open my \$f, '>', "$place/done"; exit } print 'mine'});
+    is(body('plain'),  "<p>\n") for 1 .. 3;
+    is(body('leaves'), 'mine');
+    is(body('waits'),  'next');
+    is(body('plain'),  "<p>\n") for 1 .. 3;
 };
 
 subtest 'a worker that is told to end ends' => sub {

@@ -13,7 +13,7 @@
 #include "hob.h"
 
 /* What Native.pm expects of this module; it has the same number. */
-#define INTERFACE 3
+#define INTERFACE 4
 
 /* The calls of libhob that are used here. */
 #define CALLS(X) \
@@ -206,23 +206,92 @@ static int send_array(pTHX_ request *self, SV *given) {
     return 1;
 }
 
-/* ---- what a script may leave behind ---- */
+/* ---- CGI scripts ---- */
 
-#define HANDLE_COUNT 3
-#define LAYER_COUNT 6
-static struct {
-    PerlIO *file;
-    int layer_count;
-    PerlIO_funcs *layers[LAYER_COUNT];
-    U32 flags[LAYER_COUNT];
-} standard[HANDLE_COUNT];
+#include "environment.h"
+#include "traces.h"
 
-#define KEPT_FLAGS (PERLIO_F_UTF8 | PERLIO_F_CRLF)
+/* The end of the head in what a script has printed, and in `*fields` how long its lines are; 0 when it
+ * has no end yet. */
+static STRLEN head_end(const char *text, STRLEN bytes, STRLEN *fields) {
+    const char *line = text, *stop = text + bytes, *end;
+    for (; line < stop; line = end + 1) {
+        const char *at = line + (line + 1 < stop && *line == '\r');
+        if (*at == '\n') {
+            *fields = line - text;
+            return at + 1 - text;
+        }
+        end = memchr(line, '\n', stop - line);
+        if (!end) return 0;
+    }
+    return 0;
+}
 
-static PerlIO *file_of(pTHX_ int at) {
-    GV *handle = at == 0 ? PL_stdingv : gv_fetchpvn_flags(at == 1 ? "STDOUT" : "STDERR", 6, 0, SVt_PVIO);
-    IO *io = handle ? GvIO(handle) : NULL;
-    return io ? (at == 0 ? IoIFP(io) : IoOFP(io)) : NULL;
+/* What is kept of a script for usual requests, in an array. */
+enum { CODE, PATH, STAMP, INC_COUNT, INSTEAD };
+
+static SV *kept_at(pTHX_ SV *usual, int place) {
+    SV **found = av_fetch((AV *)SvRV(usual), place, 0);
+    return found ? *found : &PL_sv_undef;
+}
+
+/* What tells a file from the one that was there before it; false when there is none. */
+#define STAMP_WORDS 7
+static int stamp_of(const char *path, U64 *words) {
+    struct stat found;
+    if (stat(path, &found)) return 0;
+    words[0] = found.st_dev, words[1] = found.st_ino, words[2] = found.st_size;
+    words[3] = found.st_mtim.tv_sec, words[4] = found.st_mtim.tv_nsec;
+    words[5] = found.st_ctim.tv_sec, words[6] = found.st_ctim.tv_nsec;
+    return 1;
+}
+
+/* The script of a usual request, with its environment made; NULL when it is not one. */
+static SV *usual(pTHX_ request *self, HV *env, SV *current, HV *kept) {
+    variables all = variables_of(self);
+    size_t path_bytes = 0, name_bytes = 0, file_bytes = 0, query_bytes = 0;
+    const char *file = lib.hob_indexed(self->handle, HOB_SCRIPT_FILENAME, &file_bytes);
+    const char *name = lib.hob_indexed(self->handle, HOB_SCRIPT_NAME, &name_bytes);
+    const char *path = lib.hob_indexed(self->handle, HOB_PATH_INFO, &path_bytes);
+    const char *query = lib.hob_indexed(self->handle, HOB_QUERY_STRING, &query_bytes);
+    U64 stamp[STAMP_WORDS];
+    char key[1024];
+    SV **found, *script;
+    /* Words of a query that is no form are arguments: here one, as it is. */
+    int is_word = query_bytes && !memchr(query, '=', query_bytes);
+    if (has_body(self) || !file || (is_word && strcspn(query, "+%-") < query_bytes)) return NULL;
+    found = hv_fetch(kept, file, (I32)file_bytes, 0);
+    if (!found && name && path && name_bytes + path_bytes < sizeof key) {
+        Copy(name, key, name_bytes + 1, char);
+        Copy(path, key + name_bytes + 1, path_bytes, char);
+        found = hv_fetch(kept, key, (I32)(name_bytes + 1 + path_bytes), 0);
+    }
+    if (!found) return NULL;
+    script = *found;
+    if (!sv_eq(kept_at(aTHX_ script, PATH), current) || !stamp_of(SvPV_nolen(current), stamp)
+        || SvCUR(kept_at(aTHX_ script, STAMP)) != sizeof stamp
+        || memNE(SvPVX(kept_at(aTHX_ script, STAMP)), (const char *)stamp, sizeof stamp)
+        || !set_if_as_left(aTHX_ env, &all, (AV *)SvRV(kept_at(aTHX_ script, INSTEAD))))
+        return NULL;
+    has_taken = 0;
+    av_clear(GvAVn(PL_argvgv));
+    if (is_word) av_push(GvAVn(PL_argvgv), newSVpvn(query, query_bytes));
+    STATUS_UNIX_SET(-1);
+    errno = 0;
+    return script;
+}
+
+/* Sends what a script has printed as a whole answer; false when it is not that simple. */
+static int send_printed(pTHX_ request *self, SV *printed) {
+    STRLEN bytes, fields = 0;
+    const char *text = SvPVbyte(printed, bytes);
+    STRLEN end = head_end(text, bytes, &fields);
+    if (!self->handle || self->is_begun || !end || (fields >= 5 && memEQ(text, "HTTP/", 5))) return 0;
+    if (lib.hob_head(self->handle, 0, text, fields) < 0) return 0; /* Perl says what it is */
+    self->is_begun = 1;
+    if (end < bytes) checked(aTHX_ self, lib.hob_write(self->handle, text + end, bytes - end));
+    finish(aTHX_ self);
+    return 1;
 }
 
 static SV *callout(pTHX_ request *self, const char *text) {
@@ -232,6 +301,21 @@ static SV *callout(pTHX_ request *self, const char *text) {
     if (code < 0 && code != HOB_REFUSED) checked(aTHX_ self, code);
     if (length >= sizeof into) length = sizeof into - 1;
     return newSVpvf("%s %.*s", code == HOB_REFUSED ? "400" : "200", (int)length, into);
+}
+
+/* The end of a usual request: true when it has been sent and the script has left nothing behind, else
+ * what it has left. */
+static int finish_usual(pTHX_ request *self, SV *script, int *found) {
+    HV *loaded = GvHVn(PL_incgv);
+    *found = traces(aTHX);
+    if (*found || STATUS_UNIX != -1 || self->is_begun || hv_exists(loaded, "CGI.pm", 6)
+        || hv_exists(loaded, "Time/HiRes.pm", 13)
+        || av_len(GvAVn(PL_incgv)) + 1 != SvIV(kept_at(aTHX_ script, INC_COUNT)))
+        return 0;
+    sv_setiv(progress, 1);
+    end_output(aTHX);
+    if (has_taken || (SvIV(progress) == 1 && has_file())) return 0; /* Perl makes new files */
+    return send_printed(aTHX_ self, output);
 }
 
 MODULE = Hob::Native  PACKAGE = Hob::Native
@@ -309,47 +393,57 @@ forget()
     SvREFCNT_dec((SV *)last.env);
     last.env = NULL;
 
- # Whether one of these signals has a handler, or warnings or death have one.
-int
-has_handlers()
+ # Begins to watch what scripts do; where their output is collected, and how far they are.
+void
+watch(SV *collected, SV *how_far)
   CODE:
-    static const int signals[] = {SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
-    size_t at;
-    RETVAL = PL_warnhook || PL_diehook;
-    for (at = 0; at < sizeof signals / sizeof *signals; at++) RETVAL |= PL_psig_ptr[signals[at]] != NULL;
-  OUTPUT: RETVAL
+    watch(aTHX_ SvRV(collected), SvRV(how_far));
+
+ # The file that is descriptor 1.
+void
+set_output_file(int fd)
+  CODE:
+    output_file = fd;
 
  # Remembers how the standard handles are made.
 void
 remember_handles()
   CODE:
-    int at;
-    for (at = 0; at < HANDLE_COUNT; at++) {
-        PerlIO *layer = standard[at].file = file_of(aTHX_ at);
-        int count = 0;
-        for (; layer && *layer && count < LAYER_COUNT; layer = PerlIONext(layer), count++) {
-            standard[at].layers[count] = PerlIOBase(layer)->tab;
-            standard[at].flags[count] = PerlIOBase(layer)->flags & KEPT_FLAGS;
-        }
-        standard[at].layer_count = count;
-    }
+    remember_handles(aTHX);
 
- # Whether they still are: the same files with the same layers, on descriptors 0, 1 and 2.
-int
-are_handles_kept()
+ # Remembers what handles SIGTERM, which scripts are not to change.
+void
+remember_handlers()
   CODE:
-    int at;
-    RETVAL = 1;
-    for (at = 0; RETVAL && at < HANDLE_COUNT; at++) {
-        PerlIO *layer = file_of(aTHX_ at);
-        int count = 0;
-        if (!layer || layer != standard[at].file || !*layer || PerlIO_fileno(layer) != at) RETVAL = 0;
-        for (; RETVAL && *layer; layer = PerlIONext(layer), count++)
-            if (count >= standard[at].layer_count || PerlIOBase(layer)->tab != standard[at].layers[count]
-                || (PerlIOBase(layer)->flags & KEPT_FLAGS) != standard[at].flags[count])
-                RETVAL = 0;
-        if (count != standard[at].layer_count) RETVAL = 0;
-    }
+    term_handler = PL_psig_ptr[SIGTERM];
+
+ # What a script has left behind, in bits.
+int
+traces()
+  CODE:
+    RETVAL = traces(aTHX);
+  OUTPUT: RETVAL
+
+ # Empties the buffer of STDOUT, which is what print writes to again, and is not flushed each time.
+void
+end_output()
+  CODE:
+    end_output(aTHX);
+
+ # Whether something was written to descriptor 1 itself.
+int
+has_file()
+  CODE:
+    RETVAL = has_file();
+  OUTPUT: RETVAL
+
+ # What tells a file from the one that was there before it; undef when there is none.
+SV *
+stamp(const char *path)
+  CODE:
+    U64 words[STAMP_WORDS];
+    if (!stamp_of(path, words)) XSRETURN_UNDEF;
+    RETVAL = newSVpvn((const char *)words, sizeof words);
   OUTPUT: RETVAL
 
 MODULE = Hob::Native  PACKAGE = Hob::Native::Request
@@ -393,8 +487,10 @@ set(SV *self, SV *into, SV *more, SV *instead)
     variables all = variables_of(REQUEST(self));
     HV *hash = (HV *)SvRV(into);
     AV *arrays[2] = {(AV *)SvRV(more), (AV *)SvRV(instead)};
+    const variables given = all;
     UV count = 0;
     int which;
+    if (set_if_as_left(aTHX_ hash, &given, arrays[1])) XSRETURN_IV(1);
     while (next_variable(&all)) {
         SSize_t at = 0, end = av_len(arrays[1]);
         for (; at < end; at += 2) {
@@ -416,6 +512,45 @@ set(SV *self, SV *into, SV *more, SV *instead)
         }
     }
     RETVAL = HvUSEDKEYS(hash) == count;
+    if (RETVAL) remember_environment(aTHX_ hash, &given, arrays[1]);
+  OUTPUT: RETVAL
+
+ # Name and path of what is asked for, as they came: a key.
+SV *
+place(SV *self)
+  CODE:
+    request *it = REQUEST(self);
+    size_t name_bytes = 0, path_bytes = 0;
+    const char *name = lib.hob_indexed(it->handle, HOB_SCRIPT_NAME, &name_bytes);
+    const char *path = lib.hob_indexed(it->handle, HOB_PATH_INFO, &path_bytes);
+    RETVAL = newSVpvn(name ? name : "", name ? name_bytes + 1 : 1);
+    sv_catpvn(RETVAL, path ? path : "", path ? path_bytes : 0);
+  OUTPUT: RETVAL
+
+ # The script for a request, as it is kept in the hash for the one that is current, with all made ready
+ # for it; undef when it needs more than most.
+SV *
+usual(SV *self, SV *env, SV *current, SV *kept)
+  CODE:
+    SV *script = usual(aTHX_ REQUEST(self), (HV *)SvRV(env), current, (HV *)SvRV(kept));
+    if (!script) XSRETURN_UNDEF;
+    RETVAL = newSVsv(script);
+  OUTPUT: RETVAL
+
+ # Ends such a request: undef when all is done, else what the script has left behind.
+SV *
+finish_usual(SV *self, SV *script)
+  CODE:
+    int found;
+    if (finish_usual(aTHX_ REQUEST(self), script, &found)) XSRETURN_UNDEF;
+    RETVAL = newSViv(found);
+  OUTPUT: RETVAL
+
+ # Sends what a script has printed, head and all; false when it is not that simple.
+int
+send_printed(SV *self, SV *printed)
+  CODE:
+    RETVAL = send_printed(aTHX_ REQUEST(self), printed);
   OUTPUT: RETVAL
 
 SV *

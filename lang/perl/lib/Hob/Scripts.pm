@@ -10,7 +10,9 @@ package Hob::Scripts;
 #   print, printf, write ..> STDOUT's buffer ..> layer Hob::Scripts::Out ..> $output ..> the server
 #   system, exec, syswrite, dup .............> descriptor 1, the file ......^
 #
-# Perl empties its buffers before it starts a child, so the two keep their order.
+# Perl empties its buffers before it starts a child, so the two keep their order. With the native
+# helper, a layer of its own, `hob`, is in the place of that one, and tells what a script has left
+# behind; else everything is put back after each request.
 
 # First of all, so that scripts are compiled without this file's pragmas and variables.
 sub _evaluate { eval $_[0] }
@@ -34,9 +36,15 @@ use constant {
     ARGUMENT_COUNT_MAX      => 256,
     FOUND_COUNT_MAX         => 1000,         # paths whose script is remembered
     CLOSE_ON_EXEC           => 1,            # MFD_CLOEXEC
-    OUT_LAYERS              => 'unix,perlio,via(Hob::Scripts::Out),perlio',
     PLAIN_LAYERS            => 'unix,perlio',
 };
+
+# What a script has left behind, as Hob::Native::traces says it.
+use constant {
+    FOLDER => 1, MASK => 2, ALARM => 4, HANDLERS => 8, VARIABLES => 16, HANDLES => 32, CHILD => 64,
+    FORKED => 128,
+};
+use constant EVERYTHING => FOLDER | MASK | ALARM | HANDLERS | VARIABLES | HANDLES;
 
 # memfd_create has no function in Perl.
 my %MEMORY_FILE_CALL = (
@@ -58,7 +66,7 @@ my @CGI_HASHES  = qw(QUERY_PARAM QUERY_FIELDNAMES QUERY_TMPFILES);
 # The process runs one script at a time, and standard output is one: this is what the layer, `exit`
 # and `fork` need of it.
 my ($request, $output, $file_taken, $is_begun, $is_ending, $is_running, $has_exited, $has_forked);
-my ($server_pid, $input_file, $output_file, $stream);
+my ($server_pid, $input_file, $output_file, $stream, $is_native);
 
 BEGIN {
     no warnings 'redefine';
@@ -75,6 +83,7 @@ sub new {
         scripts => {},
         found   => {},
         known   => {},
+        usual   => {},
         count   => 0,
         current => '',
     }, $class;
@@ -89,20 +98,31 @@ sub serve {
     $self->{umask}          = umask;
     $self->{has_error_pipe} = -p STDERR;
     open $self->{error}, '>&', \*STDERR or die "standard error cannot be duplicated: $!\n";
+    $is_native = ref $stream eq 'Hob::Native';
+    Hob::Native::watch(\$output, \$is_ending) if $is_native;
     _renew_files();
-    $self->{is_native} = ref $stream eq 'Hob::Native';
-    Hob::Native::remember_handles() if $self->{is_native};
+    Hob::Native::remember_handles() if $is_native;
     while ($request = $stream->next) {
-        $self->_serve_one;
+        $is_begun = $is_ending = $has_exited = $has_forked = $file_taken = 0;
+        $output = '';
+        $is_native && !$self->{has_left} ? $self->_serve_usual : $self->_serve_one;
         undef $request;
     }
     return;
 }
 
+# What most requests are, with the native helper: for a script that has run before and has nothing to
+# be done around it, without a body, and afterwards all is as it was.
+sub _serve_usual {
+    my ($self) = @_;
+    my $usual  = $request->usual(\%ENV, $self->{current}, $self->{usual}) // return $self->_serve_one;
+    my $error  = _call($usual->[0]);
+    my $traces = defined $error ? Hob::Native::traces() : $request->finish_usual($usual) // return;
+    return $self->_end_one($usual->[1], defined $error ? _show($error) : undef, $traces);
+}
+
 sub _serve_one {
     my ($self) = @_;
-    ($output, $file_taken) = ('', 0);
-    $is_begun = $is_ending = $has_exited = $has_forked = 0;
     $self->_set_environment;
     _take_arguments();
     $self->_set_body if $request->has_body;
@@ -112,15 +132,26 @@ sub _serve_one {
         $file = ($instead && @$instead ? $instead->[1] : $self->_find)
             // return $request->answer(404, "Content-Type: text/plain\n", "no such script\n");
     }
-    my $error = $self->_run($file);
-    CORE::exit($error ? 255 : 0) if $$ != $server_pid;    # a child that ran off the script's end
-    $is_ending = 1;                                       # 2 once the layer has been called
-    select STDOUT;
-    $| = 1;                                               # empties the buffer, into $output
-    $| = 0;
-    _take_file() if $is_ending == 1 && -s $output_file;
-    _finish($file, $error);
-    $self->_clean_up;
+    my $error  = $self->_run($file);
+    my $traces = $is_native ? Hob::Native::traces() : EVERYTHING | ($$ == $server_pid ? 0 : CHILD);
+    $self->_keep_usual($file) if $is_native && !$traces;
+    return $self->_end_one($file, $error, $traces);
+}
+
+# From the end of a script to the end of its answer, and all as it was.
+sub _end_one {
+    my ($self, $file, $error, $traces) = @_;
+    CORE::exit($error ? 255 : 0) if $traces & CHILD;    # that ran off the script's end
+    $is_ending = 1;                                     # 2 once the layer has been called
+    if ($is_native) { Hob::Native::end_output() }
+    else {
+        select STDOUT;
+        $| = 1;                                         # empties the buffer, into $output
+        $| = 0;
+    }
+    _take_file() if $is_ending == 1 && ($is_native ? Hob::Native::has_file() : -s $output_file);
+    _finish($file, $error) if !$is_native || defined $error || !$request->send_printed($output);
+    $self->_clean_up($traces);
     return;
 }
 
@@ -220,18 +251,33 @@ sub _show {
 # request when its subs would share variables with the first request only.
 sub _script {
     my ($self, $file) = @_;
-    my $stamp = join ' ', (stat $file)[1, 7, 9, 10] or return "$file cannot be read: $!\n";
+    my $stamp = $is_native ? Hob::Native::stamp($file) : join ' ', (stat $file)[1, 7, 9, 10];
+    return "$file cannot be read: $!\n" if !$stamp;
     my $script = $self->{scripts}{$file};
     $self->_change_to($file, $script) if $self->{current} ne $file;
-    chdir $script->{folder} if $script;
+    chdir $script->{folder}           if $script && $self->{has_left};
+    $self->{has_left} = 0;
     return $script          if $script && $script->{stamp} eq $stamp && !$script->{is_fresh};
     _forget($script) if $script;
-    $self->{found} = {};
-    $self->{known} = {};
+    @$self{qw(found known usual)} = ({}, {}, {});
     $self->{scripts}{$file} = $script = $self->_compile($file, $script);
     return $script if !ref $script && delete $self->{scripts}{$file};
     $script->{stamp} = $stamp;
     return $script;
+}
+
+# Remembers how the next request for the same is served, if it can be the usual one.
+sub _keep_usual {
+    my ($self, $file) = @_;
+    my $script = $self->{scripts}{$file} // return;
+    return if $script->{is_fresh} || $script->{warns} || $script->{data};
+    return if @{ $script->{ends} // [] } || %{ $script->{owned} } || %{ $script->{signals} };
+    my $named = $request->indexed(11);
+    my $key   = $named eq $self->{folder} ? $request->place : $named;
+    %{ $self->{usual} } = () if keys %{ $self->{usual} } > FOUND_COUNT_MAX;
+    $self->{usual}{$key} =
+        [$script->{code}, $file, $script->{stamp}, scalar @{ $script->{inc} }, $self->{instead}];
+    return;
 }
 
 # What scripts set for the whole process at the time they are compiled.
@@ -239,8 +285,9 @@ sub _change_to {
     my ($self, $file, $script) = @_;
     my $last = $self->{scripts}{ $self->{current} };
     $last->{libraries} = { map { $_ => delete $INC{$_} } grep { !/\.pm\z/ } keys %INC } if $last;
-    $self->{current} = $file;
-    $0               = $file;
+    $self->{current}  = $file;
+    $self->{has_left} = 1;
+    $0                = $file;
     @INC             = @{ $script ? $script->{inc} : $self->{inc} };
     if ($script) {
         my $libraries = $script->{libraries} // {};
@@ -466,8 +513,7 @@ sub _set_native {
 # The variables that name the script, for a path that has been looked up before.
 sub _known {
     my ($self) = @_;
-    my ($name, $path) = map { $request->indexed($_) } 2, 3;
-    return $self->{known}{"$name\0$path"} // [];
+    return $self->{known}{ $request->place } // [];
 }
 
 sub _set_all {
@@ -569,6 +615,7 @@ sub _long_body {
 
 # Sends what is there of the output, once its head is whole.
 sub _send_output {
+    return if !$request;
     if (!$is_begun) {
         my ($status, $fields) = _take_head() or return;
         $is_begun = 1;
@@ -624,18 +671,20 @@ sub _take_file {
 
 # Everything as it was before the script ran.
 sub _clean_up {
-    my ($self) = @_;
-    alarm 0;
-    if (!$self->{is_native} || Hob::Native::has_handlers()) {
+    my ($self, $traces) = @_;
+    alarm 0 if $traces & ALARM || $INC{'Time/HiRes.pm'};
+    if ($traces & HANDLERS) {
         for my $name (@SIGNALS) { delete $SIG{$name} if defined $SIG{$name} }
+        $SIG{TERM} = $self->{term} if ($SIG{TERM} // 0) != ($self->{term} // 0);
+        Hob::Native::remember_handlers() if $is_native;
     }
-    $SIG{TERM} = $self->{term} if ($SIG{TERM} // 0) != ($self->{term} // 0);
-    ($/, $\, $,, $", $;, $^W) = ("\n", undef, undef, ' ', "\034", 0);
-    umask $self->{umask};
+    ($/, $\, $,, $", $;, $^W) = ("\n", undef, undef, ' ', "\034", 0) if $traces & VARIABLES;
+    umask $self->{umask} if $traces & MASK;
+    $self->{has_left} = 1 if $traces & FOLDER;
     my $script = $self->{scripts}{ $self->{current} };
     @INC = @{ $script->{inc} } if $script && @INC != @{ $script->{inc} };
     _forget_cgi($script) if $INC{'CGI.pm'};
-    $self->_restore_handles;
+    $self->_restore_handles($traces);
     return;
 }
 
@@ -653,12 +702,12 @@ sub _forget_cgi {
 # A child that still runs may hold descriptors 0 and 1: what it writes later must not come up in
 # another request, so they are left to it.
 sub _restore_handles {
-    my ($self) = @_;
-    my $is_shared = $has_forked || $file_taken || $? != -1;
-    return if $self->{is_native} && !$is_shared && !$self->{had_body} && Hob::Native::are_handles_kept();
+    my ($self, $traces) = @_;
+    my $is_shared = $has_forked || $file_taken || $? != -1 || $traces & FORKED;
+    return if !($traces & HANDLES) && !$is_shared && !$self->{had_body};
     if ($is_shared) { _renew_files() }
     else {
-        _open_output() if !_is_kept(1, \*STDOUT, OUT_LAYERS);
+        _open_output() if !_is_kept(1, \*STDOUT, 'unix,perlio,' . _layer() . ',perlio');
         _open_input()  if !_is_kept(0, \*STDIN,  PLAIN_LAYERS);
         if (delete $self->{had_body}) {
             _open_input() if delete $self->{had_long_body};
@@ -673,7 +722,7 @@ sub _restore_handles {
         _open_at(2, \*STDERR, '>&', $self->{error});
         STDERR->autoflush(1);
     }
-    Hob::Native::remember_handles() if $self->{is_native};
+    Hob::Native::remember_handles() if $is_native;
     return;
 }
 
@@ -689,6 +738,7 @@ sub _is_kept {
 sub _renew_files {
     ($input_file, $output_file) = (_memory_file(), _memory_file());
     fcntl $output_file, Fcntl::F_SETFL(), Fcntl::O_APPEND();
+    Hob::Native::set_output_file(fileno $output_file) if $is_native;
     _open_input();
     _open_output();
     return;
@@ -699,10 +749,12 @@ sub _open_input { return _open_at(0, \*STDIN, '<&', $input_file) }
 # Without PerlIO::via, which a very small Perl may lack, all output is in the file until the end.
 sub _open_output {
     _open_at(1, \*STDOUT, '>&', $output_file);
-    state $has_via = eval { require PerlIO::via; 1 };
-    if ($has_via) { binmode STDOUT, ':via(Hob::Scripts::Out)'; binmode STDOUT, ':perlio' }
+    state $has_via = $is_native || eval { require PerlIO::via; 1 };
+    if ($has_via) { binmode STDOUT, ':' . _layer(); binmode STDOUT, ':perlio' }
     return;
 }
+
+sub _layer { return $is_native ? 'hob' : 'via(Hob::Scripts::Out)' }
 
 # Opens a standard handle as a duplicate, on its own descriptor even if that has been taken.
 sub _open_at {
@@ -758,11 +810,8 @@ sub BINMODE { return 0 }
 
 # Full buffers are collected; one that is not full was flushed by the script, which means it.
 sub WRITE {
-    my ($self, $bytes) = @_;
-    if (!$is_ending && $$ != $server_pid) {
-        syswrite $output_file, $bytes;
-        return length $bytes;
-    }
+    my ($self, $bytes, $below) = @_;
+    return _write_as_child($below, $bytes) if !$is_ending && $$ != $server_pid;
     Hob::Scripts::_take_file() if -s $output_file;
     $output .= $bytes;
     if ($is_ending) {
@@ -770,9 +819,18 @@ sub WRITE {
         return length $bytes;
     }
     my $is_flushed = length($bytes) & 4095;
-    Hob::Scripts::_send_output()
-        if $request && ($is_flushed || length $output >= Hob::Scripts::PIECE_BYTES);
+    Hob::Scripts::_send_output() if $is_flushed || length $output >= Hob::Scripts::PIECE_BYTES;
     return length $bytes;
+}
+
+# A child has no part in what is collected. Its descriptor 1 may be a pipe to its parent.
+sub _write_as_child {
+    my ($below, $bytes) = @_;
+    my $written = 0;
+    while ($written < length $bytes) {
+        $written += syswrite($below, $bytes, length($bytes) - $written, $written) // return -1;
+    }
+    return $written;
 }
 
 1;
@@ -869,6 +927,11 @@ not run. C<__END__> at the start of a line ends the script even in a here-docume
 C<exec> replaces the process: the request fails, and the server starts another one. C<POSIX::_exit>
 ends it. A child of C<fork> that does not C<exit> ends when it reaches the end of the script. The
 answer ends with the script: what a child that is left behind prints later is lost.
+
+=item *
+
+With the native helper, C<chdir>, C<umask> and C<alarm> are undone where Perl code calls them, and
+alarms of Time::HiRes. What the C code of other modules does behind Perl's back stays.
 
 =item *
 
