@@ -211,7 +211,10 @@ class Native(unittest.TestCase):
         def some(count: int) -> int:
             for n in range(count):
                 for path in ("/", "/wait", "/trace"):
-                    more: Dict[str, Any] = {f"HTTP_X_{n}": "a", "HTTP_LONG" + "G" * 100: "b" * (n % 7)}
+                    more: Dict[str, Any] = {
+                        f"HTTP_X_{n}": "a",
+                        "HTTP_LONG" + "G" * 100: "b" * (n % 7),
+                    }
                     self.assertEqual(len(server.ask(path, **(more if n % 2 else {})).body), 3000)
                 if n < 20:  # each leaves a traceback in a pipe that nobody reads yet
                     self.assertEqual(server.ask("/raise").failure, "KeyError: '/raise'")
@@ -259,7 +262,9 @@ class Native(unittest.TestCase):
                     wanted = dict(variables(path, "GET", query, **more))
                     fields = {k: v for k, v in wanted.items() if k[:5] == "HTTP_"}
                     if kind == "wsgi":
-                        self.assertEqual((found.pop("PATH_INFO"), found.pop("QUERY_STRING")), (path, query))
+                        self.assertEqual(
+                            (found.pop("PATH_INFO"), found.pop("QUERY_STRING")), (path, query)
+                        )
                         self.assertEqual(found, fields)
                     else:
                         names = {k[5:].lower().replace("_", "-"): v for k, v in fields.items()}

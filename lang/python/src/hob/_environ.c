@@ -298,7 +298,8 @@ static bool append(struct Lines *lines, PyObject *text, const char *after) {
     Py_ssize_t size = 0;
     const char *bytes = bytes_of(text, &size, &owner);
     size_t count = (size_t)size, more = strlen(after);
-    bool fits = bytes != NULL && lines->length + count + more <= sizeof lines->text && !could_forge(bytes, count);
+    bool fits = bytes != NULL && lines->length + count + more <= sizeof lines->text &&
+                !could_forge(bytes, count);
     if (fits) {
         memcpy(lines->text + lines->length, bytes, count);
         memcpy(lines->text + lines->length + count, after, more);

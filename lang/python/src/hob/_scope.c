@@ -9,7 +9,17 @@ static PyObject *key_method, *key_scheme, *key_version, *key_root, *key_path, *k
 static PyObject *key_client, *key_server, *key_headers, *key_extensions, *key_hob, *key_exchange;
 
 /* What of a scope depends on which variables. */
-enum { METHOD = 1, SCHEME = 2, VERSION = 4, ROOT = 8, PATH = 16, RAW_PATH = 32, QUERY = 64, CLIENT = 128, SERVER = 256 };
+enum {
+    METHOD = 1,
+    SCHEME = 2,
+    VERSION = 4,
+    ROOT = 8,
+    PATH = 16,
+    RAW_PATH = 32,
+    QUERY = 64,
+    CLIENT = 128,
+    SERVER = 256,
+};
 
 static const struct Source {
     const char *name;
@@ -25,7 +35,7 @@ static const struct Source {
 static struct {
     PyObject *base, *scope, *fields;
     struct Last last;
-    int16_t field_at[VARIABLE_COUNT_MAX + 1]; /* of a variable, in `fields`; below zero: it is none */
+    int16_t field_at[VARIABLE_COUNT_MAX + 1]; /* of a variable, in `fields`; or below zero */
     long port;                                /* the client's */
     unsigned changed;
 } kept;
@@ -156,9 +166,15 @@ static PyObject *field_name(const struct Variable *one) {
     PyObject *name = PyBytes_FromStringAndSize(one->name + 5, (Py_ssize_t)one->name_bytes - 5);
     PyObject *lower = name ? PyObject_CallMethod(name, "lower", NULL) : NULL;
     Py_XDECREF(name);
-    name = lower ? PyObject_CallMethod(lower, "replace", "y#y#", "_", (Py_ssize_t)1, "-", (Py_ssize_t)1) : NULL;
-    Py_XDECREF(lower);
+    if (lower == NULL)
+        return NULL;
+    name = PyObject_CallMethod(lower, "replace", "y#y#", "_", (Py_ssize_t)1, "-", (Py_ssize_t)1);
+    Py_DECREF(lower);
     return name;
+}
+
+static PyObject *value_of(const struct Variable *one) {
+    return PyBytes_FromStringAndSize(one->value, (Py_ssize_t)one->value_bytes);
 }
 
 /* A variable has another value: what depends on it is to be made anew. */
@@ -171,7 +187,7 @@ static int take_change(void *unused, size_t place, const struct Variable *one) {
         kept.port = number_of(one->value, one->value_bytes);
     if (kept.field_at[place] < 0)
         return 0;
-    PyObject *field = pair(field_name(one), PyBytes_FromStringAndSize(one->value, (Py_ssize_t)one->value_bytes));
+    PyObject *field = pair(field_name(one), value_of(one));
     return field == NULL ? -1 : PyList_SetItem(kept.fields, kept.field_at[place], field);
 }
 
@@ -197,7 +213,7 @@ static int renew_scope(PyObject *base, hob_request *request, struct Variables al
             Py_DECREF(name);
             continue;
         }
-        PyObject *field = pair(name, PyBytes_FromStringAndSize(one.value, (Py_ssize_t)one.value_bytes));
+        PyObject *field = pair(name, value_of(&one));
         int failed = field == NULL ? -1 : PyList_Append(kept.fields, field);
         Py_XDECREF(field);
         if (failed)

@@ -508,7 +508,7 @@ class Shared:
             self._end(error)
 
     def _rest_of_turn(self) -> None:
-        """What came for those that wait may have been taken in, and room they want is to be told of."""
+        """Taking requests up may take in what others wait for, and forgets the room they want."""
         if self._waiters:
             self._rest_soon()
 
@@ -517,7 +517,7 @@ class Shared:
         self._leaders.add(asyncio.Task(self._lead(), loop=self._loop))
 
     async def _lead(self) -> None:
-        """Requests, one after the other, until this task is to be one request's, or no more come."""
+        """Requests, one after the other, until this task is one request's or no more come."""
         task = asyncio.current_task()
         assert task is not None
         serve, words = self._connection.serve, (*self._turn_words, task, REQUESTS_PER_TURN_MAX)
@@ -581,7 +581,7 @@ class Shared:
             self._loop.call_soon(self._rest)
 
     def _rest(self) -> None:
-        """Before the loop sleeps: what has come meanwhile is looked at, and the bell is on again."""
+        """Before the loop sleeps: what has come meanwhile is looked at, and the bell is on."""
         self._is_resting = False
         try:
             has_news = self._connection.look()
@@ -606,7 +606,7 @@ class Shared:
         await awaitable
 
     def ended(self, call: Any, error: Optional[BaseException]) -> bool:
-        """Does what an application that has ended left undone; whether the error is for the loop."""
+        """What an application left undone is done; whether its error is for the loop."""
         exchange = call.exchange
         try:
             if isinstance(error, (Exception, SystemExit)):
