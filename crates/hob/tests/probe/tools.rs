@@ -2,7 +2,7 @@
 //!
 //! Everything is looked for where hob looks for it, not on the tester's own PATH.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::harness::library::root;
@@ -39,9 +39,11 @@ pub(crate) fn perl_part(folder: &Path) -> Result<(), String> {
     let parts = folder.join("perl");
     std::fs::create_dir_all(&parts).unwrap();
     build("perl", "lang/perl/build_native.pl", &parts)?;
-    let mut made = std::fs::read_dir(&parts).unwrap();
-    let made = made.next().unwrap().unwrap().path();
-    std::fs::rename(made, folder.join("Native.so")).unwrap();
+    // With it came the part of warm hosts.
+    let is_its = |path: &PathBuf| !path.to_string_lossy().ends_with("-warm.so");
+    let made = std::fs::read_dir(&parts).unwrap();
+    let mut made = made.map(|entry| entry.unwrap().path()).filter(is_its);
+    std::fs::rename(made.next().unwrap(), folder.join("Native.so")).unwrap();
     Ok(())
 }
 
