@@ -1,4 +1,4 @@
-//! Bytes to requests and answers to bytes: listening, connections, HTTP/1 and 2.
+//! Bytes to requests and answers to bytes: listening, connections, HTTP/1, 2 and 3.
 //!
 //! A user of this crate implements [`Answer`] and gives it to a [`thread::Thread`]; it sees
 //! [`Request`], [`Response`] and [`Body`] and no socket. This crate knows no files, scripts or
@@ -6,7 +6,8 @@
 //!
 //! - `head` what a head is: a request's bytes with offsets, a response's fields
 //! - `request`, `response`, `body` the face handlers work with
-//! - `h1` the HTTP/1 engine: bytes and time in, bytes and events out; `h2` the HTTP/2 engine
+//! - `h1` the HTTP/1 engine: bytes and time in, bytes and events out; `h2` the HTTP/2 engine,
+//!   `h3` the HTTP/3 engine and QUIC
 //! - `reactor` what answers wait with on their thread: descriptors, timers, tasks
 //! - `thread` the loop that carries bytes between sockets, engine and answers
 //! - `listen` opening sockets
@@ -21,6 +22,7 @@ pub mod date;
 pub mod digits;
 pub mod h1;
 pub mod h2;
+pub mod h3;
 pub mod head;
 pub mod limits;
 pub mod listen;

@@ -148,6 +148,36 @@ pub(crate) const H2_RESETS_REMEMBERED: usize = 64;
 pub(crate) const H2_CONNECTION_WINDOW_BYTES: i64 = 1024 * 1024;
 /// Bytes of answers made for one connection before they are handed to the kernel.
 pub(crate) const H2_FILL_BYTES: usize = 64 * 1024;
+/// Streams of one HTTP/3 connection that are open at a time: requests answered side by side.
+pub(crate) const H3_STREAMS_MAX: u32 = 128;
+/// Streams of one HTTP/3 connection that go one way: three are of use, others are tried out.
+pub(crate) const H3_UNI_STREAMS_MAX: u32 = 16;
+/// HTTP/3 requests taken back by their client, or reset by us for a fault in them. One that was
+/// answered gives one back.
+pub(crate) const H3_RESETS: Rate = rate(200, 20);
+/// Pieces of DATA frames of an HTTP/3 connection that are tiny and not the last of their body.
+pub(crate) const H3_TINY_DATA: Rate = rate(4000, 1000);
+/// Frames of an HTTP/3 connection that do nothing: empty DATA, PRIORITY_UPDATE, unknown ones.
+pub(crate) const H3_EMPTY: Rate = rate(1000, 50);
+/// Longest frame of an HTTP/3 control stream that is read.
+pub(crate) const H3_CONTROL_BYTES_MAX: u64 = 4 * 1024;
+/// Bytes of a request's stream that may be on their way or not read yet.
+pub(crate) const H3_STREAM_WINDOW_BYTES: u32 = 128 * 1024;
+/// The same of a connection: as much as all its streams may have, so that none waits for another.
+pub(crate) const H3_CONNECTION_WINDOW_BYTES: u32 = H3_STREAM_WINDOW_BYTES * H3_STREAMS_MAX;
+/// Bytes of answers of one HTTP/3 connection that the client has not acknowledged: at least, and
+/// at most. In between twice the congestion window counts.
+pub(crate) const H3_SEND_WINDOW_BYTES_MIN: u64 = 128 * 1024;
+pub(crate) const H3_SEND_WINDOW_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Bytes of a body in one DATA frame of HTTP/3.
+pub(crate) const H3_PIECE_BYTES: usize = 32 * 1024;
+/// Calls that read datagrams from a socket before others have their turn.
+pub(crate) const H3_READS_PER_TURN: usize = 16;
+/// How often a client whose answer takes long is asked for a sign of life, in milliseconds.
+pub(crate) const H3_PING_MS: u64 = 10_000;
+/// HTTP/3 handshakes ask for proof of the client's address from this part of
+/// [`Limits::handshake_count`] on.
+pub(crate) const H3_RETRY_PART: usize = 2;
 
 const fn rate(most: u32, per_second: u32) -> Rate {
     Rate { most, per_second }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use crate::body::Body;
 use crate::digits::push_decimal;
 use crate::h2::PreparedBlock;
+use crate::h3::qpack;
 use crate::head::Fields;
 use crate::reactor::Reactor;
 use crate::request::Request;
@@ -92,6 +93,7 @@ pub struct Prepared {
     lines: Vec<u8>,
     body_bytes: u64,
     block: OnceCell<Box<PreparedBlock>>,
+    section: OnceCell<qpack::Block>,
 }
 
 impl Prepared {
@@ -110,6 +112,7 @@ impl Prepared {
             lines,
             body_bytes,
             block: OnceCell::new(),
+            section: OnceCell::new(),
         }
     }
 
@@ -137,6 +140,11 @@ impl Prepared {
     pub(crate) fn block(&self) -> &PreparedBlock {
         self.block
             .get_or_init(|| Box::new(PreparedBlock::new(self)))
+    }
+
+    /// The same for HTTP/3.
+    pub(crate) fn section(&self) -> &qpack::Block {
+        self.section.get_or_init(|| qpack::Block::new(self))
     }
 
     /// Status line and fields with their framing, each ended by CRLF.

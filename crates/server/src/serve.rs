@@ -117,6 +117,7 @@ impl Server {
         let thread_count = config.threads.unwrap_or_else(usable_cores);
         let text = |error: io::Error| error.to_string();
         let crew = Crew::new(thread_count).map_err(text)?;
+        crew.set_generation(generation.facts.servers_started);
         let shared = Arc::new(Shared::new(&config.cache));
         shared.fleet.set_crew(&crew);
         crew.set_challenges(Challenges::new(&generation.challenges)?);
@@ -168,6 +169,7 @@ impl Server {
             number,
             config,
             listeners,
+            datagrams,
             logs,
             keys,
             control,
@@ -185,6 +187,7 @@ impl Server {
         };
         sites.set_client_rules(&tls::client_rules(&config, &keys)?);
         let mut numbered = self.number_listeners(listeners, control);
+        self.join_datagrams(&mut numbered, datagrams);
         for (listening, terms) in numbered.iter_mut().zip(terms) {
             listening.tls = terms;
         }
@@ -340,6 +343,21 @@ impl Server {
             numbered.push(place.unwrap_or_else(new));
         }
         numbered
+    }
+
+    /// Gives listeners their sockets for HTTP/3; those that stay keep theirs.
+    fn join_datagrams(&self, listeners: &mut [Listening], sockets: Vec<Vec<OwnedFd>>) {
+        let identity = |socket: &OwnedFd| {
+            rustix::fs::fstat(socket)
+                .map(|stat| (stat.st_dev, stat.st_ino))
+                .ok()
+        };
+        for (listening, sockets) in listeners.iter_mut().zip(sockets) {
+            let before = listening.datagrams.iter().map(|socket| identity(socket));
+            if !before.eq(sockets.iter().map(identity)) {
+                listening.datagrams = sockets.into_iter().map(Arc::new).collect();
+            }
+        }
     }
 
     fn start_thread(
@@ -549,7 +567,7 @@ fn https_port(listeners: &[Listening]) -> u16 {
 }
 
 /// Cores this process may use: affinity and CPU quota counted.
-fn usable_cores() -> usize {
+pub(crate) fn usable_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 

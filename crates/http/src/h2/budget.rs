@@ -60,7 +60,7 @@ pub(crate) struct Rate {
 
 /// Tokens, in thousandths, so that milliseconds give some.
 #[derive(Debug)]
-struct Bucket {
+pub(crate) struct Bucket {
     rate: Rate,
     milli_tokens: u32,
     filled_ms: u64,
@@ -68,11 +68,7 @@ struct Bucket {
 
 impl Budgets {
     pub(super) fn new(now_ms: u64) -> Budgets {
-        let bucket = |rate: Rate| Bucket {
-            rate,
-            milli_tokens: rate.most * 1000,
-            filled_ms: now_ms,
-        };
+        let bucket = |rate: Rate| Bucket::new(rate, now_ms);
         Budgets {
             resets: bucket(limits::H2_RESETS),
             settings: bucket(limits::H2_SETTINGS),
@@ -115,7 +111,17 @@ impl Budgets {
 }
 
 impl Bucket {
-    fn take(&mut self, now_ms: u64) -> bool {
+    /// A full one.
+    pub(crate) fn new(rate: Rate, now_ms: u64) -> Bucket {
+        Bucket {
+            rate,
+            milli_tokens: rate.most * 1000,
+            filled_ms: now_ms,
+        }
+    }
+
+    /// Takes a token; false when there is none.
+    pub(crate) fn take(&mut self, now_ms: u64) -> bool {
         if let Some(left) = self.milli_tokens.checked_sub(1000) {
             self.milli_tokens = left;
             return true;
@@ -134,7 +140,8 @@ impl Bucket {
         }
     }
 
-    fn give(&mut self, tokens: u32) {
+    /// Gives some back.
+    pub(crate) fn give(&mut self, tokens: u32) {
         let most = self.rate.most * 1000;
         self.milli_tokens = self.milli_tokens.saturating_add(tokens * 1000).min(most);
     }

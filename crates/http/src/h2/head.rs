@@ -1,7 +1,8 @@
 //! Field lists to request heads (RFC 9113 section 8), and what makes a request malformed.
 //!
 //! A head is filled as HTTP/1 fills it: the authority is there as `Host`, pieces of a cookie are
-//! one field, `target` is the path with its query.
+//! one field, `target` is the path with its query. HTTP/3 has the same rules (RFC 9114 section 4)
+//! and other blocks: who decodes them is an argument.
 
 use bytes::Bytes;
 use hob_trace::Protocol;
@@ -17,18 +18,18 @@ use crate::limits::Limits;
 
 /// What a sound head says besides what stands in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sound {
+pub(crate) struct Sound {
     /// The announced size of the body.
-    pub(super) length: Option<u64>,
-    pub(super) expects_continue: bool,
-    pub(super) priority: Priority,
+    pub(crate) length: Option<u64>,
+    pub(crate) expects_continue: bool,
+    pub(crate) priority: Priority,
     /// CONNECT: what follows are the tunnel's bytes.
-    pub(super) is_tunnel: bool,
+    pub(crate) is_tunnel: bool,
 }
 
 /// What is wrong with a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wrong {
+pub(crate) enum Wrong {
     /// No request: its stream is reset.
     Malformed(&'static str),
     /// A request that gets this answer.
@@ -42,6 +43,19 @@ pub(super) fn read_head(
     head: &mut RequestHead,
     limits: &Limits,
 ) -> Result<Result<Sound, Wrong>, Malformed> {
+    read_head_by(Protocol::Http2, head, limits, |bytes, reading| {
+        decoder.decode(block, bytes, |bytes, field| reading.take(bytes, field))
+    })
+}
+
+/// Reads a request's block into `head`, which is empty; `decode` shows its fields.
+pub(crate) fn read_head_by(
+    protocol: Protocol,
+    head: &mut RequestHead,
+    limits: &Limits,
+    decode: impl FnOnce(&mut Vec<u8>, &mut Reading<'_>) -> Result<(), Malformed>,
+) -> Result<Result<Sound, Wrong>, Malformed> {
+    head.protocol = protocol;
     let mut bytes = std::mem::take(&mut head.bytes);
     let mut reading = Reading {
         head,
@@ -55,7 +69,7 @@ pub(super) fn read_head(
         is_past_pseudo: false,
         wrong: None,
     };
-    let decoded = decoder.decode(block, &mut bytes, |bytes, field| reading.take(bytes, field));
+    let decoded = decode(&mut bytes, &mut reading);
     let read = reading.finish(&mut bytes);
     head.bytes = bytes;
     decoded.map(|()| read)
@@ -67,7 +81,7 @@ pub(super) fn pass_over(decoder: &mut Decoder, block: &[u8]) -> Result<(), Malfo
 }
 
 /// Trailers, or why there are none.
-pub(super) type Trailers = Result<Vec<(Bytes, Bytes)>, &'static str>;
+pub(crate) type Trailers = Result<Vec<(Bytes, Bytes)>, &'static str>;
 
 /// Reads the block of trailers.
 //= rfc9113#8.1
@@ -76,31 +90,53 @@ pub(super) fn read_trailers(
     block: &[u8],
     limits: &Limits,
 ) -> Result<Trailers, Malformed> {
-    let mut trailers = Ok(Vec::new());
-    let mut list_bytes = 0;
+    let mut reading = TrailerReading::new(limits);
     decoder.decode(block, &mut Vec::new(), |bytes, field| {
-        if let Ok(list) = &mut trailers {
+        reading.take(bytes, field);
+    })?;
+    Ok(reading.trailers)
+}
+
+/// Trailers while their fields come.
+pub(crate) struct TrailerReading<'r> {
+    limits: &'r Limits,
+    list_bytes: usize,
+    pub(crate) trailers: Trailers,
+}
+
+impl TrailerReading<'_> {
+    pub(crate) fn new(limits: &Limits) -> TrailerReading<'_> {
+        TrailerReading {
+            limits,
+            list_bytes: 0,
+            trailers: Ok(Vec::new()),
+        }
+    }
+
+    /// Takes one field, or notes what is wrong with it.
+    pub(crate) fn take(&mut self, bytes: &mut Vec<u8>, field: Field) {
+        if let Ok(list) = &mut self.trailers {
             let (name, value) = field.texts(bytes);
-            list_bytes += name.len() + value.len() + ENTRY_BYTES;
+            self.list_bytes += name.len() + value.len() + ENTRY_BYTES;
             let is_lawful = match field.name {
                 Name::Field(_) => field.has_lawful_value,
                 _ => false,
             };
+            let limits = self.limits;
             if !is_lawful {
-                trailers = Err("a trailer is malformed");
-            } else if list_bytes > limits.head_bytes || list.len() >= limits.header_count {
-                trailers = Err("limits.head: the trailers are too long");
+                self.trailers = Err("a trailer is malformed");
+            } else if self.list_bytes > limits.head_bytes || list.len() >= limits.header_count {
+                self.trailers = Err("limits.head: the trailers are too long");
             } else {
                 list.push((Bytes::copy_from_slice(name), Bytes::copy_from_slice(value)));
             }
         }
         bytes.clear();
-    })?;
-    Ok(trailers)
+    }
 }
 
 /// A head while its fields come.
-struct Reading<'r> {
+pub(crate) struct Reading<'r> {
     head: &'r mut RequestHead,
     limits: &'r Limits,
     list_bytes: usize,
@@ -115,7 +151,7 @@ struct Reading<'r> {
 
 impl Reading<'_> {
     /// Takes one field, or notes what is wrong with it.
-    fn take(&mut self, bytes: &mut Vec<u8>, field: Field) {
+    pub(crate) fn take(&mut self, bytes: &mut Vec<u8>, field: Field) {
         let start = field.name_at.start as usize;
         self.list_bytes += bytes.len() - start + ENTRY_BYTES;
         if self.list_bytes > self.limits.head_bytes {
@@ -227,7 +263,6 @@ impl Reading<'_> {
     /// All fields have come: what they say together.
     fn finish(self, bytes: &mut Vec<u8>) -> Result<Sound, Wrong> {
         let head = self.head;
-        head.protocol = Protocol::Http2;
         head.method = self.method.unwrap_or_default();
         head.target = self.path.unwrap_or_default();
         if let Some(wrong) = self.wrong {

@@ -17,7 +17,7 @@ pub mod conn;
 mod data;
 mod fields;
 pub mod frame;
-mod head;
+pub(crate) mod head;
 pub mod hpack;
 mod priority;
 mod schedule;
@@ -28,7 +28,8 @@ mod tests;
 
 pub use answer::{PreparedBlock, Sending};
 pub use budget::Flood;
-pub(crate) use budget::Rate;
+pub(crate) use budget::{Bucket, Rate};
 pub use conn::{Conn, Event, Failure};
 pub use frame::{Code, PREFACE};
+pub use priority::Priority;
 pub use schedule::Turn;

@@ -2,11 +2,11 @@
 
 /// How urgent an answer is, and whether pieces of it are of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Priority {
+pub struct Priority {
     /// 0 is the most urgent, 7 the least.
-    pub(crate) urgency: u8,
+    pub urgency: u8,
     /// Pieces are of use before the whole has come.
-    pub(crate) is_incremental: bool,
+    pub is_incremental: bool,
 }
 
 impl Default for Priority {
@@ -23,7 +23,7 @@ impl Priority {
     /// Reads the value of a `priority` field: a dictionary of structured fields, of which two
     /// members are known. What cannot be read changes nothing.
     //= rfc9218#5
-    pub(crate) fn read(value: &[u8]) -> Priority {
+    pub fn read(value: &[u8]) -> Priority {
         let mut priority = Priority::default();
         for member in value.split(|&byte| byte == b',') {
             let member = member.trim_ascii();

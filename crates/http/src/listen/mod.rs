@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use open::{BoundFile, adopt, open, shown};
+pub use open::{BoundFile, adopt, open, open_datagrams, shown};
 pub use tune::tune;
 
 /// An address that a socket can be bound to.

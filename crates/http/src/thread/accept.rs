@@ -29,6 +29,9 @@ pub struct Listening {
     pub is_counted: bool,
     /// TLS as it is spoken there; `None` is clear text.
     pub tls: Option<Arc<Terms>>,
+    /// What [`open_datagrams`](crate::listen::open_datagrams) gives: the two ends of a relay, then
+    /// sockets for QUIC, one for each thread as far as there are some. None is no HTTP/3.
+    pub datagrams: Vec<Arc<OwnedFd>>,
 }
 
 impl Listening {
@@ -39,6 +42,7 @@ impl Listening {
             socket,
             is_counted: true,
             tls: None,
+            datagrams: Vec::new(),
         }
     }
 
@@ -258,7 +262,7 @@ pub(crate) enum Full {
 
 impl Crew {
     /// Counts a connection in, or says which limit is reached.
-    fn enter(
+    pub(super) fn enter(
         &self,
         limits: &crate::limits::Limits,
         peer: Option<SocketAddr>,

@@ -37,6 +37,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Clients that may ask again over their connection hear that they are not to.
     fn tell_to_leave(&mut self) {
+        self.tell_to_leave_h3();
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
             if let Some(conn) = slot.conn.take_if(|conn| conn.h2.is_some()) {
@@ -73,6 +74,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Closes connections without a request, after a last look for one.
     fn close_idle(&mut self) {
+        self.tell_to_leave_h3();
         for index in 0..self.slots.len() {
             let idle = self.slots[index].conn.take_if(|conn| conn.is_idle());
             if let Some(mut conn) = idle {
@@ -87,6 +89,7 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// The time to drain is over.
     fn close_all(&mut self) {
+        self.close_all_h3();
         for index in 0..self.slots.len() {
             if let Some(conn) = self.slots[index].conn.take() {
                 self.close_because(conn, Why::ServerStops);

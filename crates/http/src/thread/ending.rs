@@ -9,7 +9,7 @@ use crate::body::BodyError;
 use crate::h1::Refusal;
 use crate::h1::conn::Deadline;
 use crate::limits::REQUEST_POOL_MAX;
-use crate::request::{Exchange, IncomingState, Request};
+use crate::request::{Exchange, Facts, IncomingState, Request};
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Piece, Stage};
 use crate::thread::drive::Fate;
@@ -32,13 +32,18 @@ pub(crate) enum Why {
 impl<A: Answer + 'static> Thread<A> {
     /// A request for the next head of this connection.
     pub(crate) fn fresh_request(&mut self, conn: &Conn) -> Request {
+        self.request_for(&conn.facts)
+    }
+
+    /// A request for the next head of a connection of which this is known.
+    pub(super) fn request_for(&mut self, facts: &Rc<Facts>) -> Request {
         while let Some(mut request) = self.pool.pop() {
             if let Some(exchange) = Rc::get_mut(&mut request.exchange) {
-                exchange.renew(&conn.facts);
+                exchange.renew(facts);
                 return request;
             }
         }
-        let exchange = Exchange::new(Rc::clone(&conn.facts), self.reactor.clone());
+        let exchange = Exchange::new(Rc::clone(facts), self.reactor.clone());
         Request {
             exchange: Rc::new(exchange),
         }
@@ -53,29 +58,34 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Opens a request's record.
     pub(crate) fn note_start(&self, conn: &mut Conn, request: &Request) {
+        self.note_start_of(&conn.facts, conn.request_count, request);
+        conn.request_count = conn.request_count.wrapping_add(1);
+    }
+
+    /// Opens the record of the request that comes after so many on its connection.
+    pub(super) fn note_start_of(&self, facts: &Facts, request_count: u32, request: &Request) {
         let mut record = request.record_mut();
         record.started_us = self.now_us;
         record.started_unix_ms = self.now_ms.wrapping_add(self.unix_offset_ms);
         record.protocol = request.head().protocol();
         record.bytes_in = request.head().byte_count() as u64;
-        record.connection = conn.facts.number;
-        record.request = conn.request_count;
-        if let Some(peer) = conn.facts.peer {
+        record.connection = facts.number;
+        record.request = request_count;
+        if let Some(peer) = facts.peer {
             record.client = peer.ip();
             record.client_port = peer.port();
         }
-        if let Some(tls) = &conn.facts.tls {
+        if let Some(tls) = &facts.tls {
             record.tls_version = tls.version;
             record.tls_suite = tls.suite;
             record.tls_handshake = match tls.is_resumed {
                 true => TlsHandshake::Resumed,
                 false => TlsHandshake::Full,
             };
-            if conn.request_count == 0 {
+            if request_count == 0 {
                 record.handshake_us = u32::try_from(tls.handshake_us).unwrap_or(u32::MAX);
             }
         }
-        conn.request_count = conn.request_count.wrapping_add(1);
     }
 
     /// Everything of these answers was handed to the kernel.
@@ -147,7 +157,8 @@ impl<A: Answer + 'static> Thread<A> {
         self.recycle(request);
     }
 
-    fn close_record(&self, request: &Request, end_us: u64) {
+    /// The same at a time that is known.
+    pub(super) fn close_record(&self, request: &Request, end_us: u64) {
         {
             let mut record = request.record_mut();
             record.total_us = end_us.saturating_sub(record.started_us);

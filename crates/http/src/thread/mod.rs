@@ -10,7 +10,7 @@
 //! - `send` bytes to the kernel, in order, with budgets
 //! - `pump` request bodies in
 //! - `secure` TLS: handshakes, what comes in; `seal` what goes out
-//! - `h2` all of that for HTTP/2
+//! - `h2` all of that for HTTP/2, `h3` for HTTP/3
 //! - `drain` how a thread ends
 //! - `ending` records, deadlines, what is told when a connection ends
 //! - `wheel` deadlines, a tick each
@@ -24,6 +24,7 @@ mod drive;
 mod ending;
 mod give_way;
 mod h2;
+mod h3;
 mod pipe;
 mod pull;
 mod pump;

@@ -17,6 +17,8 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::{TimerfdClockId, TimerfdFlags, Timespec};
 
 use crate::date::DateLine;
+use crate::h3::quic::Datagram;
+use crate::h3::quic::id::Home;
 use crate::limits::{Limits, READ_BYTES_PER_TURN};
 use crate::reactor::wake::{Here, KeyWaker};
 use crate::reactor::{REACTOR, Reactor};
@@ -29,6 +31,7 @@ use crate::thread::drain::Draining;
 use crate::thread::drive::Fate;
 use crate::thread::ending::Why;
 use crate::thread::give_way::GiveWay;
+use crate::thread::h3::{QUIC, Quic};
 use crate::thread::seal::Batch;
 use crate::thread::shared::{Crew, Letter, Mailbox};
 use crate::thread::wheel::{TICK_MS, Wheel};
@@ -74,6 +77,10 @@ pub struct Thread<A: Answer> {
     pub(crate) guest: Option<Box<dyn Guest>>,
     pub(crate) give_way: GiveWay,
     pub(crate) must_stop: bool,
+    /// Sockets and connections of HTTP/3.
+    pub(crate) quic: Quic,
+    /// Datagrams as they come; empty between reads.
+    pub(crate) datagrams: Vec<Datagram>,
 }
 
 /// A place for a connection; its generation tells late events of an earlier one.
@@ -101,7 +108,11 @@ const SPECIAL: u64 = 0x7fff_ffff << 32;
 const BELL: u64 = SPECIAL | 0xffff_ffff;
 const TIMER: u64 = SPECIAL | 0xffff_fffe;
 const GUEST: u64 = SPECIAL | 0xffff_fffd;
-const GENERATION_MAX: u32 = 0x7fff_fffe;
+/// Sockets for QUIC, by their place.
+pub(crate) const SOCKETS: u64 = SPECIAL | 0x1_0000;
+/// The last two are not those of slots: the one above, and that of connections over QUIC.
+const GENERATION_MAX: u32 = 0x7fff_fffd;
+const _: () = assert!(QUIC >> 32 == GENERATION_MAX as u64 + 1);
 const EVENTS_PER_TURN: usize = 256;
 
 impl<A: Answer + 'static> Thread<A> {
@@ -127,6 +138,11 @@ impl<A: Answer + 'static> Thread<A> {
         )?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
         let reactor = Reactor::new(&epoll, &mailbox);
+        let home = Home {
+            generation: crew.generation.load(Ordering::Relaxed),
+            // Ids have room for so many; those beyond have no sockets for QUIC.
+            thread: u8::try_from(index).unwrap_or(u8::MAX),
+        };
         let mut thread = Thread {
             answer,
             crew: Arc::clone(crew),
@@ -161,6 +177,8 @@ impl<A: Answer + 'static> Thread<A> {
             guest: None,
             give_way: GiveWay::default(),
             must_stop: false,
+            quic: Quic::new(home),
+            datagrams: Vec::new(),
         };
         thread.begin_turn();
         Ok(thread)
@@ -204,6 +222,7 @@ impl<A: Answer + 'static> Thread<A> {
             let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
             epoll::add(&self.epoll, &new.socket, key, flags)?;
         }
+        self.set_sockets(&listeners)?;
         self.listeners = listeners;
         Ok(())
     }
@@ -235,6 +254,7 @@ impl<A: Answer + 'static> Thread<A> {
             for key in keys.drain(..) {
                 self.drive_key(key, |_| {});
             }
+            self.drive_marked();
             self.run_bulk();
             if self.draining.is_some() {
                 self.end_when_drained();
@@ -251,6 +271,7 @@ impl<A: Answer + 'static> Thread<A> {
         self.arm_timer(self.reactor.next_timer_ms());
         let mut has_work =
             !self.bulk.is_empty() || !self.ready.is_empty() || self.reactor.has_woken_tasks();
+        has_work |= self.quic.has_work();
         if self.reactor.flush_standbys() && !has_work && self.give_way.is_due() {
             has_work = self.give_way();
         }
@@ -258,7 +279,7 @@ impl<A: Answer + 'static> Thread<A> {
             has_work || self.mailbox.fall_asleep() || self.reactor.standbys_fall_asleep();
         let wait_ms_max = match is_awake {
             true => Some(0),
-            false => self.reactor.wait_ms_max(),
+            false => self.wait_ms_max(),
         };
         let timeout = wait_ms_max.map(|ms| Timespec {
             tv_sec: (ms / 1000) as i64,
@@ -274,6 +295,16 @@ impl<A: Answer + 'static> Thread<A> {
             self.reactor.wake_standbys();
         }
         Ok(())
+    }
+
+    /// How long the thread may wait for events; `None` is for ever.
+    fn wait_ms_max(&self) -> Option<u64> {
+        let quic_ms = self.quic.next_ms();
+        let quic_ms = quic_ms.map(|at_ms| at_ms.saturating_sub(self.now_ms));
+        match (self.reactor.wait_ms_max(), quic_ms) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
     }
 
     /// Lets those have the processor who were just handed work. True when they have answered.
@@ -307,6 +338,7 @@ impl<A: Answer + 'static> Thread<A> {
                     guest.turn();
                 }
             }
+            _ if key & SOCKETS == SOCKETS => self.note_socket((key & 0xffff) as usize, flags),
             _ => self.accept((key & 0xffff) as u16),
         }
     }
@@ -314,6 +346,7 @@ impl<A: Answer + 'static> Thread<A> {
     fn open_letter(&mut self, letter: Letter) {
         match letter {
             Letter::Connection(accepted) => self.adopt(accepted),
+            Letter::Datagram(forwarded) => self.take_forwarded(*forwarded),
             Letter::Wake(key) if key & REACTOR != 0 => self.reactor.wake_task(key),
             Letter::Wake(key) => self.drive_key(key, |_| {}),
             Letter::Job(job) => job(self),
@@ -322,6 +355,9 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Lets a connection go on. Keys of connections that are gone do nothing.
     pub(crate) fn drive_key(&mut self, key: u64, note: impl FnOnce(&mut Conn)) {
+        if key & QUIC == QUIC {
+            return self.quic.mark((key & 0xffff_ffff) as u32);
+        }
         let Some(mut conn) = self.take_conn(key) else {
             return;
         };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use rustix::event::EventfdFlags;
 
 use crate::acme::Challenges;
 use crate::thread::accept::Accepted;
+use crate::thread::h3::Forwarded;
 use crate::thread::run::Thread;
 
 /// All threads of a server, as each of them sees the others.
@@ -22,6 +23,8 @@ pub struct Crew {
     /// TLS handshakes under way.
     pub(crate) handshakes: AtomicUsize,
     pub(crate) next_number: AtomicU64,
+    /// Tells this server from the one before it, in the ids of connections over QUIC.
+    pub(crate) generation: AtomicU8,
     pub(crate) per_client: Mutex<HashMap<IpAddr, usize>>,
     /// There are challenges: without any, nobody looks behind the lock.
     has_challenges: AtomicBool,
@@ -42,6 +45,7 @@ pub(crate) struct Mailbox {
 /// What can be sent to a thread. The job's answer type is erased: see [`Handle::run`].
 pub(crate) enum Letter {
     Connection(Accepted),
+    Datagram(Box<Forwarded>),
     Wake(u64),
     Job(Job),
 }
@@ -77,10 +81,17 @@ impl Crew {
             open_aside: AtomicUsize::new(0),
             handshakes: AtomicUsize::new(0),
             next_number: AtomicU64::new(1),
+            generation: AtomicU8::new(0),
             per_client: Mutex::default(),
             has_challenges: AtomicBool::new(false),
             challenges: RwLock::default(),
         }))
+    }
+
+    /// Tells this server from those before it that may still drain. Set before its threads begin.
+    pub fn set_generation(&self, servers_started: u64) {
+        self.generation
+            .store((servers_started & 0xff) as u8, Ordering::Relaxed);
     }
 
     /// How many threads.

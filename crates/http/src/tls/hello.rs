@@ -56,6 +56,35 @@ pub fn asks_only_for(input: &[u8], protocol: &[u8]) -> bool {
     })
 }
 
+/// How much of a message has come, and what it says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Gathering {
+    /// Not all of it.
+    Partial,
+    /// All of it, and the host it names.
+    Whole(Option<String>),
+    /// It is no ClientHello.
+    Foreign,
+}
+
+/// The same for a message that does not come in records, as in QUIC.
+pub(crate) fn look_at_message(message: &[u8]) -> Gathering {
+    if message.first().is_some_and(|kind| *kind != CLIENT_HELLO) {
+        return Gathering::Foreign;
+    }
+    let Some([_, a, b, c]) = message.first_chunk() else {
+        return Gathering::Partial;
+    };
+    let len = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+    match message.get(4..4 + len) {
+        Some(body) => Gathering::Whole(server_name(body)),
+        None if len > MESSAGE_BYTES_MAX => Gathering::Foreign,
+        None => Gathering::Partial,
+    }
+}
+
+/// No ClientHello of use is longer.
+const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
@@ -241,6 +270,19 @@ mod tests {
         assert!(!asks(b""));
         assert!(!asks_only_for(&hello(&[], 100), b"acme-tls/1"));
         assert!(!asks_only_for(b"GET / HTTP/1.1\r\n", b"acme-tls/1"));
+    }
+
+    #[test]
+    fn message_without_records_is_read_alike() {
+        let bytes = hello(&name_extension(b"a.example"), 16384);
+        let message = &bytes[RECORD_HEADER_BYTES..];
+        let named = Gathering::Whole(Some("a.example".to_owned()));
+        assert_eq!(look_at_message(message), named);
+        for end in 0..message.len() {
+            assert_eq!(look_at_message(&message[..end]), Gathering::Partial);
+        }
+        assert_eq!(look_at_message(&[2, 0]), Gathering::Foreign);
+        assert_eq!(look_at_message(&[1, 1, 0, 1]), Gathering::Foreign, "long");
     }
 
     #[test]

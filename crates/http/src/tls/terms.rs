@@ -10,6 +10,7 @@ use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, ServerConfig, SupportedProtocolVersion};
 
+use crate::h3::quic;
 use crate::tls::certificate::Certificate;
 use crate::tls::client::{ClientRule, NO_RULE};
 use crate::tls::ticket::TicketKeys;
@@ -55,6 +56,7 @@ pub struct Terms {
     below: HashMap<String, usize>,
     hosts: Vec<Host>,
     default: usize,
+    tickets: Arc<TicketKeys>,
 }
 
 /// What HTTP/2 is called in a handshake (RFC 9113 section 3.2).
@@ -63,6 +65,8 @@ pub(crate) const ALPN_H2: &[u8] = b"h2";
 /// What those get who ask for one of some names.
 pub(crate) struct Host {
     pub(crate) config: Arc<ServerConfig>,
+    /// The same over QUIC; `None` where TLS 1.3 is not offered.
+    pub(crate) quic: Option<Arc<ServerConfig>>,
     /// The number of its client rule.
     pub(crate) rule: u64,
 }
@@ -96,6 +100,7 @@ impl Terms {
             below: HashMap::new(),
             hosts: Vec::with_capacity(offer.hosts.len()),
             default: offer.default,
+            tickets: Arc::clone(tickets),
         };
         for (index, host) in offer.hosts.iter().enumerate() {
             let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -118,6 +123,7 @@ impl Terms {
             // Our records are sealed with the keys that rustls agrees on.
             config.enable_secret_extraction = true;
             terms.hosts.push(Host {
+                quic: quic::config_of(&config),
                 config: Arc::new(config),
                 rule,
             });
@@ -132,6 +138,11 @@ impl Terms {
             return Err(TermsError::NoHost);
         }
         Ok(terms)
+    }
+
+    /// The keys of its tickets.
+    pub(crate) fn tickets(&self) -> &TicketKeys {
+        &self.tickets
     }
 
     /// What is offered to a client that asks for this name.

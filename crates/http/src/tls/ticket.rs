@@ -17,9 +17,13 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::{hmac, rand};
 use rustls::server::ProducesTickets;
 
+use crate::h3::quic::RetryKey;
+
 /// The keys. Cheap to share.
 pub struct TicketKeys {
     epochs: Mutex<Option<Epochs>>,
+    /// What proofs of addresses are sealed with over QUIC.
+    retry: RetryKey,
 }
 
 /// The secret that is in use, and the one before it.
@@ -46,7 +50,13 @@ impl TicketKeys {
     pub fn new() -> Arc<TicketKeys> {
         Arc::new(TicketKeys {
             epochs: Mutex::new(None),
+            retry: RetryKey::new(),
         })
+    }
+
+    /// What proofs of addresses are sealed with over QUIC.
+    pub(crate) fn retry(&self) -> &RetryKey {
+        &self.retry
     }
 
     /// What makes tickets under a rule.

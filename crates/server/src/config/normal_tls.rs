@@ -13,7 +13,8 @@ impl ListenTls {
         }
         let minimum = if self.only_13 { "1.3" } else { "1.2" };
         writeln!(f, "tls.minimum = \"{minimum}\"")?;
-        writeln!(f, "tls.suites = {:?}", self.suites)
+        writeln!(f, "tls.suites = {:?}", self.suites)?;
+        writeln!(f, "tls.http3 = {}", self.http3)
     }
 }
 

@@ -17,6 +17,8 @@ pub struct ListenTls {
     pub only_13: bool,
     /// Cipher suites, the preferred one first; empty is all that are safe.
     pub suites: Vec<&'static str>,
+    /// HTTP/3 is spoken on the UDP port of the same number.
+    pub http3: bool,
 }
 
 /// What TLS listeners offer for a site.
@@ -81,16 +83,18 @@ pub(crate) fn build_listen_tls(
     let given = tls.texts("suites");
     let suites: Vec<_> = given.iter().filter_map(|(name, _)| known(name)).collect();
     let only_13 = tls.word("minimum") == "1.3";
-    let is_of_13 = |suite: &&str| !suite.starts_with("TLS_ECDHE_");
+    let is_of_13 = |suite: &&'static str| !suite.starts_with("TLS_ECDHE_");
     if only_13 && !suites.is_empty() && !suites.iter().any(is_of_13) {
         faults
             .error(tls.spot("suites"), "none of these suites is one of TLS 1.3")
             .see(tls.spot("minimum"), "older versions are not spoken")
             .hint("add one, such as \"TLS_AES_128_GCM_SHA256\"");
     }
+    let has_13 = suites.is_empty() || suites.iter().any(is_of_13);
     let built = ListenTls {
         certificate: certificate(tls, &[], faults),
         only_13,
+        http3: tls.flag("http3") && has_13,
         suites,
     };
     Some((built, spots(tls)))

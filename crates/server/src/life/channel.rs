@@ -38,6 +38,7 @@ const SLOT_SPAWNER: u8 = 4;
 const SLOT_KEYS: u8 = 5;
 const SLOT_CHALLENGES: u8 = 6;
 const SLOT_CERTIFICATES: u8 = 7;
+const SLOT_DATAGRAM: u8 = 8;
 
 /// Everything a server needs to run one generation of the config.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct Outfit {
     pub(crate) papers: OwnedFd,
     /// By index of `Config::listeners`.
     pub(crate) listeners: Vec<OwnedFd>,
+    /// Index in `Config::listeners` and a socket for HTTP/3, in their order.
+    pub(crate) datagrams: Vec<(u16, OwnedFd)>,
     /// Index in `Config::logs` and the open file; logs to standard output have none.
     pub(crate) logs: Vec<(u16, OwnedFd)>,
     pub(crate) control: Option<OwnedFd>,
@@ -273,6 +276,10 @@ impl Outfit {
                 socket,
             ));
         }
+        for (index, socket) in self.datagrams {
+            let kind = SLOT_DATAGRAM;
+            descriptors.push((Slot { kind, index }, socket));
+        }
         for (index, file) in self.logs {
             descriptors.push((
                 Slot {
@@ -313,6 +320,7 @@ impl Outfit {
         let mut challenges = None;
         let mut listeners = Vec::new();
         let mut logs: Vec<(u16, OwnedFd)> = Vec::new();
+        let mut datagrams: Vec<(u16, OwnedFd)> = Vec::new();
         for (slot, descriptor) in descriptors {
             let index = usize::from(slot.index);
             match slot.kind {
@@ -321,6 +329,9 @@ impl Outfit {
                 SLOT_KEYS if keys.is_none() => keys = Some(descriptor),
                 SLOT_CHALLENGES if challenges.is_none() => challenges = Some(descriptor),
                 SLOT_LISTENER if index == listeners.len() => listeners.push(descriptor),
+                SLOT_DATAGRAM if index < listeners.len() => {
+                    datagrams.push((slot.index, descriptor));
+                }
                 SLOT_LOG if logs.last().is_none_or(|(last, _)| *last < slot.index) => {
                     logs.push((slot.index, descriptor));
                 }
@@ -332,6 +343,7 @@ impl Outfit {
             generation,
             papers,
             listeners,
+            datagrams,
             logs,
             control,
             keys,

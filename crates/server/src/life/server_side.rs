@@ -38,6 +38,8 @@ pub struct Generation {
     /// Listening sockets, by index of `Config::listeners`. A listener that stays has the same
     /// socket under another number.
     pub listeners: Vec<OwnedFd>,
+    /// Sockets for HTTP/3, by index of `Config::listeners`: a relay's two ends and those for UDP.
+    pub datagrams: Vec<Vec<OwnedFd>>,
     /// Open log files, by index of `Config::logs`; none for a log to standard output.
     pub logs: Vec<Option<OwnedFd>>,
     /// Certificates and private keys.
@@ -448,6 +450,13 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
             }
         }
     }
+    let mut datagrams: Vec<Vec<OwnedFd>> = config.listeners.iter().map(|_| Vec::new()).collect();
+    for (index, socket) in outfit.datagrams {
+        // A parcel names no listener that is not in it.
+        if let Some(sockets) = datagrams.get_mut(usize::from(index)) {
+            sockets.push(socket);
+        }
+    }
     let keys = match &outfit.keys {
         Some(keys) => KeyFiles::from_memory(keys.as_fd()),
         None => Ok(KeyFiles::default()),
@@ -462,6 +471,7 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
         warnings,
         sources,
         listeners: outfit.listeners,
+        datagrams,
         logs,
         keys: keys.map_err(|error| unread("keys", error))?,
         challenges: challenges

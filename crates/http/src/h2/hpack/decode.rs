@@ -68,7 +68,7 @@ pub(crate) fn is_hop_by_hop(name: &[u8]) -> bool {
 
 /// True for a value without control characters and without white space around it.
 //= rfc9113#8.2.1
-fn is_lawful(value: &[u8]) -> bool {
+pub(crate) fn is_lawful(value: &[u8]) -> bool {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     !is_blank(value.first())
         && !is_blank(value.last())
@@ -228,13 +228,15 @@ impl Decoder {
     }
 }
 
-fn append(buffer: &mut Vec<u8>, text: &[u8]) -> Span {
+/// Appends a text; says where it stands.
+pub(crate) fn append(buffer: &mut Vec<u8>, text: &[u8]) -> Span {
     let start = buffer.len();
     buffer.extend_from_slice(text);
     span(start, buffer.len())
 }
 
-fn span(start: usize, end: usize) -> Span {
+/// From here to there.
+pub(crate) fn span(start: usize, end: usize) -> Span {
     Span {
         start: start as u32,
         len: (end - start) as u32,

@@ -13,10 +13,11 @@ mod decode;
 mod encode;
 mod fixed;
 pub mod huffman;
-mod number;
+pub(crate) mod number;
 mod table;
 
 pub use decode::{Decoder, Field, Name};
+pub(crate) use decode::{append, is_hop_by_hop, is_lawful, span};
 pub(crate) use encode::place_of;
 pub use encode::{Encoder, Stored, encode_field};
 

@@ -3,7 +3,7 @@
 use crate::h2::hpack::{Malformed, huffman};
 
 /// Bytes a block's field may begin with besides its integer: the pattern in the first byte.
-pub(super) fn push_number(value: usize, prefix_bits: u32, pattern: u8, out: &mut Vec<u8>) {
+pub(crate) fn push_number(value: usize, prefix_bits: u32, pattern: u8, out: &mut Vec<u8>) {
     let most = (1usize << prefix_bits) - 1;
     if value < most {
         out.push(pattern | value as u8);
@@ -21,7 +21,7 @@ pub(super) fn push_number(value: usize, prefix_bits: u32, pattern: u8, out: &mut
 /// Takes an integer off the front of `input`.
 //= rfc7541#5.1
 #[inline]
-pub(super) fn take_number(input: &mut &[u8], prefix_bits: u32) -> Result<usize, Malformed> {
+pub(crate) fn take_number(input: &mut &[u8], prefix_bits: u32) -> Result<usize, Malformed> {
     let Some((&first, rest)) = input.split_first() else {
         return Err(CUT);
     };
@@ -51,22 +51,37 @@ fn take_rest(input: &mut &[u8], start: u32) -> Result<usize, Malformed> {
 }
 
 /// Appends a string, in the Huffman code when that is shorter.
-pub(super) fn push_string(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn push_string(text: &[u8], out: &mut Vec<u8>) {
+    push_string_of(text, 7, 0, out);
+}
+
+/// The same with a length of so many bits, behind a pattern in the first byte.
+pub(crate) fn push_string_of(text: &[u8], prefix_bits: u32, pattern: u8, out: &mut Vec<u8>) {
     let len = huffman::encoded_len(text);
     if len < text.len() {
-        push_number(len, 7, 0x80, out);
+        push_number(len, prefix_bits, pattern | 1 << prefix_bits, out);
         huffman::encode(text, out);
     } else {
-        push_number(text.len(), 7, 0, out);
+        push_number(text.len(), prefix_bits, pattern, out);
         out.extend_from_slice(text);
     }
 }
 
 /// Takes a string off the front of `input` and appends it to `out`.
 //= rfc7541#5.2
-pub(super) fn take_string(input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
-    let is_coded = input.first().is_some_and(|byte| byte & 0x80 != 0);
-    let len = take_number(input, 7)?;
+pub(crate) fn take_string(input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+    take_string_of(input, 7, out)
+}
+
+/// The same with a length of so many bits.
+pub(crate) fn take_string_of(
+    input: &mut &[u8],
+    prefix_bits: u32,
+    out: &mut Vec<u8>,
+) -> Result<(), Malformed> {
+    let coded = 1u8 << prefix_bits;
+    let is_coded = input.first().is_some_and(|byte| byte & coded != 0);
+    let len = take_number(input, prefix_bits)?;
     let Some((text, rest)) = input.split_at_checked(len) else {
         return Err(CUT);
     };

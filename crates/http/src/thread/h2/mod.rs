@@ -14,8 +14,8 @@ mod drive;
 mod ending;
 mod requests;
 mod respond;
-mod source;
-mod stream;
+pub(super) mod source;
+pub(super) mod stream;
 
 use crate::h1::conn::Deadline;
 use crate::h2;

@@ -12,7 +12,7 @@ use crate::limits::H2_FILL_BYTES;
 use crate::raw;
 
 /// A body on its way out.
-pub(super) enum Source {
+pub(in crate::thread) enum Source {
     Bytes(Bytes),
     /// A range of a file, of which so many bytes are known to be in memory.
     File(FileBody, u64),
@@ -25,7 +25,7 @@ pub(super) enum Source {
 }
 
 /// What a source gave.
-pub(super) enum Gave {
+pub(in crate::thread) enum Gave {
     /// So many bytes, behind what stood in the output.
     Bytes(usize),
     /// It has no more.
@@ -36,7 +36,7 @@ pub(super) enum Gave {
 const PIPE_ASK_BYTES: usize = 16 * 1024;
 
 impl Source {
-    pub(super) fn of(body: Body) -> Source {
+    pub(in crate::thread) fn of(body: Body) -> Source {
         match body {
             Body::Empty => Source::Bytes(Bytes::new()),
             Body::Bytes(bytes) => Source::Bytes(bytes),
@@ -57,8 +57,17 @@ impl Source {
         }
     }
 
+    /// How much it may give at once, of at most so much.
+    pub(in crate::thread) fn size_hint(&self, max: usize) -> usize {
+        match self {
+            Source::Bytes(bytes) => bytes.len().min(max),
+            Source::File(file, _) => (file.len.min(max as u64)) as usize,
+            Source::Chunks { ready, .. } => ready.len().min(max),
+        }
+    }
+
     /// Appends the next bytes, at most `max`, to `out`.
-    pub(super) fn poll_into(
+    pub(in crate::thread) fn poll_into(
         &mut self,
         cx: &mut Context<'_>,
         max: usize,

@@ -28,7 +28,7 @@ pub(crate) struct Stream {
 }
 
 /// How far an answer is.
-pub(super) enum Work {
+pub(in crate::thread) enum Work {
     /// It is on its way.
     Later(Pin<Box<dyn Future<Output = Response>>>),
     /// Its body is being sent.
@@ -36,7 +36,7 @@ pub(super) enum Work {
 }
 
 /// Wakes one stream of a connection, from anywhere.
-struct StreamWaker {
+pub(in crate::thread) struct StreamWaker {
     conn: Arc<KeyWaker>,
     is_woken: AtomicBool,
 }
@@ -49,6 +49,20 @@ impl Wake for StreamWaker {
     fn wake_by_ref(self: &Arc<Self>) {
         self.is_woken.store(true, Ordering::SeqCst);
         self.conn.wake_by_ref();
+    }
+}
+
+impl StreamWaker {
+    pub(in crate::thread) fn new(conn: &Arc<KeyWaker>) -> Arc<StreamWaker> {
+        Arc::new(StreamWaker {
+            conn: Arc::clone(conn),
+            is_woken: AtomicBool::new(false),
+        })
+    }
+
+    /// True once after each wake.
+    pub(in crate::thread) fn take(&self) -> bool {
+        self.is_woken.swap(false, Ordering::SeqCst)
     }
 }
 
@@ -69,17 +83,12 @@ impl Stream {
     /// True once after each wake, and at first.
     pub(super) fn take_woken(&mut self) -> bool {
         let waker = self.waker.as_ref();
-        let is_woken = waker.is_some_and(|waker| waker.is_woken.swap(false, Ordering::SeqCst));
+        let is_woken = waker.is_some_and(|waker| waker.take());
         std::mem::take(&mut self.is_new) || is_woken
     }
 
     pub(super) fn waker(&mut self, conn: &Arc<KeyWaker>) -> Waker {
-        let waker = self.waker.get_or_insert_with(|| {
-            Arc::new(StreamWaker {
-                conn: Arc::clone(conn),
-                is_woken: AtomicBool::new(false),
-            })
-        });
+        let waker = self.waker.get_or_insert_with(|| StreamWaker::new(conn));
         Waker::from(Arc::clone(waker))
     }
 }

@@ -51,6 +51,14 @@ pub static LISTEN_TLS: Table = Table {
             )
             .example("[\"TLS_AES_128_GCM_SHA256\", \"TLS_CHACHA20_POLY1305_SHA256\"]")
             .aka(&["ciphers", "cipher_suites", "ssl_ciphers"]),
+        Key::new("http3", Flag, Preset::Flag(true))
+            .says(
+                "HTTP/3 on the UDP port of the same number, which answers over TCP tell clients of \
+                 (`Alt-Svc`). Listeners on a Unix socket and those of systemd have none, and none \
+                 is spoken where `suites` leaves out TLS 1.3.",
+            )
+            .example("false")
+            .aka(&["h3", "quic", "http/3"]),
     ],
 };
 

@@ -13,6 +13,7 @@ fn outfit() -> Outfit {
         generation: 7,
         papers: descriptor(),
         listeners: vec![descriptor(), descriptor()],
+        datagrams: vec![],
         logs: vec![(1, descriptor()), (4, descriptor())],
         control: Some(descriptor()),
         keys: Some(descriptor()),

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! generation, old sources, new sources, started (ms), servers started
-//! listeners:  address, shown, file
+//! listeners:  address, shown, file, number of sockets for HTTP/3
 //! inherited:  name
 //! control:    file, warning
 //! children:   role, pid, state, is current, kill after (ms), a server's spawner
@@ -49,7 +49,7 @@ use crate::life::{exec, memory, privileges};
 use crate::process::policy::Policy;
 
 /// Version of the handover; a program takes over only from one with the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 const KIND: u8 = 64;
 const SLOT_BODY: u8 = 0;
@@ -57,6 +57,7 @@ const SLOT_LISTENER: u8 = 1;
 const SLOT_INHERITED: u8 = 2;
 const SLOT_CONTROL: u8 = 3;
 const SLOT_SERVER: u8 = 4;
+const SLOT_DATAGRAM: u8 = 5;
 const LIST_LEN_MAX: usize = DESCRIPTORS_MAX;
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// The whole parcel waits in the socket; the kernel clamps this to net.core.wmem_max.
@@ -103,6 +104,11 @@ fn post(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> std::io::Result
     };
     for (index, listener) in keeper.settings.listeners.iter().enumerate() {
         add(SLOT_LISTENER, index, listener.socket.try_clone()?);
+    }
+    let all_datagrams = keeper.settings.listeners.iter();
+    let all_datagrams = all_datagrams.flat_map(|listener| &listener.datagrams);
+    for (index, socket) in all_datagrams.enumerate() {
+        add(SLOT_DATAGRAM, index, socket.try_clone()?);
     }
     for (index, (_, socket)) in keeper.options.inherited.iter().enumerate() {
         add(SLOT_INHERITED, index, socket.try_clone()?);
@@ -160,6 +166,7 @@ fn encode(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> Vec<u8> {
         };
         writer.text(&listener.shown);
         encode_file(&mut writer, listener.file.as_ref());
+        writer.count(listener.datagrams.len());
     }
     writer.count(keeper.options.inherited.len());
     for (name, _) in &keeper.options.inherited {
@@ -358,11 +365,15 @@ fn decode_body(
     let started = UNIX_EPOCH + Duration::from_millis(reader.u64()?.min(u64::from(u32::MAX) * 1000));
     let servers_started = reader.u64()?;
     let mut listeners = Vec::new();
+    let mut datagram_count = 0;
     for index in 0..reader.count(LIST_LEN_MAX)? {
-        listeners.push(Rc::new(decode_listener(
-            &mut reader,
-            take(SLOT_LISTENER, index),
-        )?));
+        let mut listener = decode_listener(&mut reader, take(SLOT_LISTENER, index))?;
+        for _ in 0..reader.count(LIST_LEN_MAX)? {
+            let socket = take(SLOT_DATAGRAM, datagram_count).ok_or(reader.malformed())?;
+            listener.datagrams.push(socket);
+            datagram_count += 1;
+        }
+        listeners.push(Rc::new(listener));
     }
     let mut inherited = Vec::new();
     for index in 0..reader.count(LIST_LEN_MAX)? {
@@ -432,6 +443,7 @@ fn decode_listener(
         shown: reader.text(TEXT_BYTES_MAX)?,
         file: decode_file(reader)?,
         socket: socket.ok_or(reader.malformed())?,
+        datagrams: Vec::new(),
     })
 }
 

@@ -16,6 +16,8 @@ pub(super) struct KeptListener {
     /// The real address, for people.
     pub(super) shown: String,
     pub(super) socket: OwnedFd,
+    /// A relay and UDP sockets at the same address, for HTTP/3; none without.
+    pub(super) datagrams: Vec<OwnedFd>,
     /// The file to remove when the socket is given up for good.
     pub(super) file: Option<BoundFile>,
 }
@@ -26,6 +28,7 @@ pub(super) fn open_all(
     listeners: &[Listener],
     kept: &[Rc<KeptListener>],
     inherited: &[(String, OwnedFd)],
+    thread_count: usize,
 ) -> Result<(Vec<Rc<KeptListener>>, Vec<String>), Failure> {
     let mut all: Vec<Rc<KeptListener>> = Vec::with_capacity(listeners.len());
     let mut warnings = Vec::new();
@@ -37,10 +40,17 @@ pub(super) fn open_all(
         if let Some(known) = known {
             let notes = listen::tune(&known.socket, &options);
             warnings.extend(notes.iter().map(|note| format!("{}: {note}", known.shown)));
-            all.push(known.clone());
+            match with_datagrams(known, speaks_http3(listener), thread_count, &options) {
+                Ok(known) => all.push(known),
+                Err(failure) => {
+                    give_up_new(&all, kept);
+                    return Err(failure);
+                }
+            }
             continue;
         }
-        let opened = match open_one(listener, &options, inherited) {
+        let opened = open_both(listener, &options, inherited, thread_count);
+        let (opened, datagrams) = match opened {
             Ok(opened) => opened,
             Err(failure) => {
                 give_up_new(&all, kept);
@@ -52,11 +62,70 @@ pub(super) fn open_all(
             address: listener.address.clone(),
             shown: opened.shown,
             socket: opened.socket,
+            datagrams,
             file: opened.file,
         }));
     }
     Ok((all, warnings))
 }
+
+/// HTTP/3 is spoken there.
+fn speaks_http3(listener: &Listener) -> bool {
+    let is_tcp = matches!(listener.address, ListenAddress::Tcp(_));
+    is_tcp && listener.tls.as_ref().is_some_and(|tls| tls.http3)
+}
+
+/// A listener that stays, with sockets for HTTP/3 as it needs them now.
+fn with_datagrams(
+    known: &Rc<KeptListener>,
+    speaks_http3: bool,
+    thread_count: usize,
+    options: &Options,
+) -> Result<Rc<KeptListener>, Failure> {
+    if speaks_http3 != known.datagrams.is_empty() {
+        return Ok(Rc::clone(known));
+    }
+    let datagrams = match speaks_http3 {
+        true => listen::open_datagrams(&known.socket, thread_count, options)
+            .map_err(|error| Failure::System(error.to_string()))?,
+        false => Vec::new(),
+    };
+    let socket = known.socket.try_clone();
+    Ok(Rc::new(KeptListener {
+        address: known.address.clone(),
+        shown: known.shown.clone(),
+        socket: socket.map_err(|error| Failure::System(error.to_string()))?,
+        datagrams,
+        file: known.file.clone(),
+    }))
+}
+
+/// The socket of a listener, and those for HTTP/3 where it is spoken. Of the ports that the kernel
+/// chooses for TCP one may be taken for UDP: then another is asked for.
+fn open_both(
+    listener: &Listener,
+    options: &Options,
+    inherited: &[(String, OwnedFd)],
+    thread_count: usize,
+) -> Result<(listen::Opened, Vec<OwnedFd>), Failure> {
+    let any_port = matches!(&listener.address, ListenAddress::Tcp(address) if address.port() == 0);
+    let mut tries_left = if any_port { PORT_TRIES } else { 1 };
+    loop {
+        let opened = open_one(listener, options, inherited)?;
+        if !speaks_http3(listener) {
+            return Ok((opened, Vec::new()));
+        }
+        tries_left -= 1;
+        match listen::open_datagrams(&opened.socket, thread_count, options) {
+            Ok(datagrams) => return Ok((opened, datagrams)),
+            Err(_) if tries_left > 0 => {}
+            Err(error) => return Err(Failure::System(error.to_string())),
+        }
+    }
+}
+
+/// Ports of the kernel's choice that are tried.
+const PORT_TRIES: usize = 20;
 
 fn open_one(
     listener: &Listener,
@@ -156,8 +225,8 @@ mod tests {
     #[test]
     fn unchanged_addresses_keep_their_sockets_even_twice_port_0() {
         let wanted = [listener(any_port()), listener(any_port())];
-        let (first, _) = open_all(&wanted, &[], &[]).unwrap();
-        let (second, _) = open_all(&wanted, &first, &[]).unwrap();
+        let (first, _) = open_all(&wanted, &[], &[], 2).unwrap();
+        let (second, _) = open_all(&wanted, &first, &[], 2).unwrap();
         assert!(Rc::ptr_eq(&first[0], &second[0]) && Rc::ptr_eq(&first[1], &second[1]));
         assert_ne!(first[0].shown, first[1].shown);
         assert_eq!(
@@ -170,14 +239,14 @@ mod tests {
     fn failed_reload_removes_only_what_it_made() {
         let folder = tempfile::tempdir().unwrap();
         let unix = |name: &str| ListenAddress::Unix(folder.path().join(name));
-        let (kept, _) = open_all(&[listener(unix("old"))], &[], &[]).unwrap();
+        let (kept, _) = open_all(&[listener(unix("old"))], &[], &[], 2).unwrap();
         let taken = std::os::unix::net::UnixListener::bind(folder.path().join("taken")).unwrap();
         let wanted = [
             listener(unix("old")),
             listener(unix("new")),
             listener(unix("taken")),
         ];
-        let failure = open_all(&wanted, &kept, &[]).unwrap_err();
+        let failure = open_all(&wanted, &kept, &[], 2).unwrap_err();
         assert_eq!(failure.exit_code(), 1);
         drop(taken);
         let exists = |name: &str| folder.path().join(name).exists();
@@ -192,7 +261,7 @@ mod tests {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let inherited = [("web".to_owned(), OwnedFd::from(socket))];
         let wanted = [listener(ListenAddress::Inherited("wbe".to_owned()))];
-        let failure = open_all(&wanted, &[], &inherited).unwrap_err();
+        let failure = open_all(&wanted, &[], &inherited, 2).unwrap_err();
         assert!(
             failure
                 .to_string()
@@ -200,6 +269,6 @@ mod tests {
             "{failure}"
         );
         let wanted = [listener(ListenAddress::Inherited("web".to_owned()))];
-        assert_eq!(open_all(&wanted, &[], &inherited).unwrap().0.len(), 1);
+        assert_eq!(open_all(&wanted, &[], &inherited, 2).unwrap().0.len(), 1);
     }
 }

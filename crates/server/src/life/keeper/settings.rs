@@ -69,8 +69,9 @@ impl Settings {
         let read = |path: &Path| certificates::read(path).map_err(|failure| failure.to_string());
         let acme = Plan::of(&config, identity.clone(), read).map_err(Failure::Config)?;
         let logs = logs::open_all(&config.logs)?;
+        let thread_count = config.threads.unwrap_or_else(crate::serve::usable_cores);
         let (listeners, clamped) =
-            listeners::open_all(&config.listeners, kept, &options.inherited)?;
+            listeners::open_all(&config.listeners, kept, &options.inherited, thread_count)?;
         warnings.extend(clamped);
         warnings.extend(policy_warnings);
         Ok(Settings {
@@ -110,6 +111,12 @@ impl Settings {
             .listeners
             .iter()
             .map(|listener| listener.socket.try_clone());
+        let mut datagrams = Vec::new();
+        for (index, listener) in (0u16..).zip(&self.listeners) {
+            for socket in &listener.datagrams {
+                datagrams.push((index, socket.try_clone()?));
+            }
+        }
         let logs = self
             .logs
             .iter()
@@ -118,6 +125,7 @@ impl Settings {
             generation: self.generation,
             papers: papers.to_memory()?,
             listeners: listeners.collect::<Result<_, _>>()?,
+            datagrams,
             logs: logs.collect::<std::io::Result<_>>()?,
             control: control.map(OwnedFd::try_clone).transpose()?,
             challenges: None,

@@ -34,6 +34,7 @@ fn outfit(number: u64, text: &str, listener_count: usize) -> Outfit {
         generation: number,
         papers: papers.to_memory().unwrap(),
         listeners: (0..listener_count).map(|_| socket()).collect(),
+        datagrams: vec![],
         logs: vec![],
         control: None,
         keys: None,

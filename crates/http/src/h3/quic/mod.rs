@@ -1,0 +1,20 @@
+//! QUIC (RFC 9000), by quinn-proto: the only place that names it, and quinn-udp beside it.
+//!
+//! - `socket` datagrams in and out, many at a time where the kernel can
+//! - `endpoint` whom a datagram is for, and whether a new connection is taken
+//! - `connection` streams of bytes
+//! - `session` the TLS handshake within, by rustls, with the certificate that the name asks for
+//! - `id` connection ids: they say which thread of which server has the connection
+//!
+//! The library makes no call to the kernel and asks no clock: both are our thread's.
+
+mod connection;
+mod endpoint;
+pub(crate) mod id;
+mod session;
+mod socket;
+
+pub(crate) use connection::{Connection, Happened, Lost, Readout, Wrote};
+pub(crate) use endpoint::{Arrival, Endpoint, Newcomer, Sent};
+pub(crate) use session::{Offered, RetryKey, config_of};
+pub(crate) use socket::{Datagram, Socket};

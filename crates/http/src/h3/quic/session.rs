@@ -1,0 +1,276 @@
+//! The TLS handshake within QUIC (RFC 9001), by rustls. As over TCP, the name that the client asks
+//! for decides which certificate it sees and whether it needs one itself, so its first message is
+//! looked at before rustls has it.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use aws_lc_rs::hkdf;
+use quinn_proto::crypto::rustls::QuicServerConfig;
+use quinn_proto::crypto::{
+    ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey, KeyPair, Keys, PacketKey,
+    ServerConfig as Offers, Session, UnsupportedVersion,
+};
+use quinn_proto::transport_parameters::TransportParameters;
+use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
+use rustls::HandshakeKind;
+use rustls::quic::{KeyChange, Secrets, ServerConnection, Suite, Version};
+
+use crate::tls::hello::{self, Gathering};
+use crate::tls::{ClientCertificate, Terms, suite_name};
+
+/// What HTTP/3 is called in a handshake (RFC 9114 section 3.1).
+pub(crate) const ALPN_H3: &[u8] = b"h3";
+
+/// The algorithms of the first datagrams, which everybody can read.
+//= rfc9001#5.2
+fn first_suite() -> Option<Suite> {
+    let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
+    suite.tls13()?.quic_suite()
+}
+
+/// What a listener offers over QUIC: ready for handshakes.
+pub(crate) struct Offered {
+    terms: Arc<Terms>,
+    first: Arc<QuicServerConfig>,
+}
+
+impl Offered {
+    /// `None` where TLS 1.3 is not offered.
+    pub(crate) fn new(terms: &Arc<Terms>) -> Option<Arc<Offered>> {
+        let config = terms.for_name(None).quic.clone()?;
+        let first = QuicServerConfig::with_initial(config, first_suite()?).ok()?;
+        Some(Arc::new(Offered {
+            terms: Arc::clone(terms),
+            first: Arc::new(first),
+        }))
+    }
+}
+
+/// The config of a host for handshakes over QUIC, made of the one for TCP; `None` without a suite
+/// of TLS 1.3.
+pub(crate) fn config_of(config: &rustls::ServerConfig) -> Option<Arc<rustls::ServerConfig>> {
+    let suites = &config.crypto_provider().cipher_suites;
+    let is_usable = |suite: &rustls::SupportedCipherSuite| {
+        suite.tls13().is_some_and(|suite| suite.quic.is_some())
+    };
+    if !suites.iter().any(is_usable) {
+        return None;
+    }
+    let mut config = config.clone();
+    config.alpn_protocols = vec![ALPN_H3.to_vec()];
+    config.enable_secret_extraction = false;
+    // What comes before the handshake is done may have been sent by another before: none of that.
+    config.max_early_data_size = 0;
+    Some(Arc::new(config))
+}
+
+impl Offers for Offered {
+    fn initial_keys(&self, version: u32, id: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        self.first.initial_keys(version, id)
+    }
+
+    fn retry_tag(&self, version: u32, id: &ConnectionId, packet: &[u8]) -> [u8; 16] {
+        self.first.retry_tag(version, id, packet)
+    }
+
+    fn start_session(
+        self: Arc<Self>,
+        version: u32,
+        params: &TransportParameters,
+    ) -> Box<dyn Session> {
+        let mut bytes = Vec::new();
+        params.write(&mut bytes);
+        Box::new(Shaking {
+            offered: self,
+            version,
+            params: bytes,
+            hello: Vec::new(),
+            rule: 0,
+            tls: None,
+            has_told: false,
+            next_secrets: None,
+        })
+    }
+}
+
+/// What a handshake gave.
+pub(crate) struct Shaken {
+    pub(crate) server_name: Option<String>,
+    pub(crate) suite: &'static str,
+    pub(crate) is_resumed: bool,
+    pub(crate) rule: u64,
+    pub(crate) client: Option<ClientCertificate>,
+}
+
+/// A handshake under way, or done: keys change later too.
+struct Shaking {
+    offered: Arc<Offered>,
+    version: u32,
+    params: Vec<u8>,
+    /// The client's first message as far as it has come.
+    hello: Vec<u8>,
+    rule: u64,
+    tls: Option<ServerConnection>,
+    has_told: bool,
+    next_secrets: Option<Secrets>,
+}
+
+impl Shaking {
+    /// Goes on once all of the first message is there.
+    fn begin(&mut self) -> Result<(), TransportError> {
+        let name = match hello::look_at_message(&self.hello) {
+            Gathering::Partial => return Ok(()),
+            Gathering::Foreign => return Err(refused("it does not begin with a ClientHello")),
+            Gathering::Whole(name) => name,
+        };
+        let host = self.offered.terms.for_name(name.as_deref());
+        self.rule = host.rule;
+        let config = host.quic.clone().ok_or(refused("TLS 1.3 is not offered"))?;
+        let version = match self.version {
+            0xff00_001d..=0xff00_0020 => Version::V1Draft,
+            _ => Version::V1,
+        };
+        let params = std::mem::take(&mut self.params);
+        let tls = ServerConnection::new(config, version, params);
+        self.tls = Some(tls.map_err(|error| refused(&error.to_string()))?);
+        let hello = std::mem::take(&mut self.hello);
+        self.feed(&hello)
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), TransportError> {
+        let Some(tls) = &mut self.tls else {
+            return Ok(());
+        };
+        tls.read_hs(bytes).map_err(|error| match tls.alert() {
+            Some(alert) => TransportError {
+                code: TransportErrorCode::crypto(alert.into()),
+                frame: None,
+                reason: error.to_string(),
+            },
+            None => refused(&error.to_string()),
+        })
+    }
+}
+
+fn refused(reason: &str) -> TransportError {
+    TransportError {
+        code: TransportErrorCode::PROTOCOL_VIOLATION,
+        frame: None,
+        reason: reason.to_owned(),
+    }
+}
+
+impl Session for Shaking {
+    fn initial_keys(&self, id: &ConnectionId, _side: Side) -> Keys {
+        let keys = self.offered.first.initial_keys(self.version, id);
+        keys.expect("the version was found to be one we speak before the session began")
+    }
+
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        let tls = self.tls.as_ref()?;
+        let suite = tls.negotiated_cipher_suite();
+        let client = tls.peer_certificates().and_then(|chain| chain.first());
+        Some(Box::new(Shaken {
+            server_name: tls.server_name().map(str::to_owned),
+            suite: suite.map_or("", |suite| suite_name(suite.suite())),
+            is_resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed),
+            rule: self.rule,
+            client: client.and_then(|certificate| ClientCertificate::from_der(certificate)),
+        }))
+    }
+
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        None
+    }
+
+    fn early_data_accepted(&self) -> Option<bool> {
+        None
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_none_or(|tls| tls.is_handshaking())
+    }
+
+    fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
+        if self.tls.is_none() {
+            self.hello.extend_from_slice(bytes);
+            self.begin()?;
+        } else {
+            self.feed(bytes)?;
+        }
+        let is_first = self.tls.is_some() && !self.has_told;
+        self.has_told |= is_first;
+        Ok(is_first)
+    }
+
+    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
+        let tls = self.tls.as_ref();
+        let Some(mut bytes) = tls.and_then(|tls| tls.quic_transport_parameters()) else {
+            return Ok(None);
+        };
+        Ok(Some(TransportParameters::read(Side::Server, &mut bytes)?))
+    }
+
+    fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
+        let keys = match self.tls.as_mut()?.write_hs(out)? {
+            KeyChange::Handshake { keys } => keys,
+            KeyChange::OneRtt { keys, next } => {
+                self.next_secrets = Some(next);
+                keys
+            }
+        };
+        Some(Keys {
+            header: KeyPair {
+                local: Box::new(keys.local.header),
+                remote: Box::new(keys.remote.header),
+            },
+            packet: KeyPair {
+                local: Box::new(keys.local.packet),
+                remote: Box::new(keys.remote.packet),
+            },
+        })
+    }
+
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+        let keys = self.next_secrets.as_mut()?.next_packet_keys();
+        Some(KeyPair {
+            local: Box::new(keys.local),
+            remote: Box::new(keys.remote),
+        })
+    }
+
+    fn is_valid_retry(&self, _id: &ConnectionId, _header: &[u8], _payload: &[u8]) -> bool {
+        // Servers get none.
+        false
+    }
+
+    fn export_keying_material(
+        &self,
+        _out: &mut [u8],
+        _label: &[u8],
+        _context: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        // Nobody asks for it.
+        Err(ExportKeyingMaterialError)
+    }
+}
+
+/// What the proofs of addresses are sealed with; one for the whole server, kept over reloads.
+#[derive(Clone)]
+pub(crate) struct RetryKey(pub(super) Arc<dyn HandshakeTokenKey>);
+
+impl RetryKey {
+    /// A new one, which nobody else has.
+    pub(crate) fn new() -> RetryKey {
+        let mut secret = [0u8; 64];
+        // Without randomness there is no handshake that a proof would be for.
+        let _ = aws_lc_rs::rand::fill(&mut secret);
+        let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]);
+        RetryKey(Arc::new(salt.extract(&secret)))
+    }
+}

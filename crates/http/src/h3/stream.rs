@@ -1,0 +1,221 @@
+//! What comes over the stream of a request (RFC 9114 sections 4.1 and 7.1): HEADERS, DATA, perhaps
+//! HEADERS again, and frames that nobody knows in between.
+//!
+//! ```text
+//! Head --HEADERS--> Body --DATA--> Body --HEADERS--> After
+//! ```
+
+use crate::h3::conn::Failure;
+use crate::h3::frame::{self, Code, HeaderReader};
+use crate::limits::H2_TINY_DATA_BYTES;
+
+/// The frames of one stream, as they come in pieces of any size.
+#[derive(Debug)]
+pub struct Receiver {
+    place: Place,
+    header: HeaderReader,
+    payload: Payload,
+    /// The longest field section that is read, in bytes as it is sent.
+    section_bytes_max: usize,
+    /// The stream carries raw bytes of a tunnel in its DATA frames.
+    is_tunnel: bool,
+    /// A DATA frame has begun with little in it.
+    has_tiny: bool,
+}
+
+/// How far the message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Head,
+    Body,
+    After,
+}
+
+/// What is being read.
+#[derive(Debug)]
+enum Payload {
+    Header,
+    Section { left: u64, bytes: Vec<u8> },
+    Data { left: u64 },
+    Skip { left: u64 },
+}
+
+/// What bytes of a stream mean.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// All bytes were used; more are needed.
+    NeedMore,
+    /// The request's field section.
+    Head(Vec<u8>),
+    /// Bytes of the body: the last ones used.
+    Data(usize),
+    /// The trailers' field section.
+    Trailers(Vec<u8>),
+    /// A field section is longer than what is read; what follows is passed over.
+    TooLong,
+    /// A frame that does nothing: an unknown one, or DATA without bytes.
+    Idle,
+    /// The connection must end.
+    Broken(Failure),
+}
+
+impl Receiver {
+    /// The begin of a stream.
+    pub fn new(section_bytes_max: usize) -> Receiver {
+        Receiver {
+            place: Place::Head,
+            header: HeaderReader::default(),
+            payload: Payload::Header,
+            section_bytes_max,
+            is_tunnel: false,
+            has_tiny: false,
+        }
+    }
+
+    /// The message is one of CONNECT: nothing but DATA follows.
+    //= rfc9114#4.4
+    pub fn begin_tunnel(&mut self) {
+        self.is_tunnel = true;
+    }
+
+    /// True once for each DATA frame with little in it.
+    pub fn take_tiny(&mut self) -> bool {
+        std::mem::take(&mut self.has_tiny)
+    }
+
+    /// True until the head has come.
+    pub fn waits_for_head(&self) -> bool {
+        self.place == Place::Head
+    }
+
+    /// Reads from the front of `input`; returns how many bytes were used.
+    pub fn read(&mut self, input: &[u8]) -> (usize, Event) {
+        let mut rest = input;
+        let event = self.advance(&mut rest);
+        (input.len() - rest.len(), event)
+    }
+
+    /// The other side sends nothing more. An error when it ended within a frame.
+    pub fn end(&self) -> Result<(), Failure> {
+        match self.payload {
+            Payload::Header if !self.header.is_begun() => Ok(()),
+            Payload::Skip { left: 0 } => Ok(()),
+            _ => Err(Failure::new(
+                Code::Frame,
+                "a stream ended in the middle of a frame",
+            )),
+        }
+    }
+
+    fn advance(&mut self, rest: &mut &[u8]) -> Event {
+        loop {
+            match &mut self.payload {
+                Payload::Header => {
+                    let Some((kind, len)) = self.header.read(rest) else {
+                        return Event::NeedMore;
+                    };
+                    match self.begin(kind, len) {
+                        Ok(None) => {}
+                        Ok(Some(event)) => return event,
+                        Err(failure) => return Event::Broken(failure),
+                    }
+                }
+                Payload::Section { left, bytes } => {
+                    let taken = take(rest, left);
+                    bytes.extend_from_slice(taken);
+                    if *left > 0 {
+                        return Event::NeedMore;
+                    }
+                    let section = std::mem::take(bytes);
+                    self.payload = Payload::Header;
+                    return self.section(section);
+                }
+                Payload::Data { left } => {
+                    if rest.is_empty() {
+                        return Event::NeedMore;
+                    }
+                    let len = take(rest, left).len();
+                    if *left == 0 {
+                        self.payload = Payload::Header;
+                    }
+                    return Event::Data(len);
+                }
+                Payload::Skip { left } => {
+                    take(rest, left);
+                    if *left > 0 {
+                        return Event::NeedMore;
+                    }
+                    self.payload = Payload::Header;
+                }
+            }
+        }
+    }
+
+    /// A frame begins.
+    //= rfc9114#7.1
+    fn begin(&mut self, kind: u64, len: u64) -> Result<Option<Event>, Failure> {
+        let unexpected = |reason| Err(Failure::new(Code::FrameUnexpected, reason));
+        match kind {
+            frame::HEADERS if self.place == Place::After => {
+                unexpected("HEADERS behind the trailers")
+            }
+            frame::HEADERS if self.is_tunnel => unexpected("HEADERS in a tunnel"),
+            frame::HEADERS if len > self.section_bytes_max as u64 => {
+                self.payload = Payload::Skip { left: len };
+                self.place = Place::After;
+                Ok(Some(Event::TooLong))
+            }
+            frame::HEADERS => {
+                // What was announced need not come: memory is taken for what does.
+                let bytes = Vec::with_capacity((len as usize).min(1024));
+                self.payload = Payload::Section { left: len, bytes };
+                Ok(None)
+            }
+            frame::DATA if self.place != Place::Body => {
+                unexpected("DATA without HEADERS before it")
+            }
+            frame::DATA if len == 0 => Ok(Some(Event::Idle)),
+            frame::DATA => {
+                self.has_tiny |= len < H2_TINY_DATA_BYTES as u64;
+                self.payload = Payload::Data { left: len };
+                Ok(None)
+            }
+            frame::CANCEL_PUSH
+            | frame::SETTINGS
+            | frame::PUSH_PROMISE
+            | frame::GOAWAY
+            | frame::MAX_PUSH_ID
+            | frame::PRIORITY_UPDATE
+            | frame::PRIORITY_UPDATE_PUSH => {
+                unexpected("a frame of the control stream on the stream of a request")
+            }
+            kind if frame::is_of_http2(kind) => unexpected("a frame of HTTP/2"),
+            //= rfc9114#9
+            _ => {
+                self.payload = Payload::Skip { left: len };
+                Ok(Some(Event::Idle))
+            }
+        }
+    }
+
+    fn section(&mut self, section: Vec<u8>) -> Event {
+        match self.place {
+            Place::Head => {
+                self.place = Place::Body;
+                Event::Head(section)
+            }
+            Place::Body | Place::After => {
+                self.place = Place::After;
+                Event::Trailers(section)
+            }
+        }
+    }
+}
+
+fn take<'i>(rest: &mut &'i [u8], left: &mut u64) -> &'i [u8] {
+    let count = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
+    let (taken, after) = rest.split_at(count);
+    *rest = after;
+    *left -= count as u64;
+    taken
+}

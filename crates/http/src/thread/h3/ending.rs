@@ -1,0 +1,311 @@
+//! Deadlines of connections over QUIC, and how they and their streams end.
+
+use std::sync::atomic::Ordering;
+
+use hob_trace::{Fault, Outcome};
+
+use crate::body::BodyError;
+use crate::h1::Refusal;
+use crate::h3::{Code, Failure, Flood};
+use crate::limits::H3_PING_MS;
+use crate::response::Answer;
+use crate::thread::ending::{BODY_TOO_SLOW, HEAD_TOO_SLOW, WRITE_TOO_SLOW, Why};
+use crate::thread::h2::stream::Work;
+use crate::thread::h3::stream::{Receiving, Sending};
+use crate::thread::h3::{Session, Stage};
+use crate::thread::run::Thread;
+
+impl<A: Answer + 'static> Thread<A> {
+    /// The client has taken a request back, or does not want its answer.
+    pub(super) fn leave_h3(&mut self, session: &mut Session, at: usize) {
+        let stream = &mut session.streams[at];
+        let is_answered = stream.sending == Sending::Ended && stream.ended_us > 0;
+        if is_answered {
+            // It wants to send no more, which nobody reads: the answer goes on.
+            stream.receiving = Receiving::Ended;
+            return;
+        }
+        let request = stream.request.take();
+        stream.work = None;
+        if let Some(request) = &request {
+            request.exchange.leave();
+        }
+        session.cut(at, Code::RequestCancelled);
+        if let Some(request) = request {
+            self.note_left(&request, Why::ClientLeft);
+            self.end_record(request);
+        }
+        self.note_reset_h3(session);
+    }
+
+    /// The client wants no more of an answer.
+    pub(super) fn note_stopped(&mut self, session: &mut Session, id: u64) {
+        let Some(at) = session.find(id) else {
+            return;
+        };
+        // What was handed over does not count as taken.
+        session.streams[at].ended_us = 0;
+        self.leave_h3(session, at);
+    }
+
+    /// A request turned out malformed.
+    pub(super) fn break_h3(&mut self, session: &mut Session, at: usize, reason: &'static str) {
+        self.counters.bad_request.add(1);
+        let stream = &mut session.streams[at];
+        let request = stream.request.take();
+        if let Some(request) = &request {
+            let error = BodyError::Malformed(reason);
+            request.exchange.body.borrow_mut().break_off(error);
+            request.exchange.leave();
+        }
+        session.cut(at, Code::Message);
+        if let Some(request) = request {
+            {
+                let mut record = request.record_mut();
+                record.outcome = Outcome::Broken;
+                record.fault = Fault::Client;
+                record.reason = Some(reason);
+            }
+            self.end_record(request);
+        }
+        self.note_reset_h3(session);
+    }
+
+    /// A request was taken back, or broken off for a fault: not too many of them.
+    pub(super) fn note_reset_h3(&mut self, session: &mut Session) {
+        if session.stage == Stage::Open
+            && let Err(failure) = session.core.note_reset(self.now_ms)
+        {
+            self.fail(session, failure);
+        }
+    }
+
+    /// The client has broken the rules: the connection ends.
+    pub(super) fn fail(&mut self, session: &mut Session, failure: Failure) {
+        let counters = &self.counters;
+        match failure.flood {
+            None => counters.h3_errors.add(1),
+            Some(Flood::Resets) => counters.limit_h3_resets.add(1),
+            Some(Flood::TinyData) => counters.limit_h3_tiny_data.add(1),
+            Some(Flood::Empty) => counters.limit_h3_empty.add(1),
+        }
+        tracing::debug!(reason = failure.reason, "an HTTP/3 connection was ended");
+        self.close_h3(session, failure.code, failure.reason, Why::ClientLeft);
+    }
+
+    /// Ends a connection from our side.
+    pub(super) fn close_h3(&mut self, session: &mut Session, code: Code, reason: &str, why: Why) {
+        let now_us = self.now_us;
+        if let Some(place) = self.quic.place(session.place) {
+            let code = code as u64;
+            place
+                .endpoint
+                .close(&mut session.conn, code, reason, now_us);
+        }
+        self.end_session(session, why, false);
+    }
+
+    /// The connection is over: whoever waits is told, and it counts no more. `is_in_order` says
+    /// that the client had all it wanted.
+    pub(super) fn end_session(&mut self, session: &mut Session, why: Why, is_in_order: bool) {
+        match std::mem::replace(&mut session.stage, Stage::Over) {
+            Stage::Over => return,
+            Stage::Handshake { .. } => {
+                self.crew.handshakes.fetch_sub(1, Ordering::Relaxed);
+                self.counters.tls_handshakes_failed.add(1);
+            }
+            Stage::Open => {}
+        }
+        for mut stream in std::mem::take(&mut session.streams) {
+            let Some(request) = stream.request.take() else {
+                continue;
+            };
+            request.exchange.leave();
+            stream.work = None;
+            let ended_us = stream.ended_us;
+            if ended_us > 0 && is_in_order {
+                // Clients that have all they want go without a word about the last bytes.
+                self.close_record(&request, ended_us);
+                self.recycle(request);
+                continue;
+            }
+            self.note_left(&request, why);
+            self.end_record(request);
+        }
+        session.unis = Vec::new();
+        self.mailbox.conn_count.fetch_sub(1, Ordering::Relaxed);
+        self.crew.leave(session.counted, session.counted_peer);
+        self.counters.connections_closed.add(1);
+    }
+
+    /// Nothing more can come for a connection: its place is free.
+    pub(super) fn forget(&mut self, session: &Session) {
+        if let Some(place) = self.quic.place(session.place) {
+            if let Some(index) = place.sessions.get_mut(session.conn.handle()) {
+                *index = u32::MAX;
+            }
+            place.session_count -= 1;
+        }
+        self.quic.timers.remove(&(session.timer_ms, session.index));
+        self.quic.free.push(session.index);
+        self.drop_places();
+    }
+
+    /// Looks which time is up.
+    pub(super) fn look_at_clocks(&mut self, session: &mut Session) {
+        match session.stage {
+            Stage::Handshake { by_ms } if by_ms <= self.now_ms => {
+                self.counters.limit_handshake_time.add(1);
+                let reason = "limits.handshake_time: it took too long";
+                self.close_h3(session, Code::NoError, reason, Why::ClientLeft);
+            }
+            Stage::Open if session.streams.is_empty() => {
+                session.ping_by_ms = u64::MAX;
+                if session.idle_by_ms <= self.now_ms {
+                    self.counters.limit_idle.add(1);
+                    let mut out = Vec::new();
+                    session.core.leave(&mut out);
+                    session.push_control(out);
+                    self.close_h3(session, Code::NoError, "", Why::ClientLeft);
+                }
+            }
+            Stage::Open => {
+                if session.ping_by_ms <= self.now_ms {
+                    // An answer may take longer than either side would wait for nothing.
+                    session.conn.ping();
+                    session.ping_by_ms = u64::MAX;
+                }
+                if session.ping_by_ms == u64::MAX {
+                    session.ping_by_ms = self.now_ms + H3_PING_MS;
+                }
+                self.time_out_h3(session);
+            }
+            Stage::Handshake { .. } | Stage::Over => {}
+        }
+    }
+
+    fn time_out_h3(&mut self, session: &mut Session) {
+        for at in 0..session.streams.len() {
+            if session.stage != Stage::Open {
+                return;
+            }
+            let stream = &mut session.streams[at];
+            if stream.next_ms() > self.now_ms {
+                continue;
+            }
+            if stream.head_by_ms <= self.now_ms {
+                self.counters.limit_head_time.add(1);
+                self.refuse_late_head(session, at, HEAD_TOO_SLOW);
+                continue;
+            }
+            let reason = if stream.body_by_ms <= self.now_ms {
+                self.counters.limit_body_progress.add(1);
+                BODY_TOO_SLOW
+            } else {
+                self.counters.limit_write_progress.add(1);
+                WRITE_TOO_SLOW
+            };
+            stream.body_by_ms = u64::MAX;
+            stream.write_by_ms = u64::MAX;
+            self.time_out_stream_h3(session, at, reason);
+        }
+    }
+
+    fn refuse_late_head(&mut self, session: &mut Session, at: usize, refusal: Refusal) {
+        let request = self.request_for(&session.facts);
+        self.refuse_h3(session, at, request, refusal);
+    }
+
+    /// 408 unless an answer is under way.
+    fn time_out_stream_h3(&mut self, session: &mut Session, at: usize, reason: &'static str) {
+        let stream = &mut session.streams[at];
+        let Some(request) = stream.request.clone() else {
+            return session.cut(at, Code::RequestCancelled);
+        };
+        {
+            let mut record = request.record_mut();
+            record.outcome = Outcome::Timeout;
+            record.fault = Fault::Client;
+            record.reason = Some(reason);
+        }
+        let error = BodyError::TooSlow;
+        request.exchange.body.borrow_mut().break_off(error);
+        if matches!(stream.work, Some(Work::Later(_))) {
+            stream.work = None;
+            let response = self.answer.refuse(&request, 408);
+            return self.respond_h3(session, at, response);
+        }
+        request.exchange.leave();
+        stream.request = None;
+        session.cut(at, Code::RequestCancelled);
+        self.end_record(request);
+    }
+
+    /// A draining thread tells its clients to go: first to open no more requests, later which one
+    /// was the last.
+    pub(super) fn take_leave_h3(&mut self, session: &mut Session) {
+        let Some(draining) = self.draining else {
+            return;
+        };
+        let mut out = Vec::new();
+        session.core.announce_leaving(&mut out);
+        if self.now_ms >= draining.grace_ms {
+            session.core.leave(&mut out);
+        }
+        if !out.is_empty() {
+            session.push_control(out);
+        }
+    }
+
+    /// Closes a connection that was told to go and has its answers.
+    pub(super) fn close_if_done(&mut self, session: &mut Session) {
+        let is_past_grace = self
+            .draining
+            .is_some_and(|draining| self.now_ms >= draining.grace_ms);
+        if is_past_grace && session.stage == Stage::Open && session.is_idle() {
+            self.close_h3(session, Code::NoError, "", Why::ServerStops);
+        }
+    }
+
+    /// Has all connections look whether it is time to go.
+    pub(crate) fn tell_to_leave_h3(&mut self) {
+        self.quic.mark_all();
+    }
+
+    /// The time to drain is over.
+    pub(crate) fn close_all_h3(&mut self) {
+        for index in 0..self.quic.sessions.len() {
+            if let Some(mut session) = self.quic.sessions[index].take() {
+                self.close_h3(&mut session, Code::NoError, "", Why::ServerStops);
+                self.send_datagrams(&mut session, false);
+                self.quic.sessions[index] = Some(session);
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Reads no more of a request.
+    pub(super) fn stop_reading(&mut self, at: usize, code: Code) {
+        let stream = &mut self.streams[at];
+        stream.body_by_ms = u64::MAX;
+        stream.head_by_ms = u64::MAX;
+        if std::mem::replace(&mut stream.receiving, Receiving::Ended) != Receiving::Ended {
+            self.conn.stop(stream.id, code as u64);
+        }
+    }
+
+    /// Breaks a stream off both ways.
+    pub(super) fn cut(&mut self, at: usize, code: Code) {
+        self.stop_reading(at, code);
+        let stream = &mut self.streams[at];
+        stream.work = None;
+        stream.must_end = false;
+        stream.write_by_ms = u64::MAX;
+        stream.unsent = bytes::Bytes::new();
+        if stream.sending != Sending::Over {
+            stream.sending = Sending::Over;
+            self.conn.reset(stream.id, code as u64);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Datagrams: read from this thread's sockets, and given to connections, to new ones, or to the
+//! thread whose connection they are for.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use crate::h3;
+use crate::h3::quic::id::home_of;
+use crate::h3::quic::{Arrival, Connection, Datagram, Endpoint, Newcomer, Offered, Socket};
+use crate::limits::{H3_READS_PER_TURN, H3_RETRY_PART};
+use crate::request::Facts;
+use crate::response::Answer;
+use crate::thread::accept::{Full, Listening};
+use crate::thread::conn::Counted;
+use crate::thread::h3::{Place, Session, Stage};
+use crate::thread::run::{SOCKETS, Thread};
+use crate::thread::shared::Letter;
+use crate::tls::Terms;
+
+/// The first sockets of a listener are the ends of its relay.
+const RELAY_ENDS: usize = 2;
+
+/// A datagram that came to another thread than its connection's.
+pub(crate) struct Forwarded {
+    listener: u16,
+    datagram: Datagram,
+}
+
+impl<A: Answer + 'static> Thread<A> {
+    /// Speaks QUIC on exactly these listeners' sockets from now on. Connections of those that are
+    /// gone go on over them.
+    pub(crate) fn set_sockets(&mut self, listeners: &[Listening]) -> io::Result<()> {
+        let index = self.index;
+        let socket_of = |listening: &Listening| -> Option<Arc<OwnedFd>> {
+            let sockets = listening.datagrams.get(RELAY_ENDS..)?;
+            sockets.get(index.checked_rem(sockets.len())?).cloned()
+        };
+        for place in self.quic.places.iter_mut().flatten() {
+            let is_it = |listening: &&Listening| {
+                let socket = socket_of(listening);
+                listening.number == place.listener
+                    && socket.is_some_and(|socket| Arc::ptr_eq(&socket, place.fd()))
+            };
+            let listening = listeners.iter().find(is_it);
+            let terms = listening.and_then(|listening| listening.tls.as_ref());
+            place.offer(terms, self.limits.idle);
+        }
+        for listening in listeners {
+            let (Some(terms), Some(socket)) = (&listening.tls, socket_of(listening)) else {
+                continue;
+            };
+            let is_it = |place: &Place| {
+                place.listener == listening.number && Arc::ptr_eq(place.fd(), &socket)
+            };
+            if !self.quic.places.iter().flatten().any(is_it) {
+                let place = Place {
+                    listener: listening.number,
+                    endpoint: Endpoint::new(Socket::new(socket)?, self.quic.home, self.now_us),
+                    sessions: Vec::new(),
+                    session_count: 0,
+                    is_offered: false,
+                    wants_room: false,
+                };
+                self.add_place(place, terms)?;
+            }
+        }
+        self.drop_places();
+        Ok(())
+    }
+
+    fn add_place(&mut self, mut place: Place, terms: &Arc<Terms>) -> io::Result<()> {
+        place.offer(Some(terms), self.limits.idle);
+        let places = &mut self.quic.places;
+        let index = match places.iter().position(Option::is_none) {
+            Some(free) => free,
+            None => {
+                places.push(None);
+                places.len() - 1
+            }
+        };
+        let key = EventData::new_u64(SOCKETS | index as u64);
+        epoll::add(&self.epoll, place.fd(), key, EventFlags::IN)?;
+        places[index] = Some(place);
+        Ok(())
+    }
+
+    /// Closes the sockets that nobody needs any more.
+    pub(super) fn drop_places(&mut self) {
+        for place in &mut self.quic.places {
+            let is_done = |place: &mut Place| !place.is_offered && place.session_count == 0;
+            if let Some(done) = place.take_if(is_done)
+                && let Err(error) = epoll::delete(&self.epoll, done.fd())
+            {
+                tracing::warn!(%error, "a socket could not be left");
+            }
+        }
+    }
+
+    /// Takes no more connections over QUIC.
+    pub(crate) fn take_no_newcomers(&mut self) {
+        for place in self.quic.places.iter_mut().flatten() {
+            place.offer(None, self.limits.idle);
+        }
+    }
+
+    /// A socket has datagrams, or room.
+    pub(crate) fn note_socket(&mut self, place: usize, flags: EventFlags) {
+        if flags.contains(EventFlags::OUT) {
+            self.note_room(place);
+        }
+        if !flags.intersects(EventFlags::IN | EventFlags::ERR) {
+            return;
+        }
+        let mut datagrams = std::mem::take(&mut self.datagrams);
+        for _ in 0..H3_READS_PER_TURN {
+            let Some(socket) = self.quic.place(place) else {
+                break;
+            };
+            match socket.endpoint.receive(|datagram| datagrams.push(datagram)) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::debug!(%error, "a datagram could not be read");
+                    break;
+                }
+            }
+            for datagram in datagrams.drain(..) {
+                self.sort(place, datagram);
+            }
+        }
+        datagrams.clear();
+        self.datagrams = datagrams;
+    }
+
+    /// Gives a datagram to the thread it is for.
+    fn sort(&mut self, place: usize, datagram: Datagram) {
+        let own = self.quic.home;
+        if let Some(home) = home_of(&datagram.bytes)
+            && home != own
+            && home.generation == own.generation
+            && usize::from(home.thread) < self.crew.thread_count()
+        {
+            let Some(listener) = self.quic.place(place).map(|place| place.listener) else {
+                return;
+            };
+            let mailbox = self.crew.mailbox(usize::from(home.thread));
+            self.counters.h3_forwarded.add(1);
+            let forwarded = Box::new(Forwarded { listener, datagram });
+            // A thread that has ended has no connections.
+            let _ = mailbox.send(Letter::Datagram(forwarded));
+            return;
+        }
+        self.take_datagram(place, datagram);
+    }
+
+    /// A datagram that another thread has read.
+    pub(crate) fn take_forwarded(&mut self, forwarded: Forwarded) {
+        let is_it = |place: &Option<Place>| {
+            place
+                .as_ref()
+                .is_some_and(|place| place.listener == forwarded.listener)
+        };
+        if let Some(place) = self.quic.places.iter().rposition(is_it) {
+            self.take_datagram(place, forwarded.datagram);
+        }
+    }
+
+    fn take_datagram(&mut self, place: usize, datagram: Datagram) {
+        let now_us = self.now_us;
+        let Some(socket) = self.quic.place(place) else {
+            return;
+        };
+        match socket.endpoint.handle(datagram, now_us) {
+            Arrival::For(handle, event) => {
+                let index = socket.sessions.get(handle).copied().unwrap_or(u32::MAX);
+                let session = self.quic.sessions.get_mut(index as usize);
+                if let Some(session) = session.and_then(Option::as_mut) {
+                    session.conn.take(event);
+                    self.quic.mark(index);
+                }
+            }
+            Arrival::New(newcomer) => self.take_newcomer(place, newcomer),
+            Arrival::Nothing => {}
+        }
+    }
+
+    /// Takes a new connection, unless a limit is reached.
+    fn take_newcomer(&mut self, place: usize, newcomer: Newcomer) {
+        let Some(socket) = self.quic.place(place) else {
+            return;
+        };
+        let (listener, port) = (socket.listener, socket.port());
+        let endpoint = &mut socket.endpoint;
+        let under_way = self.crew.handshakes.load(Ordering::Relaxed);
+        let is_busy = under_way >= self.limits.handshake_count / H3_RETRY_PART;
+        if is_busy && newcomer.may_be_asked() {
+            self.counters.h3_retries.add(1);
+            return endpoint.ask(newcomer);
+        }
+        self.counters.connections_accepted.add(1);
+        let peer = newcomer.remote();
+        let peer = (peer.ip().to_canonical(), peer.port()).into();
+        let counted = match self.crew.enter(&self.limits, Some(peer)) {
+            Ok(_) if under_way >= self.limits.handshake_count => {
+                self.counters.limit_handshakes.add(1);
+                self.crew.leave(Counted::Server, None);
+                None
+            }
+            Ok(counted) => Some(counted),
+            Err(Full::Client) => {
+                self.counters.limit_connections_per_client.add(1);
+                None
+            }
+            Err(Full::Server) => {
+                self.counters.limit_connections.add(1);
+                None
+            }
+        };
+        let Some(counted) = counted else {
+            self.counters.connections_closed.add(1);
+            return endpoint.refuse(newcomer);
+        };
+        let local = newcomer.local_ip();
+        let Some(conn) = endpoint.accept(newcomer, self.now_us) else {
+            self.counters.connections_closed.add(1);
+            return self.crew.leave(counted, Some(peer));
+        };
+        let facts = Facts {
+            peer: Some(peer),
+            local: local.map(|ip| (ip.to_canonical(), port).into()),
+            peer_uid: None,
+            listener,
+            number: self.crew.next_number.fetch_add(1, Ordering::Relaxed),
+            tls: None,
+        };
+        self.begin_session(place, conn, facts, counted);
+    }
+
+    fn begin_session(&mut self, place: usize, conn: Connection, facts: Facts, counted: Counted) {
+        self.crew.handshakes.fetch_add(1, Ordering::Relaxed);
+        self.mailbox.conn_count.fetch_add(1, Ordering::Relaxed);
+        let index = self.quic.free.pop().unwrap_or_else(|| {
+            self.quic.sessions.push(None);
+            (self.quic.sessions.len() - 1) as u32
+        });
+        let handle = conn.handle();
+        let Some(socket) = self.quic.place(place) else {
+            return;
+        };
+        if socket.sessions.len() <= handle {
+            socket.sessions.resize(handle + 1, u32::MAX);
+        }
+        socket.sessions[handle] = index;
+        socket.session_count += 1;
+        let by_ms = self.now_ms + self.limits.handshake_time.as_millis() as u64;
+        let session = Session {
+            index,
+            place,
+            conn,
+            core: h3::Conn::new(Rc::clone(&self.limits), self.now_ms),
+            counted_peer: facts.peer,
+            facts: Rc::new(facts),
+            counted,
+            request_count: 0,
+            waker: None,
+            stage: Stage::Handshake { by_ms },
+            started_us: self.now_us,
+            control: None,
+            unsent: Bytes::new(),
+            unis: Vec::new(),
+            unis_are_readable: false,
+            streams: Vec::new(),
+            early: Vec::new(),
+            idle_by_ms: u64::MAX,
+            ping_by_ms: u64::MAX,
+            timer_ms: u64::MAX,
+            is_marked: false,
+        };
+        self.quic.sessions[index as usize] = Some(Box::new(session));
+        self.quic.mark(index);
+    }
+
+    /// There is room to send again.
+    fn note_room(&mut self, place: usize) {
+        let Some(socket) = self.quic.place(place) else {
+            return;
+        };
+        if !socket.endpoint.flush() {
+            return;
+        }
+        self.watch_for_room(place, false);
+        for index in 0..self.quic.sessions.len() {
+            let session = self.quic.sessions[index].as_ref();
+            if session.is_some_and(|session| session.place == place) {
+                self.quic.mark(index as u32);
+            }
+        }
+    }
+
+    /// Has a socket watched for room to send, or no more.
+    pub(super) fn watch_for_room(&mut self, place: usize, wants_room: bool) {
+        let Some(socket) = self.quic.places.get_mut(place).and_then(Option::as_mut) else {
+            return;
+        };
+        if socket.wants_room == wants_room {
+            return;
+        }
+        socket.wants_room = wants_room;
+        let flags = match wants_room {
+            true => EventFlags::IN | EventFlags::OUT,
+            false => EventFlags::IN,
+        };
+        let key = EventData::new_u64(SOCKETS | place as u64);
+        let fd = socket.fd();
+        if let Err(error) = epoll::modify(&self.epoll, fd, key, flags) {
+            tracing::error!(%error, "a socket could not be watched for room");
+        }
+    }
+}
+
+impl Place {
+    fn fd(&self) -> &Arc<OwnedFd> {
+        self.endpoint.socket().fd()
+    }
+
+    fn port(&self) -> u16 {
+        let bound = rustix::net::getsockname(self.fd()).ok();
+        let bound = bound.and_then(|bound| SocketAddr::try_from(bound).ok());
+        bound.map_or(0, |bound| bound.port())
+    }
+
+    /// Sets what new connections are offered; none are taken without.
+    fn offer(&mut self, terms: Option<&Arc<Terms>>, idle: Duration) {
+        let retry = terms.map(|terms| terms.tickets().retry());
+        let offered = terms.and_then(Offered::new).zip(retry);
+        self.is_offered = offered.is_some();
+        self.endpoint.offer(offered, idle);
+    }
+}
