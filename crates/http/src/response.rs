@@ -84,6 +84,14 @@ impl ResponseHead {
             ResponseHead::Prepared(prepared) => prepared.status,
         }
     }
+
+    /// The fields.
+    pub(crate) fn fields(&self) -> &Fields {
+        match self {
+            ResponseHead::Fields(_, fields) => fields,
+            ResponseHead::Prepared(prepared) => &prepared.fields,
+        }
+    }
 }
 
 /// A head prepared once for many answers: only date and connection fields are added.
@@ -210,10 +218,7 @@ impl Response {
 
     /// The fields.
     pub fn fields(&self) -> &Fields {
-        match &self.head {
-            ResponseHead::Fields(_, fields) => fields,
-            ResponseHead::Prepared(prepared) => &prepared.fields,
-        }
+        self.head.fields()
     }
 }
 

@@ -355,7 +355,7 @@ impl Server {
         for (listening, sockets) in listeners.iter_mut().zip(sockets) {
             let before = listening.datagrams.iter().map(|socket| identity(socket));
             if !before.eq(sockets.iter().map(identity)) {
-                listening.datagrams = sockets.into_iter().map(Arc::new).collect();
+                listening.set_datagrams(sockets.into_iter().map(Arc::new).collect());
             }
         }
     }

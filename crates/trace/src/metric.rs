@@ -139,7 +139,7 @@ counters! {
     h3_connections: "Connections that spoke HTTP/3.";
     h3_errors: "HTTP/3 connections ended: the client broke the protocol.";
     h3_retries: "QUIC connections asked to prove their address, because many handshakes were under way.";
-    h3_forwarded: "Datagrams that came to another thread than their connection's, and were passed on.";
+    h3_forwarded: "Datagrams that came to another thread or server than their connection's, and were passed on.";
     limit_h3_resets: "HTTP/3 connections ended: too many requests taken back, or reset for a fault.";
     limit_h3_tiny_data: "HTTP/3 connections ended: too many DATA frames with little in them.";
     limit_h3_empty: "HTTP/3 connections ended: too many frames that do nothing.";

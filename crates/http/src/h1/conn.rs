@@ -12,6 +12,7 @@
 //! what is awaited from the client, one for what the client is to take.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hob_trace::Protocol;
@@ -35,6 +36,8 @@ pub struct Conn {
     pub(super) is_http10: bool,
     pub(super) is_head_method: bool,
     pub(super) continue_is_due: bool,
+    /// Where else the same is served (RFC 7838): every answer says so.
+    pub(super) alt_svc: Option<Arc<[u8]>>,
     body_limit: u64,
     pub(super) body_bytes: u64,
     /// What is awaited from the client, and until when.
@@ -129,12 +132,23 @@ impl Conn {
             is_http10: false,
             is_head_method: false,
             continue_is_due: false,
+            alt_svc: None,
             body_limit: u64::MAX,
             body_bytes: 0,
             awaited: Deadline::Idle,
             awaited_by_ms,
             write_by_ms: u64::MAX,
         }
+    }
+
+    /// Has every answer say where else the same is served.
+    pub fn set_alt_svc(&mut self, alt_svc: Option<Arc<[u8]>>) {
+        self.alt_svc = alt_svc;
+    }
+
+    /// What answers said; they say it no more.
+    pub fn take_alt_svc(&mut self) -> Option<Arc<[u8]>> {
+        self.alt_svc.take()
     }
 
     /// Reads one step of `input`, which begins with the first byte not used yet. Returns how many

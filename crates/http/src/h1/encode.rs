@@ -95,6 +95,13 @@ impl Conn {
             Writing::UntilClose => self.keep_alive = false,
             _ => {}
         }
+        if let Some(alt_svc) = &self.alt_svc
+            && head.fields().value(b"Alt-Svc").is_none()
+        {
+            out.extend_from_slice(b"Alt-Svc: ");
+            out.extend_from_slice(alt_svc);
+            out.extend_from_slice(b"\r\n");
+        }
         if !self.keep_alive {
             out.extend_from_slice(b"Connection: close\r\n");
         } else if self.is_http10 {

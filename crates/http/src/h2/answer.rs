@@ -128,6 +128,11 @@ impl Conn {
         let at = begin_block(stream, end_stream, out);
         self.encoder.begin(status, out);
         self.encoder.date(date.date(), out);
+        if let Some(alt_svc) = &self.alt_svc
+            && head.fields().value(b"alt-svc").is_none()
+        {
+            self.encoder.repeated(b"alt-svc", alt_svc, out);
+        }
         match head {
             ResponseHead::Prepared(prepared) => prepared.block().push(&mut self.encoder, out),
             ResponseHead::Fields(_, fields) => {

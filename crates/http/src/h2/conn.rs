@@ -11,6 +11,7 @@
 //! (acknowledgements, windows, resets) is written by the reading itself, between whole frames.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -49,6 +50,8 @@ pub struct Conn {
     pub(super) block: Option<Box<Block>>,
     /// What the client said of streams before it opened them.
     pub(super) early_priorities: Vec<(u32, Priority)>,
+    /// Where else the same is served (RFC 7838): every answer says so.
+    pub(super) alt_svc: Option<Arc<[u8]>>,
     leaving: Leaving,
     /// Until when the rest of a frame or field block must come.
     head_by_ms: u64,
@@ -193,6 +196,7 @@ impl Conn {
             last_stream: 0,
             block: None,
             early_priorities: Vec::new(),
+            alt_svc: None,
             leaving: Leaving::No,
             head_by_ms: u64::MAX,
             idle_by_ms,
@@ -201,6 +205,11 @@ impl Conn {
         let more = H2_CONNECTION_WINDOW_BYTES - WINDOW_BYTES;
         frame::push_window_update(0, more as u32, out);
         conn
+    }
+
+    /// Has every answer say where else the same is served.
+    pub fn set_alt_svc(&mut self, alt_svc: Option<Arc<[u8]>>) {
+        self.alt_svc = alt_svc;
     }
 
     /// Reads `input`, which begins with the first byte not used yet, up to the next event. Returns

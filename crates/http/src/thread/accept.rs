@@ -32,6 +32,8 @@ pub struct Listening {
     /// What [`open_datagrams`](crate::listen::open_datagrams) gives: the two ends of a relay, then
     /// sockets for QUIC, one for each thread as far as there are some. None is no HTTP/3.
     pub datagrams: Vec<Arc<OwnedFd>>,
+    /// What answers over TCP tell of it.
+    pub(crate) alt_svc: Option<Arc<[u8]>>,
 }
 
 impl Listening {
@@ -43,7 +45,18 @@ impl Listening {
             is_counted: true,
             tls: None,
             datagrams: Vec::new(),
+            alt_svc: None,
         }
+    }
+
+    /// Speaks HTTP/3 over these sockets, as [`Listening::datagrams`] has them, and says so in
+    /// answers over TCP.
+    //= rfc9114#3.1.1
+    pub fn set_datagrams(&mut self, datagrams: Vec<Arc<OwnedFd>>) {
+        let port = local_address(&self.socket).map(|address| address.port());
+        let line = |port| format!("h3=\":{port}\"; ma=86400").into_bytes().into();
+        self.alt_svc = port.filter(|_| !datagrams.is_empty()).map(line);
+        self.datagrams = datagrams;
     }
 
     /// A listener for those who must get in though the server is full. At most 64 connections are
@@ -67,6 +80,7 @@ pub(crate) struct Accepted {
     listener: u16,
     counted: Counted,
     tls: Option<Arc<Terms>>,
+    alt_svc: Option<Arc<[u8]>>,
 }
 
 /// How many connections to ask for when a listener has some. Asking once more to hear that there
@@ -118,6 +132,7 @@ impl<A: Answer + 'static> Thread<A> {
         };
         let is_counted = listening.is_counted;
         let tls = listening.tls.clone();
+        let alt_svc = listening.alt_svc.clone();
         let listening = Arc::clone(&listening.socket);
         let asked = self.accepts.next_visit();
         for taken in 0..asked {
@@ -132,6 +147,7 @@ impl<A: Answer + 'static> Thread<A> {
                         listener,
                         counted: Counted::Refused,
                         tls: tls.clone(),
+                        alt_svc: alt_svc.clone(),
                     };
                     let entered = match is_counted {
                         true => self.crew.enter(&self.limits, accepted.peer),
@@ -203,9 +219,10 @@ impl<A: Answer + 'static> Thread<A> {
     /// for before the socket enters the epoll set.
     pub(crate) fn adopt(&mut self, accepted: Accepted) {
         let tls = accepted.tls.clone();
+        let alt_svc = accepted.alt_svc.clone();
         let mut conn = self.conn_of(accepted);
         if let Some(terms) = tls {
-            self.begin_secure(&mut conn, terms);
+            self.begin_secure(&mut conn, terms, alt_svc);
         }
         self.drive_and_keep(conn);
     }

@@ -26,6 +26,9 @@ impl<A: Answer + 'static> Thread<A> {
         if let Err(error) = self.set_listeners(Vec::new()) {
             tracing::warn!(%error, "a listening socket could not be left");
         }
+        if self.draining.is_none() {
+            self.turn_relays();
+        }
         let by = |time: Duration| self.now_ms + time.as_millis() as u64;
         self.draining = Some(Draining {
             deadline_ms: by(drain.deadline),

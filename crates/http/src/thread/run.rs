@@ -338,7 +338,7 @@ impl<A: Answer + 'static> Thread<A> {
                     guest.turn();
                 }
             }
-            _ if key & SOCKETS == SOCKETS => self.note_socket((key & 0xffff) as usize, flags),
+            _ if key & SOCKETS == SOCKETS => self.note_socket(key & 0xffff, flags),
             _ => self.accept((key & 0xffff) as u16),
         }
     }

@@ -35,6 +35,8 @@ use crate::tls::{NO_RULE, Terms};
 /// TLS of one connection.
 pub(crate) struct Secure {
     pub(crate) state: State,
+    /// What answers tell of HTTP/3.
+    alt_svc: Option<Arc<[u8]>>,
     /// Sealed bytes that came and are no whole record yet, or that nobody has asked for.
     inbound: Vec<u8>,
     /// Sealed bytes on their way, from an offset on.
@@ -96,6 +98,7 @@ impl Secure {
                 started_us,
                 bytes: 0,
             })),
+            alt_svc: None,
             inbound: Vec::new(),
             outbound: Vec::new(),
             outbound_from: 0,
@@ -217,9 +220,16 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Begins TLS on a new connection, if there is room for one more handshake.
-    pub(crate) fn begin_secure(&mut self, conn: &mut Conn, terms: Arc<Terms>) {
+    pub(crate) fn begin_secure(
+        &mut self,
+        conn: &mut Conn,
+        terms: Arc<Terms>,
+        alt_svc: Option<Arc<[u8]>>,
+    ) {
         let by_ms = self.now_ms + self.limits.handshake_time.as_millis() as u64;
-        conn.secure = Some(Box::new(Secure::new(terms, by_ms, self.now_us)));
+        let mut secure = Secure::new(terms, by_ms, self.now_us);
+        secure.alt_svc = alt_svc;
+        conn.secure = Some(Box::new(secure));
         conn.stage = Stage::Handshake;
         let under_way = self.crew.handshakes.fetch_add(1, Ordering::Relaxed);
         if under_way >= self.limits.handshake_count {
@@ -373,6 +383,7 @@ impl<A: Answer + 'static> Thread<A> {
         conn.stage = Stage::Reading;
         if let Some(secure) = &mut conn.secure {
             secure.state = State::Session(established.session);
+            conn.core.set_alt_svc(secure.alt_svc.take());
             // What came with the client's last message may hold its first request.
             conn.is_readable |= !secure.inbound.is_empty();
         }

@@ -30,7 +30,7 @@ pub(crate) enum Happened {
     /// A stream has something to read, or has ended.
     Readable(u64),
     /// A stream has room again.
-    Writable(u64),
+    Writable,
     /// All bytes of a stream have arrived.
     Finished(u64),
     /// The client wants no more of a stream.
@@ -93,11 +93,6 @@ impl Connection {
         self.inner.remote_address()
     }
 
-    /// True once it is over, one way or the other.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.inner.is_closed()
-    }
-
     /// What the handshake gave.
     pub(crate) fn shaken(&self) -> Option<Box<Shaken>> {
         let told = self.inner.crypto_session().handshake_data()?;
@@ -121,7 +116,7 @@ impl Connection {
                 Event::ConnectionLost { reason } => Happened::Lost(how(&reason)),
                 Event::Stream(StreamEvent::Opened { .. }) => Happened::Opened,
                 Event::Stream(StreamEvent::Readable { id }) => Happened::Readable(id.into()),
-                Event::Stream(StreamEvent::Writable { id }) => Happened::Writable(id.into()),
+                Event::Stream(StreamEvent::Writable { .. }) => Happened::Writable,
                 Event::Stream(StreamEvent::Finished { id }) => Happened::Finished(id.into()),
                 Event::Stream(StreamEvent::Stopped { id, .. }) => Happened::Stopped(id.into()),
             });

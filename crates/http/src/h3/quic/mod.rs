@@ -4,6 +4,7 @@
 //! - `endpoint` whom a datagram is for, and whether a new connection is taken
 //! - `connection` streams of bytes
 //! - `session` the TLS handshake within, by rustls, with the certificate that the name asks for
+//! - `relay` datagrams from one server to the other during an upgrade
 //! - `id` connection ids: they say which thread of which server has the connection
 //!
 //! The library makes no call to the kernel and asks no clock: both are our thread's.
@@ -11,6 +12,7 @@
 mod connection;
 mod endpoint;
 pub(crate) mod id;
+pub(crate) mod relay;
 mod session;
 mod socket;
 

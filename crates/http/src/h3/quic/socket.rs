@@ -28,6 +28,9 @@ pub(crate) struct Datagram {
 
 /// Reads that one call may make.
 const BATCH: usize = 4;
+/// Datagrams in one call: together they may not be larger than the largest datagram.
+const DATAGRAMS_PER_SEND: usize = 32;
+const _: () = assert!(DATAGRAMS_PER_SEND * 1500 < 65_000);
 /// What one read may give: datagrams of one client that the kernel has put together.
 const READ_BYTES: usize = 64 * 1024;
 
@@ -54,7 +57,7 @@ impl Socket {
 
     /// How many datagrams one call may send.
     pub(crate) fn datagrams_per_send(&self) -> usize {
-        self.state.max_gso_segments()
+        self.state.max_gso_segments().min(DATAGRAMS_PER_SEND)
     }
 
     /// Reads what one call gives; false when nothing was there.

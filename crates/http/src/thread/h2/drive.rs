@@ -16,7 +16,8 @@ impl<A: Answer + 'static> Thread<A> {
     /// From here on the connection speaks HTTP/2, whose first bytes have yet to be read.
     pub(crate) fn begin_h2(&mut self, conn: &mut Conn) {
         let limits = std::rc::Rc::clone(&self.limits);
-        let core = h2::Conn::new(limits, self.now_ms, &mut self.output);
+        let mut core = h2::Conn::new(limits, self.now_ms, &mut self.output);
+        core.set_alt_svc(conn.core.take_alt_svc());
         conn.h2 = Some(Box::new(Session::new(core)));
         self.counters.h2_connections.add(1);
     }

@@ -54,6 +54,7 @@ impl<A: Answer + 'static> Thread<A> {
         if let Some(place) = self.quic.place(session.place) {
             place.endpoint.pass_time(&mut session.conn, now_us);
         }
+        session.note_move();
         let is_cut = self.go_on_with(&mut session);
         self.ready.end();
         let is_over = self.send_datagrams(&mut session, is_cut);
@@ -105,7 +106,7 @@ impl<A: Answer + 'static> Thread<A> {
                     Some(at) => session.streams[at].is_readable = true,
                     None => session.unis_are_readable = true,
                 },
-                Happened::Writable(_) => {}
+                Happened::Writable => {}
                 Happened::Finished(id) => self.note_arrived(session, id),
                 Happened::Stopped(id) => self.note_stopped(session, id),
             }

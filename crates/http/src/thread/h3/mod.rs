@@ -23,6 +23,7 @@ mod stream;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -65,6 +66,9 @@ pub(crate) struct Quic {
 struct Place {
     listener: u16,
     endpoint: Endpoint,
+    /// Between this server and the one before or after it: the end of the one that drains, then
+    /// the other's.
+    relay: [Arc<OwnedFd>; 2],
     /// Indexes of sessions by what the endpoint knows them by.
     sessions: Vec<u32>,
     /// How many there are.
@@ -168,6 +172,19 @@ impl Session {
     /// No request is open, and nothing waits to be sent.
     fn is_idle(&self) -> bool {
         self.streams.is_empty() && self.unsent.is_empty()
+    }
+
+    /// The client may have moved: requests from now on come from where it is.
+    //= rfc9000#9
+    fn note_move(&mut self) {
+        let remote = self.conn.remote();
+        let peer = SocketAddr::from((remote.ip().to_canonical(), remote.port()));
+        if self.facts.peer != Some(peer) {
+            self.facts = Rc::new(Facts {
+                peer: Some(peer),
+                ..Facts::clone(&self.facts)
+            });
+        }
     }
 
     /// Reads what came on a stream that goes one way. False when it is not to be read any more.

@@ -14,6 +14,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 
 use crate::h3;
 use crate::h3::quic::id::home_of;
+use crate::h3::quic::relay;
 use crate::h3::quic::{Arrival, Connection, Datagram, Endpoint, Newcomer, Offered, Socket};
 use crate::limits::{H3_READS_PER_TURN, H3_RETRY_PART};
 use crate::request::Facts;
@@ -27,6 +28,8 @@ use crate::tls::Terms;
 
 /// The first sockets of a listener are the ends of its relay.
 const RELAY_ENDS: usize = 2;
+/// The keys of relays have this bit, places stand below it.
+const RELAY: u64 = 0x8000;
 
 /// A datagram that came to another thread than its connection's.
 pub(crate) struct Forwarded {
@@ -61,8 +64,12 @@ impl<A: Answer + 'static> Thread<A> {
                 place.listener == listening.number && Arc::ptr_eq(place.fd(), &socket)
             };
             if !self.quic.places.iter().flatten().any(is_it) {
+                let Some([relay, ours]) = listening.datagrams.first_chunk::<RELAY_ENDS>() else {
+                    continue;
+                };
                 let place = Place {
                     listener: listening.number,
+                    relay: [Arc::clone(relay), Arc::clone(ours)],
                     endpoint: Endpoint::new(Socket::new(socket)?, self.quic.home, self.now_us),
                     sessions: Vec::new(),
                     session_count: 0,
@@ -88,31 +95,52 @@ impl<A: Answer + 'static> Thread<A> {
         };
         let key = EventData::new_u64(SOCKETS | index as u64);
         epoll::add(&self.epoll, place.fd(), key, EventFlags::IN)?;
+        let key = EventData::new_u64(SOCKETS | RELAY | index as u64);
+        let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
+        epoll::add(&self.epoll, &place.relay[1], key, flags)?;
         places[index] = Some(place);
         Ok(())
+    }
+
+    /// Another server may have the sockets now: what is for us and came to it comes over the relay.
+    pub(crate) fn turn_relays(&mut self) {
+        for (index, place) in self.quic.places.iter().enumerate() {
+            let Some(place) = place else { continue };
+            let key = EventData::new_u64(SOCKETS | RELAY | index as u64);
+            let flags = EventFlags::IN | EventFlags::EXCLUSIVE;
+            let turned = epoll::delete(&self.epoll, &place.relay[1])
+                .and_then(|()| epoll::add(&self.epoll, &place.relay[0], key, flags));
+            if let Err(error) = turned {
+                tracing::warn!(%error, "datagrams from another server cannot be read");
+            }
+        }
     }
 
     /// Closes the sockets that nobody needs any more.
     pub(super) fn drop_places(&mut self) {
         for place in &mut self.quic.places {
             let is_done = |place: &mut Place| !place.is_offered && place.session_count == 0;
-            if let Some(done) = place.take_if(is_done)
-                && let Err(error) = epoll::delete(&self.epoll, done.fd())
-            {
-                tracing::warn!(%error, "a socket could not be left");
+            let Some(done) = place.take_if(is_done) else {
+                continue;
+            };
+            let relay = match self.draining {
+                Some(_) => &done.relay[0],
+                None => &done.relay[1],
+            };
+            for fd in [done.fd(), relay] {
+                if let Err(error) = epoll::delete(&self.epoll, fd) {
+                    tracing::warn!(%error, "a socket could not be left");
+                }
             }
         }
     }
 
-    /// Takes no more connections over QUIC.
-    pub(crate) fn take_no_newcomers(&mut self) {
-        for place in self.quic.places.iter_mut().flatten() {
-            place.offer(None, self.limits.idle);
-        }
-    }
-
     /// A socket has datagrams, or room.
-    pub(crate) fn note_socket(&mut self, place: usize, flags: EventFlags) {
+    pub(crate) fn note_socket(&mut self, key: u64, flags: EventFlags) {
+        let place = (key & (RELAY - 1)) as usize;
+        if key & RELAY != 0 {
+            return self.read_relay(place);
+        }
         if flags.contains(EventFlags::OUT) {
             self.note_room(place);
         }
@@ -140,12 +168,46 @@ impl<A: Answer + 'static> Thread<A> {
         self.datagrams = datagrams;
     }
 
+    /// Datagrams that the other server has read.
+    fn read_relay(&mut self, place: usize) {
+        let end = usize::from(self.draining.is_none());
+        let mut buffer = std::mem::take(&mut self.quic.buffer);
+        for _ in 0..H3_READS_PER_TURN {
+            let Some(socket) = self.quic.place(place) else {
+                break;
+            };
+            let Some(datagram) = relay::receive(&socket.relay[end], &mut buffer) else {
+                break;
+            };
+            // What is for neither is dropped: it would go to and fro.
+            if self.is_ours(&datagram) {
+                self.sort(place, datagram);
+            }
+        }
+        buffer.clear();
+        self.quic.buffer = buffer;
+    }
+
+    /// It is for a connection of this server, or may begin one.
+    fn is_ours(&self, datagram: &Datagram) -> bool {
+        match home_of(&datagram.bytes) {
+            Some(home) => home.generation == self.quic.home.generation,
+            None => self.draining.is_none(),
+        }
+    }
+
     /// Gives a datagram to the thread it is for.
     fn sort(&mut self, place: usize, datagram: Datagram) {
-        let own = self.quic.home;
+        if !self.is_ours(&datagram) {
+            let end = usize::from(self.draining.is_none());
+            if let Some(socket) = self.quic.place(place) {
+                relay::send(&socket.relay[end], &datagram);
+                self.counters.h3_forwarded.add(1);
+            }
+            return;
+        }
         if let Some(home) = home_of(&datagram.bytes)
-            && home != own
-            && home.generation == own.generation
+            && home != self.quic.home
             && usize::from(home.thread) < self.crew.thread_count()
         {
             let Some(listener) = self.quic.place(place).map(|place| place.listener) else {

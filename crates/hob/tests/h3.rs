@@ -1,0 +1,335 @@
+//! HTTP/3 behind the real program, asked by aioquic, which shares no line with it
+//! (`conformance/aioquic/client.py`).
+#![allow(clippy::unwrap_used)]
+
+mod harness;
+
+#[path = "h3/changes.rs"]
+mod changes;
+#[path = "h3/limits.rs"]
+mod limits;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use harness::{Hob, Place, text_of};
+
+/// A config of a TLS listener on any port with these keys in its `tls`, and a site.
+fn config(keys: &str, tls: &str, rest: &str) -> String {
+    format!(
+        "{keys}\n[[listen]]\naddress = \"127.0.0.1:0\"\ntls = {tls}\n\n\
+         [[site]]\nroot = \"site\"\n{rest}"
+    )
+}
+
+fn client_path() -> PathBuf {
+    PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../conformance/aioquic/client.py"
+    ))
+}
+
+/// False, with a line that says why, where the client cannot be had.
+fn has_client() -> bool {
+    static REASON: OnceLock<Option<String>> = OnceLock::new();
+    let reason = REASON.get_or_init(|| {
+        let install = Command::new("python3")
+            .arg(client_path())
+            .arg("install")
+            .output();
+        match install {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => Some(text_of(&output)),
+            Err(error) => Some(error.to_string()),
+        }
+    });
+    if let Some(reason) = reason {
+        println!("skipped: aioquic cannot be installed: {reason}");
+    }
+    reason.is_none()
+}
+
+fn client(hob: &Hob, arguments: &[&str]) -> Command {
+    let python = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../target/aioquic/bin/python"
+    );
+    let mut command = Command::new(python);
+    command.arg(client_path()).arg(hob.tls_port().to_string());
+    command.args(arguments);
+    command
+}
+
+/// Runs a case of the client to its end; it must be content. Returns what it printed.
+fn run(hob: &Hob, arguments: &[&str]) -> String {
+    let output: Output = client(hob, arguments).output().unwrap();
+    let printed = hob.printed();
+    assert!(output.status.success(), "{}\n{printed}", text_of(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Begins a case of the client that waits for a line of input.
+fn begin(hob: &Hob, arguments: &[&str]) -> Begun {
+    use std::io::{BufRead, BufReader};
+    let mut child = client(hob, arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    Begun { child, output }
+}
+
+/// A client that has begun to fetch something and waits.
+struct Begun {
+    child: Child,
+    output: std::io::BufReader<std::process::ChildStdout>,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        // One that has ended is no more there to be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Begun {
+    /// Lets it take the rest, which must be whole. Returns what it printed.
+    fn finish(mut self) -> String {
+        use std::io::{Read, Write};
+        let mut input = self.child.stdin.take().unwrap();
+        input.write_all(b"\n").unwrap();
+        drop(input);
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{rest}");
+        rest
+    }
+}
+
+fn site(place: &Place) -> String {
+    place.path("site").display().to_string()
+}
+
+fn script(place: &Place, name: &str, text: &str) {
+    if !place.path("cgi").exists() {
+        place.folder("cgi");
+    }
+    place.write(name, text);
+    std::fs::set_permissions(place.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+const CGI: &str = "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\nbody = \"64MiB\"\n";
+
+#[test]
+fn files_are_served_whole_one_by_one_and_side_by_side() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    place.write("site/page.txt", &"a page of text\n".repeat(7000));
+    let hob = place.serve_text(&config("", "true", ""));
+    let site = site(&place);
+    run(&hob, &["files", &site, "hello.txt", "page.txt"]);
+    run(&hob, &["sixty", &site, "hello.txt", "page.txt"]);
+    hob.stop();
+}
+
+#[test]
+fn record_and_variables_say_what_was_spoken() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    script(
+        &place,
+        "cgi/env",
+        "#!/bin/sh\necho Content-Type: text/plain\necho\n\
+         echo $SERVER_PROTOCOL $REQUEST_SCHEME $HTTPS $SSL_PROTOCOL $HTTP_HOST $REMOTE_ADDR\n",
+    );
+    let keys = "default_log = \"a\"\n[[log]]\nname = \"a\"\nfile = \"access.log\"\nformat = \"{protocol} {tls_version} {status} {target}\"\n";
+    let hob = place.serve_text(&config(keys, "true", CGI));
+    let told = run(&hob, &["fetch", "/hello.txt", "/missing", "/cgi/env"]);
+    assert!(
+        told.contains("HTTP/3.0 https on TLSv1.3 localhost 127.0.0.1"),
+        "{told}"
+    );
+    assert!(told.contains("\"content-length\": \"6\""), "{told}");
+    assert!(told.contains("\":status\": \"404\""), "{told}");
+    assert_eq!(place.counter("h3_connections"), 1);
+    hob.stop();
+    let log = std::fs::read_to_string(place.path("access.log")).unwrap();
+    let lines: Vec<_> = log.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "HTTP/3.0 TLSv1.3 200 /hello.txt",
+            "HTTP/3.0 TLSv1.3 404 /missing",
+            "HTTP/3.0 TLSv1.3 200 /cgi/env"
+        ]
+    );
+}
+
+#[test]
+fn bodies_go_both_ways_at_the_speed_of_the_slower_side() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    place.write("site/page.txt", &"a page of text\n".repeat(7000));
+    script(
+        &place,
+        "cgi/count",
+        "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -c\n",
+    );
+    script(
+        &place,
+        "cgi/lines",
+        "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -l\n",
+    );
+    let hob = place.serve_text(&config("", "true", CGI));
+    let told = run(&hob, &["upload", "/cgi/count", "20000000"]);
+    assert_eq!(told, "200 20000000\n");
+    assert_eq!(run(&hob, &["echo", "/cgi/lines"]), "200 20\n");
+    run(&hob, &["tiny", &site(&place), "page.txt"]);
+    hob.stop();
+}
+
+#[test]
+fn requests_taken_back_and_changed_keys_harm_no_other_request() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    place.write("site/page.txt", &"a page of text\n".repeat(70_000));
+    let hob = place.serve_text(&config("", "true", ""));
+    run(&hob, &["resets", "/big.bin", "/hello.txt"]);
+    run(&hob, &["keys", "/page.txt"]);
+    run(&hob, &["resume", "/hello.txt"]);
+    // There is no 0-RTT: a ticket promises none.
+    assert_eq!(run(&hob, &["early", "/hello.txt"]), "None\n");
+    place.wait_for_counter("tls_resumed", 1);
+    hob.stop();
+}
+
+#[test]
+fn malformed_requests_lose_their_stream_and_broken_protocol_its_connection() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    let hob = place.serve_text(&config("", "true", ""));
+    run(&hob, &["malformed"]);
+    assert_eq!(place.counter("bad_request"), 16);
+    run(&hob, &["unknown"]);
+    assert_eq!(place.counter("h3_errors"), 0);
+    run(&hob, &["broken"]);
+    assert_eq!(place.counter("h3_errors"), 19);
+    hob.stop();
+}
+
+#[test]
+fn client_that_changes_its_port_is_followed_by_every_thread() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    place.write("site/page.txt", &"a page of text\n".repeat(7000));
+    let hob = place.serve_text(&config("threads = 2", "true", ""));
+    // The kernel picks one of two sockets for each new port: that all twenty lead to the same is
+    // as good as impossible.
+    run(&hob, &["migrate", &site(&place), "page.txt", "20"]);
+    assert!(place.counter("h3_forwarded") > 0);
+    hob.stop();
+}
+
+#[test]
+fn certificate_is_the_one_for_the_name() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    for name in ["one", "usual"] {
+        certificate(&place, name, &format!("{name}.test"));
+    }
+    let sites = "[[site]]\nnames = [\"one.test\"]\nroot = \"site\"\n\
+         tls = { certificate = \"one.pem\", key = \"one.key\" }\n";
+    let usual = "{ certificate = \"usual.pem\", key = \"usual.key\" }";
+    let hob = place.serve_text(&config("", usual, sites));
+    let told = run(&hob, &["named", "one.test", "other.test"]);
+    assert_eq!(told, "CN=one.test\nCN=usual.test\n");
+    hob.stop();
+}
+
+#[test]
+fn answers_over_tcp_tell_of_it_unless_it_is_off() {
+    let place = Place::new();
+    let fields = |hob: &Hob, protocol: &str| {
+        let output = Command::new("curl")
+            .args([
+                "-q",
+                "-sSik",
+                "--noproxy",
+                "*",
+                "--max-time",
+                "60",
+                protocol,
+            ])
+            .arg(format!("https://127.0.0.1:{}/hello.txt", hob.tls_port()))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text_of(&output));
+        String::from_utf8(output.stdout).unwrap().to_lowercase()
+    };
+    let hob = place.serve_text(&config("", "true", ""));
+    let told = format!("\r\nalt-svc: h3=\":{}\"; ma=86400\r\n", hob.tls_port());
+    for protocol in ["--http1.1", "--http2"] {
+        let answer = fields(&hob, protocol);
+        assert!(answer.contains(&told), "{answer}");
+    }
+    hob.stop();
+    let off = place.serve_text(&config("", "{ http3 = false }", ""));
+    let answer = fields(&off, "--http1.1");
+    assert!(!answer.contains("alt-svc"), "{answer}");
+    let udp = std::net::UdpSocket::bind(("127.0.0.1", off.tls_port()));
+    assert!(udp.is_ok(), "the port is free");
+    off.stop();
+}
+
+#[test]
+fn udp_port_that_is_taken_stops_the_start_by_name() {
+    let place = Place::new();
+    // A port that is free for TCP and taken for UDP.
+    let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let text = config("", "true", "").replace("127.0.0.1:0", &format!("127.0.0.1:{port}"));
+    place.write("hob.toml", &text);
+    let output = place.run(&["serve", "--config", "hob.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text_of(&output);
+    let named = format!("cannot bind to 127.0.0.1:{port} for HTTP/3 (UDP)");
+    assert!(said.contains(&named), "{said}");
+    assert!(said.contains("set `http3 = false` in `tls`"), "{said}");
+}
+
+/// Makes a certificate that signs itself for a name: `NAME.pem` and `NAME.key`.
+fn certificate(place: &Place, file: &str, name: &str) {
+    let path = |end: &str| place.path(&format!("{file}{end}")).display().to_string();
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
+        .args(["ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"])
+        .args(["-subj", &format!("/CN={name}")])
+        .args(["-addext", &format!("subjectAltName=DNS:{name}")])
+        .args(["-keyout", &path(".key"), "-out", &path(".pem")])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", text_of(&made));
+    // As openssl leaves it only its maker reads the key; the tests serve as somebody else.
+    std::fs::set_permissions(path(".key"), PermissionsExt::from_mode(0o644)).unwrap();
+}

@@ -1,0 +1,107 @@
+//! Reloads, upgrades and stops with downloads over HTTP/3 in flight.
+
+use rustix::process::Signal;
+
+use super::harness::{Place, wait_for_end};
+use super::{begin, certificate, config, has_client, run, site};
+
+/// A file that no window and no buffer holds whole.
+fn write_long(place: &Place) {
+    let text: String = (0..400_000)
+        .map(|number| format!("{number:09}\n"))
+        .collect();
+    place.write("site/long.txt", &text);
+}
+
+#[test]
+fn stop_lets_a_download_come_to_its_end() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    write_long(&place);
+    let hob = place.serve_text(&config("", "true", ""));
+    let server = hob.server();
+    let download = begin(&hob, &["slow", &site(&place), "long.txt"]);
+    hob.signal(Signal::TERM);
+    hob.wait_for("stopping");
+    assert_eq!(download.finish(), "goaway\n");
+    wait_for_end(server);
+    hob.stop();
+}
+
+#[test]
+fn reload_changes_certificates_and_leaves_downloads_alone() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    write_long(&place);
+    certificate(&place, "site", "old.test");
+    certificate(&place, "new", "new.test");
+    let files = "{ certificate = \"site.pem\", key = \"site.key\" }";
+    let hob = place.serve_text(&config("", files, ""));
+    assert_eq!(run(&hob, &["named", "x.test"]), "CN=old.test\n");
+    let download = begin(&hob, &["slow", &site(&place), "long.txt"]);
+    for end in [".pem", ".key"] {
+        std::fs::copy(
+            place.path(&format!("new{end}")),
+            place.path(&format!("site{end}")),
+        )
+        .unwrap();
+    }
+    hob.signal(Signal::HUP);
+    hob.wait_for("reloaded, generation 2");
+    assert_eq!(run(&hob, &["named", "x.test"]), "CN=new.test\n");
+    assert_eq!(download.finish(), "stayed\n");
+    hob.stop();
+}
+
+#[test]
+fn listener_can_begin_and_end_with_http3_at_a_reload() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    write_long(&place);
+    let hob = place.serve_text(&config("", "{ http3 = false }", ""));
+    let text = |tls: &str| config("", tls, "");
+    place.write("hob.toml", &text("true"));
+    hob.signal(Signal::HUP);
+    hob.wait_for("reloaded, generation 2");
+    run(&hob, &["fetch", "/hello.txt"]);
+    let download = begin(&hob, &["slow", &site(&place), "long.txt"]);
+    place.write("hob.toml", &text("{ http3 = false }"));
+    hob.signal(Signal::HUP);
+    hob.wait_for("reloaded, generation 3");
+    download.finish();
+    place.wait_for_counter("connections_closed", place.counter("connections_accepted"));
+    hob.stop();
+}
+
+#[test]
+fn upgrade_passes_the_datagrams_of_a_download_on_to_the_server_that_drains() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    write_long(&place);
+    place.replace_program(|path| {
+        std::fs::copy(env!("CARGO_BIN_EXE_hob"), path).unwrap();
+    });
+    let hob = place.serve_text(&config("threads = 2", "true", ""));
+    let old = hob.server();
+    let downloads = [0; 3].map(|_| begin(&hob, &["slow", &site(&place), "long.txt"]));
+    hob.signal(Signal::USR2);
+    hob.wait_for("upgraded, the new server is process");
+    // The new one answers; both have the sockets.
+    for _ in 0..3 {
+        run(&hob, &["fetch", "/hello.txt"]);
+    }
+    for download in downloads {
+        assert_eq!(download.finish(), "goaway\n");
+    }
+    wait_for_end(old);
+    run(&hob, &["fetch", "/hello.txt"]);
+    hob.stop();
+}
