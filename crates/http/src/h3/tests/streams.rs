@@ -1,0 +1,153 @@
+//! Frames on the stream of a request.
+
+use super::{frame, integer};
+use crate::h3::frame::{DATA, HEADERS, INTEGER_MAX, PRIORITY_UPDATE};
+use crate::h3::{Code, Event, Failure, Receiver};
+
+const SECTION_BYTES_MAX: usize = 100;
+
+/// What `input` means when it comes in pieces of `piece` bytes; pieces of bodies are joined.
+fn read(input: &[u8], piece: usize) -> (Vec<Event>, Receiver) {
+    let mut receiver = Receiver::new(SECTION_BYTES_MAX);
+    let mut events: Vec<Event> = Vec::new();
+    for bytes in input.chunks(piece.max(1)) {
+        let mut used = 0;
+        loop {
+            let (count, event) = receiver.read(&bytes[used..]);
+            used += count;
+            match (events.last_mut(), event) {
+                (_, Event::NeedMore) => break,
+                (Some(Event::Data(before)), Event::Data(len)) => *before += len,
+                (_, event @ Event::Broken(_)) => {
+                    events.push(event);
+                    return (events, receiver);
+                }
+                (_, event) => events.push(event),
+            }
+        }
+        assert_eq!(used, bytes.len(), "all is used before more is asked for");
+    }
+    (events, receiver)
+}
+
+fn broken(input: &[u8]) -> Code {
+    match read(input, input.len()).0.pop() {
+        Some(Event::Broken(Failure { code, .. })) => code,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn message_is_read_however_it_is_cut() {
+    let message = [
+        frame(0x21, b"unknown"),
+        frame(HEADERS, b"head"),
+        frame(DATA, b"first"),
+        frame(DATA, b"second"),
+        frame(0x40, b""),
+        frame(DATA, b"third"),
+        frame(HEADERS, b"trailers"),
+        frame(0x21, b"unknown"),
+    ]
+    .concat();
+    for piece in 1..message.len() {
+        let (events, receiver) = read(&message, piece);
+        let wanted = [
+            Event::Idle,
+            Event::Head(b"head".to_vec()),
+            Event::Data(11),
+            Event::Idle,
+            Event::Data(5),
+            Event::Trailers(b"trailers".to_vec()),
+            Event::Idle,
+        ];
+        assert_eq!(events, wanted, "{piece}");
+        assert_eq!(receiver.end(), Ok(()));
+    }
+}
+
+//= rfc9114#4.1
+#[test]
+fn frames_out_of_order_end_the_connection() {
+    let head = frame(HEADERS, b"head");
+    let headers = |count| head.repeat(count);
+    for message in [
+        frame(DATA, b"body"),
+        headers(3),
+        [headers(2), frame(DATA, b"body")].concat(),
+    ] {
+        assert_eq!(broken(&message), Code::FrameUnexpected, "{message:?}");
+    }
+}
+
+//= rfc9114#7.2
+#[test]
+fn frames_of_control_streams_and_of_http2_end_the_connection() {
+    for kind in [
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+        8,
+        9,
+        0xd,
+        PRIORITY_UPDATE,
+        PRIORITY_UPDATE + 1,
+    ] {
+        assert_eq!(broken(&frame(kind, b"")), Code::FrameUnexpected, "{kind}");
+    }
+}
+
+//= rfc9114#7.1
+#[test]
+fn end_within_a_frame_is_an_error() {
+    let message = [frame(HEADERS, b"head"), frame(DATA, b"body")].concat();
+    let whole = [0, 6, message.len()];
+    for end in 0..message.len() {
+        let (_, receiver) = read(&message[..end], 100);
+        assert_eq!(receiver.end().is_ok(), whole.contains(&end), "{end}");
+    }
+}
+
+#[test]
+fn section_that_is_too_long_is_passed_over_without_room_for_it() {
+    let long = [integer(HEADERS), integer(SECTION_BYTES_MAX as u64 + 1)].concat();
+    let (events, _) = read(&[&long[..], &[0; SECTION_BYTES_MAX + 1]].concat(), 7);
+    assert_eq!(events, [Event::TooLong]);
+    let announced = [integer(HEADERS), integer(INTEGER_MAX)].concat();
+    assert_eq!(read(&announced, 100).0, [Event::TooLong]);
+    let fits = frame(HEADERS, &[7; SECTION_BYTES_MAX]);
+    let (events, _) = read(&fits, 9);
+    assert_eq!(events, [Event::Head(vec![7; SECTION_BYTES_MAX])]);
+}
+
+#[test]
+fn only_frames_with_little_in_them_are_tiny_not_pieces_of_large_ones() {
+    let head = frame(HEADERS, b"head");
+    let tiny_of = |body: Vec<u8>| {
+        let mut receiver = Receiver::new(SECTION_BYTES_MAX);
+        receiver.read(&head);
+        let mut tiny = 0;
+        for byte in body.chunks(1) {
+            receiver.read(byte);
+            tiny += usize::from(receiver.take_tiny());
+        }
+        tiny
+    };
+    assert_eq!(tiny_of(frame(DATA, &[1; 3000])), 0);
+    assert_eq!(tiny_of(frame(DATA, b"x").repeat(5)), 5);
+}
+
+//= rfc9114#4.4
+#[test]
+fn tunnel_has_data_and_nothing_else() {
+    let mut receiver = Receiver::new(SECTION_BYTES_MAX);
+    receiver.read(&frame(HEADERS, b"connect"));
+    receiver.begin_tunnel();
+    let bytes = frame(DATA, b"raw");
+    assert_eq!(receiver.read(&bytes), (bytes.len(), Event::Data(3)));
+    let (_, event) = receiver.read(&frame(HEADERS, b"trailers"));
+    assert!(matches!(event, Event::Broken(_)), "{event:?}");
+}
