@@ -1,5 +1,5 @@
 //! HTTP/3 behind the real program, asked by aioquic, which shares no line with it
-//! (`conformance/aioquic/client.py`).
+//! (`h3/client.py`).
 #![allow(clippy::unwrap_used)]
 
 mod harness;
@@ -25,10 +25,7 @@ fn config(keys: &str, tls: &str, rest: &str) -> String {
 }
 
 fn client_path() -> PathBuf {
-    PathBuf::from(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../conformance/aioquic/client.py"
-    ))
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/h3/client.py"))
 }
 
 /// False, with a line that says why, where the client cannot be had.

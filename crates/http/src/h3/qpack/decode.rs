@@ -74,6 +74,11 @@ pub(crate) fn read_head(
     })
 }
 
+/// Reads a request's section into `head`, which is empty; false when it holds no sound request.
+pub fn read_request(section: &[u8], head: &mut RequestHead, limits: &Limits) -> bool {
+    matches!(read_head(section, head, limits), Ok(Ok(_)))
+}
+
 /// Reads the section of trailers.
 ///
 /// # Errors

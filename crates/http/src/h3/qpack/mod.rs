@@ -13,7 +13,7 @@ mod decode;
 mod encode;
 mod fixed;
 
-pub use decode::decode;
+pub use decode::{decode, read_request};
 pub(crate) use decode::{read_head, read_trailers};
 pub(crate) use encode::push_content_length;
 pub use encode::{Block, push_field, push_prefix, push_status};

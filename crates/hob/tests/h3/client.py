@@ -20,7 +20,7 @@ from pathlib import Path
 
 PACKAGES = ["aioquic==1.7.2"]
 SECONDS_MAX = 60
-VENV = Path(__file__).resolve().parents[2] / "target" / "aioquic"
+VENV = Path(__file__).resolve().parents[4] / "target" / "aioquic"
 PYTHON = VENV / "bin" / "python"
 
 
