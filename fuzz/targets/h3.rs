@@ -1,5 +1,5 @@
-//! HTTP/3 with random frames: nothing panics, all bytes are used, bodies are as long as their frames
-//! say, and bytes that come at once are read as those that come in pieces.
+//! HTTP/3 with random frames: nothing panics, all bytes are used, bodies are as long as their
+//! frames say, and bytes that come at once are read as those that come in pieces.
 //!
 //! The first byte says what the stream is, 0 one of a request and 1 one of the client's own; the
 //! second how the input is cut. The rest are raw bytes.

@@ -32,8 +32,8 @@ pub struct Listening {
     /// What [`open_datagrams`](crate::listen::open_datagrams) gives: the two ends of a relay, then
     /// sockets for QUIC, one for each thread as far as there are some. None is no HTTP/3.
     pub datagrams: Vec<Arc<OwnedFd>>,
-    /// What answers over TCP tell of it.
-    pub(crate) alt_svc: Option<Arc<[u8]>>,
+    /// What answers over TCP tell of it; see [`Listening::set_datagrams`].
+    pub alt_svc: Option<Arc<[u8]>>,
 }
 
 impl Listening {

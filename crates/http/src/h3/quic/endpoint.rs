@@ -80,8 +80,9 @@ impl Newcomer {
 }
 
 impl Endpoint {
-    /// Begins with a socket; it takes no connections before [`Endpoint::offer`].
-    pub(crate) fn new(socket: Socket, home: Home, now_us: u64) -> Endpoint {
+    /// Begins with a socket, at a time that is known in both ways there are; it takes no
+    /// connections before [`Endpoint::offer`].
+    pub(crate) fn new(socket: Socket, home: Home, begin: Instant, begin_us: u64) -> Endpoint {
         let mut secret = [0u8; 64];
         // Whoever can guess it can only end connections of others.
         let _ = aws_lc_rs::rand::fill(&mut secret);
@@ -95,10 +96,7 @@ impl Endpoint {
             socket,
             unsent: None,
             scratch: Vec::new(),
-            clock: Clock {
-                begin: Instant::now(),
-                begin_us: now_us,
-            },
+            clock: Clock { begin, begin_us },
         }
     }
 

@@ -9,11 +9,9 @@
 //! whole; what there is no room for is lost, as on any other way.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
-use std::os::fd::OwnedFd;
 
 use bytes::BytesMut;
 use quinn_proto::EcnCodepoint;
-use rustix::net::{RecvFlags, SendFlags};
 
 use crate::h3::quic::socket::Datagram;
 
@@ -21,23 +19,11 @@ const HEADER_BYTES: usize = 16 + 2 + 4 + 1 + 16 + 1;
 /// The longest datagram there is.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
 
-/// Writes a datagram into an end of a relay.
-pub(crate) fn send(end: &OwnedFd, datagram: &Datagram) {
-    let message = encode(datagram);
-    if let Err(error) = rustix::net::send(end, &message, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
-    {
-        tracing::debug!(%error, "a datagram could not be given to the other server");
-    }
-}
+/// The longest message there is.
+pub(crate) const MESSAGE_BYTES_MAX: usize = HEADER_BYTES + DATAGRAM_BYTES_MAX;
 
-/// Reads a datagram from an end of a relay; `None` when there is none.
-pub(crate) fn receive(end: &OwnedFd, buffer: &mut Vec<u8>) -> Option<Datagram> {
-    buffer.resize(HEADER_BYTES + DATAGRAM_BYTES_MAX, 0);
-    let (len, _) = rustix::net::recv(end, &mut buffer[..], RecvFlags::DONTWAIT).ok()?;
-    decode(&buffer[..len])
-}
-
-fn encode(datagram: &Datagram) -> Vec<u8> {
+/// A datagram as a message.
+pub(crate) fn encode(datagram: &Datagram) -> Vec<u8> {
     let wide = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
         IpAddr::V6(ip) => ip.octets(),
@@ -58,7 +44,8 @@ fn encode(datagram: &Datagram) -> Vec<u8> {
     message
 }
 
-fn decode(message: &[u8]) -> Option<Datagram> {
+/// The datagram in a message.
+pub(crate) fn decode(message: &[u8]) -> Option<Datagram> {
     let (ip, rest) = message.split_first_chunk::<16>()?;
     let (port, rest) = rest.split_first_chunk::<2>()?;
     let (scope, rest) = rest.split_first_chunk::<4>()?;

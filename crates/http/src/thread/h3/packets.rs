@@ -7,10 +7,11 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::net::{RecvFlags, SendFlags};
 
 use crate::h3;
 use crate::h3::quic::id::home_of;
@@ -64,13 +65,19 @@ impl<A: Answer + 'static> Thread<A> {
                 place.listener == listening.number && Arc::ptr_eq(place.fd(), &socket)
             };
             if !self.quic.places.iter().flatten().any(is_it) {
+                let socket = Socket::new(socket)?;
                 let Some([relay, ours]) = listening.datagrams.first_chunk::<RELAY_ENDS>() else {
                     continue;
                 };
                 let place = Place {
                     listener: listening.number,
                     relay: [Arc::clone(relay), Arc::clone(ours)],
-                    endpoint: Endpoint::new(Socket::new(socket)?, self.quic.home, self.now_us),
+                    endpoint: Endpoint::new(
+                        socket,
+                        self.quic.home,
+                        Instant::now(),
+                        Self::clock_us(),
+                    ),
                     sessions: Vec::new(),
                     session_count: 0,
                     is_offered: false,
@@ -176,7 +183,7 @@ impl<A: Answer + 'static> Thread<A> {
             let Some(socket) = self.quic.place(place) else {
                 break;
             };
-            let Some(datagram) = relay::receive(&socket.relay[end], &mut buffer) else {
+            let Some(datagram) = receive_relayed(&socket.relay[end], &mut buffer) else {
                 break;
             };
             // What is for neither is dropped: it would go to and fro.
@@ -201,7 +208,7 @@ impl<A: Answer + 'static> Thread<A> {
         if !self.is_ours(&datagram) {
             let end = usize::from(self.draining.is_none());
             if let Some(socket) = self.quic.place(place) {
-                relay::send(&socket.relay[end], &datagram);
+                send_relayed(&socket.relay[end], &datagram);
                 self.counters.h3_forwarded.add(1);
             }
             return;
@@ -406,4 +413,20 @@ impl Place {
         self.is_offered = offered.is_some();
         self.endpoint.offer(offered, idle);
     }
+}
+
+/// Writes a datagram into an end of a relay. What there is no room for is lost.
+fn send_relayed(end: &OwnedFd, datagram: &Datagram) {
+    let message = relay::encode(datagram);
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    if let Err(error) = rustix::net::send(end, &message, flags) {
+        tracing::debug!(%error, "a datagram could not be given to the other server");
+    }
+}
+
+/// Reads a datagram from an end of a relay; `None` when there is none.
+fn receive_relayed(end: &OwnedFd, buffer: &mut Vec<u8>) -> Option<Datagram> {
+    buffer.resize(relay::MESSAGE_BYTES_MAX, 0);
+    let (len, _) = rustix::net::recv(end, &mut buffer[..], RecvFlags::DONTWAIT).ok()?;
+    relay::decode(&buffer[..len])
 }

@@ -1,0 +1,238 @@
+//! Sockets and connections of a thread, and what is known of each.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::h2::Priority;
+use crate::h3;
+use crate::h3::quic::id::Home;
+use crate::h3::quic::{Connection, Endpoint, Readout};
+use crate::h3::{Code, ControlEvent, Failure, Kind, Uni};
+use crate::limits::H2_EARLY_PRIORITIES_MAX;
+use crate::reactor::wake::KeyWaker;
+use crate::request::Facts;
+use crate::thread::conn::Counted;
+use crate::thread::h3::stream::Stream;
+
+/// Keys of connections over QUIC have this generation, which no slot has.
+pub(crate) const QUIC: u64 = 0x7fff_fffe << 32;
+
+/// Bytes of a control stream read at a time.
+const UNI_READ_BYTES: usize = 4096;
+
+/// The sockets and connections of a thread.
+pub(crate) struct Quic {
+    pub(super) home: Home,
+    pub(super) places: Vec<Option<Place>>,
+    pub(super) sessions: Vec<Option<Box<Session>>>,
+    pub(super) free: Vec<u32>,
+    /// Those to be driven in this turn.
+    pub(super) marked: Vec<u32>,
+    /// When those are to be looked at that nothing comes for.
+    pub(super) timers: BTreeSet<(u64, u32)>,
+    /// Datagrams on their way out; empty between connections.
+    pub(super) buffer: Vec<u8>,
+}
+
+/// A socket with its connections.
+pub(super) struct Place {
+    pub(super) listener: u16,
+    pub(super) endpoint: Endpoint,
+    /// Between this server and the one before or after it: the end of the one that drains, then
+    /// the other's.
+    pub(super) relay: [Arc<OwnedFd>; 2],
+    /// Indexes of sessions by what the endpoint knows them by.
+    pub(super) sessions: Vec<u32>,
+    /// How many there are.
+    pub(super) session_count: usize,
+    /// It takes new connections.
+    pub(super) is_offered: bool,
+    /// It is watched for room to send, too.
+    pub(super) wants_room: bool,
+}
+
+/// A connection over QUIC.
+pub(super) struct Session {
+    pub(super) index: u32,
+    /// Its place among the sockets.
+    pub(super) place: usize,
+    pub(super) conn: Connection,
+    pub(super) core: h3::Conn,
+    pub(super) facts: Rc<Facts>,
+    pub(super) counted: Counted,
+    /// The address it counts for; it may have another by now.
+    pub(super) counted_peer: Option<SocketAddr>,
+    pub(super) request_count: u32,
+    pub(super) waker: Option<Arc<KeyWaker>>,
+    pub(super) stage: Stage,
+    pub(super) started_us: u64,
+    /// Our control stream, and what waits for room on it.
+    pub(super) control: Option<u64>,
+    pub(super) unsent: Bytes,
+    pub(super) unis: Vec<(u64, Uni)>,
+    pub(super) unis_are_readable: bool,
+    /// Requests from their first byte until all of their answer has arrived.
+    pub(super) streams: Vec<Stream>,
+    /// What the client said of requests before they came.
+    pub(super) early: Vec<(u64, Priority)>,
+    /// Since when there was no request.
+    pub(super) idle_by_ms: u64,
+    /// When the client is asked for a sign of life.
+    pub(super) ping_by_ms: u64,
+    /// When it stands among the timers.
+    pub(super) timer_ms: u64,
+    pub(super) is_marked: bool,
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Until when the handshake must be done.
+    Handshake { by_ms: u64 },
+    /// Requests come.
+    Open,
+    /// It is over and counts no more; what is still on its way is answered.
+    Over,
+}
+
+impl Quic {
+    pub(crate) fn new(home: Home) -> Quic {
+        Quic {
+            home,
+            places: Vec::new(),
+            sessions: Vec::new(),
+            free: Vec::new(),
+            marked: Vec::new(),
+            timers: BTreeSet::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// True when connections are to be driven.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.marked.is_empty()
+    }
+
+    /// When the next connection is to be looked at, in milliseconds.
+    pub(crate) fn next_ms(&self) -> Option<u64> {
+        self.timers.first().map(|(at_ms, _)| *at_ms)
+    }
+
+    /// Has a connection driven in this turn, or the next one.
+    pub(crate) fn mark(&mut self, index: u32) {
+        let session = self.sessions.get_mut(index as usize);
+        if let Some(session) = session.and_then(Option::as_mut)
+            && !session.is_marked
+        {
+            session.is_marked = true;
+            self.marked.push(index);
+        }
+    }
+
+    pub(super) fn place(&mut self, index: usize) -> Option<&mut Place> {
+        self.places.get_mut(index)?.as_mut()
+    }
+
+    pub(super) fn mark_all(&mut self) {
+        for index in 0..self.sessions.len() {
+            self.mark(index as u32);
+        }
+    }
+}
+
+impl Session {
+    /// No request is open, and nothing waits to be sent.
+    pub(super) fn is_idle(&self) -> bool {
+        self.streams.is_empty() && self.unsent.is_empty()
+    }
+
+    /// The client may have moved: requests from now on come from where it is.
+    //= rfc9000#9
+    pub(super) fn note_move(&mut self) {
+        let remote = self.conn.remote();
+        let peer = SocketAddr::from((remote.ip().to_canonical(), remote.port()));
+        if self.facts.peer != Some(peer) {
+            self.facts = Rc::new(Facts {
+                peer: Some(peer),
+                ..Facts::clone(&self.facts)
+            });
+        }
+    }
+
+    /// Reads what came on a stream that goes one way. False when it is not to be read any more.
+    pub(super) fn read_uni(
+        &mut self,
+        at: usize,
+        now_ms: u64,
+        mut take: impl FnMut(ControlEvent),
+    ) -> Result<bool, Failure> {
+        let (id, uni) = &mut self.unis[at];
+        loop {
+            match self.conn.read(*id, UNI_READ_BYTES) {
+                Readout::Bytes(bytes) => self.core.read(uni, &bytes, now_ms, &mut take)?,
+                Readout::Nothing => return Ok(true),
+                Readout::End | Readout::Gone => return uni.end().map(|()| false),
+            }
+            if uni.kind() == Kind::Foreign {
+                self.conn.stop(*id, Code::StreamCreation as u64);
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Says how urgent a request is, which may not have come yet.
+    pub(super) fn set_priority(&mut self, id: u64, priority: Priority) {
+        match self.find(id) {
+            Some(at) => {
+                let stream = &mut self.streams[at];
+                stream.priority = priority;
+                let (urgency, age) = stream.order();
+                self.conn.set_order(id, urgency, age);
+            }
+            None if self.early.len() < H2_EARLY_PRIORITIES_MAX && !self.core.is_past(id) => {
+                self.early.retain(|(early, _)| *early != id);
+                self.early.push((id, priority));
+            }
+            None => {}
+        }
+    }
+
+    /// Sends bytes over our control stream.
+    pub(super) fn push_control(&mut self, bytes: Vec<u8>) {
+        let Some(control) = self.control else {
+            return;
+        };
+        self.unsent = match self.unsent.is_empty() {
+            true => bytes.into(),
+            false => [&self.unsent[..], &bytes].concat().into(),
+        };
+        // A client that lets little be sent gets the rest when it lets more.
+        self.conn.write(control, &mut self.unsent);
+    }
+
+    /// When its own clocks have to be looked at.
+    pub(super) fn next_ms(&self) -> u64 {
+        match self.stage {
+            Stage::Handshake { by_ms } => by_ms,
+            Stage::Open if self.streams.is_empty() => self.idle_by_ms,
+            Stage::Open => {
+                let streams = self.streams.iter().map(Stream::next_ms).min();
+                streams.unwrap_or(u64::MAX).min(self.ping_by_ms)
+            }
+            Stage::Over => u64::MAX,
+        }
+    }
+
+    pub(super) fn find(&self, id: u64) -> Option<usize> {
+        self.streams.iter().position(|stream| stream.id == id)
+    }
+
+    pub(super) fn key(&self) -> u64 {
+        QUIC | u64::from(self.index)
+    }
+}
