@@ -265,6 +265,74 @@ fn certificate_is_the_one_for_the_name() {
 }
 
 #[test]
+fn client_shows_its_certificate_where_a_site_requires_one() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    certificate(&place, "ca", "ca.test");
+    script(
+        &place,
+        "cgi/who",
+        "#!/bin/sh\necho Content-Type: text/plain\necho\necho $SSL_CLIENT_VERIFY $SSL_CLIENT_S_DN\n",
+    );
+    let closed = format!(
+        "[[site]]\nnames = [\"closed.test\"]\nroot = \"site\"\n\
+         tls = {{ client = \"require\", client_ca = \"ca.pem\" }}\n{CGI}"
+    );
+    let hob = place.serve_text(&config("", "\"self-signed\"", &closed));
+    let path = |name: &str| place.path(name).display().to_string();
+    sign_client(&place);
+    let (own, key) = (path("client.pem"), path("client.key"));
+    let shown = ["certified", "/cgi/who", "closed.test", &own, &key];
+    assert_eq!(run(&hob, &shown), "SUCCESS CN=client\n");
+    assert_eq!(
+        run(&hob, &["certified", "/cgi/who", "closed.test"]),
+        "refused\n"
+    );
+    assert_eq!(
+        run(&hob, &["certified", "/hello.txt", "open.test"]),
+        "hello\n"
+    );
+    hob.stop();
+}
+
+/// Makes `client.pem` and `client.key`, signed by `ca`.
+fn sign_client(place: &Place) {
+    let path = |name: &str| place.path(name).display().to_string();
+    place.write(
+        "client.ext",
+        "basicConstraints=CA:FALSE\nextendedKeyUsage=clientAuth\n",
+    );
+    let run = |arguments: &[&str]| {
+        let made = Command::new("openssl").args(arguments).output().unwrap();
+        assert!(made.status.success(), "{}", text_of(&made));
+    };
+    let (key, request, signed) = (path("client.key"), path("client.csr"), path("client.pem"));
+    let (ca, ca_key, extensions) = (path("ca.pem"), path("ca.key"), path("client.ext"));
+    let curve = "ec_paramgen_curve:prime256v1";
+    let key_args = ["req", "-newkey", "ec", "-pkeyopt", curve, "-nodes"];
+    run(&[
+        &key_args[..],
+        &["-subj", "/CN=client", "-keyout", &key, "-out", &request],
+    ]
+    .concat());
+    let sign = [
+        "x509", "-req", "-in", &request, "-CA", &ca, "-CAkey", &ca_key,
+    ];
+    let with = [
+        "-CAcreateserial",
+        "-days",
+        "2",
+        "-extfile",
+        &extensions,
+        "-out",
+        &signed,
+    ];
+    run(&[&sign[..], &with].concat());
+}
+
+#[test]
 fn answers_over_tcp_tell_of_it_unless_it_is_off() {
     let place = Place::new();
     let fields = |hob: &Hob, protocol: &str| {

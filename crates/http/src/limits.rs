@@ -172,7 +172,7 @@ pub(crate) const H3_SEND_WINDOW_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Bytes of a body in one DATA frame of HTTP/3.
 pub(crate) const H3_PIECE_BYTES: usize = 32 * 1024;
 /// Calls that read datagrams from a socket before others have their turn.
-pub(crate) const H3_READS_PER_TURN: usize = 16;
+pub(crate) const H3_READS_PER_TURN: usize = 4;
 /// How often a client whose answer takes long is asked for a sign of life, in milliseconds.
 pub(crate) const H3_PING_MS: u64 = 10_000;
 /// HTTP/3 handshakes ask for proof of the client's address from this part of

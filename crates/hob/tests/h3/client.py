@@ -50,7 +50,7 @@ def install() -> str:
 class Client:
     """One connection, and what came over its streams."""
 
-    def __init__(self, port: int, name: str = "localhost", ticket=None, **options):
+    def __init__(self, port: int, name: str = "localhost", ticket=None, certificate=None, **options):
         from aioquic.h3.connection import H3_ALPN, H3Connection
         from aioquic.quic.configuration import QuicConfiguration
         from aioquic.quic.connection import QuicConnection
@@ -64,6 +64,8 @@ class Client:
             session_ticket=ticket,
             **options,
         )
+        if certificate:
+            configuration.load_cert_chain(*certificate)
         self.name = name
         self.quic = QuicConnection(configuration=configuration, session_ticket_handler=self.tickets.append)
         self.address = ("127.0.0.1", port)
@@ -563,11 +565,25 @@ def named(port: int, *names: str) -> None:
         client.end()
 
 
+def certified(port: int, path: str, name: str, *files: str) -> None:
+    """What comes for a client with this certificate and key, or without; or how it is refused."""
+    client = None
+    try:
+        client = Client(port, name, certificate=files)
+        print(client.get(path).decode().strip())
+    except ValueError:
+        if client is None or client.closed:
+            print("refused")
+            return
+        raise
+    client.end()
+
+
 CASES = {
     case.__name__: case
     for case in [
         fetch, files, sixty, tiny, upload, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
-        floods, long_heads, retry, refused, slow, idle, leave, named,
+        floods, long_heads, retry, refused, slow, idle, leave, named, certified,
     ]
 }  # fmt: skip
 

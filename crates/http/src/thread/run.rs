@@ -140,7 +140,7 @@ impl<A: Answer + 'static> Thread<A> {
         let reactor = Reactor::new(&epoll, &mailbox);
         let home = Home {
             generation: crew.generation.load(Ordering::Relaxed),
-            // Ids have room for so many; those beyond have no sockets for QUIC.
+            // Those beyond have no sockets for QUIC.
             thread: u8::try_from(index).unwrap_or(u8::MAX),
         };
         let mut thread = Thread {

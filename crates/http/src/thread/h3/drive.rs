@@ -9,7 +9,7 @@ use hob_trace::TlsVersion;
 
 use crate::h3::quic::{Happened, Lost, Sent};
 use crate::h3::{Code, ControlEvent, Failure, Uni};
-use crate::limits::BULK_BYTES_PER_TURN;
+use crate::limits::{BULK_BYTES_PER_ROUND, BULK_BYTES_PER_TURN};
 use crate::reactor::wake::KeyWaker;
 use crate::request::{Facts, TlsFacts};
 use crate::response::Answer;
@@ -33,17 +33,25 @@ impl<A: Answer + 'static> Thread<A> {
                 self.quic.mark(index);
             }
         }
-        // Those marked meanwhile have their turn after the next events.
-        for index in std::mem::take(&mut self.quic.marked) {
+        // Those marked meanwhile have their turn after the next events, and so have those that are
+        // left when much was sent.
+        let mut turns_left = self.quic.marked.len();
+        let mut sent_bytes = 0;
+        while turns_left > 0
+            && sent_bytes < BULK_BYTES_PER_ROUND
+            && let Some(index) = self.quic.marked.pop_front()
+        {
+            turns_left -= 1;
             let slot = self.quic.sessions.get_mut(index as usize);
             if let Some(mut session) = slot.and_then(Option::take) {
                 session.is_marked = false;
-                self.drive_one(session);
+                sent_bytes += self.drive_one(session);
             }
         }
     }
 
-    fn drive_one(&mut self, mut session: Box<Session>) {
+    /// Returns how many bytes it sent.
+    fn drive_one(&mut self, mut session: Box<Session>) -> usize {
         // What handlers ask for while their connection is driven is seen to right here.
         self.ready.begin(session.key());
         if let Some(waker) = &session.waker {
@@ -57,9 +65,10 @@ impl<A: Answer + 'static> Thread<A> {
         session.note_move();
         let is_cut = self.go_on_with(&mut session);
         self.ready.end();
-        let is_over = self.send_datagrams(&mut session, is_cut);
+        let (sent_bytes, is_over) = self.send_datagrams(&mut session, is_cut);
         if is_over && session.stage == Stage::Over {
-            return self.forget(&session);
+            self.forget(&session);
+            return sent_bytes;
         }
         self.set_timer(&mut session);
         let index = session.index as usize;
@@ -68,6 +77,7 @@ impl<A: Answer + 'static> Thread<A> {
         if is_marked {
             self.quic.mark(index as u32);
         }
+        sent_bytes
     }
 
     /// Lets a connection go as far as it can. True when more could be done at once.
@@ -229,12 +239,12 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
-    /// Sends what there is. True when the connection is over for good.
-    pub(super) fn send_datagrams(&mut self, session: &mut Session, is_cut: bool) -> bool {
+    /// Sends what there is. Returns how many bytes, and whether the connection is over for good.
+    pub(super) fn send_datagrams(&mut self, session: &mut Session, is_cut: bool) -> (usize, bool) {
         let (place, now_us) = (session.place, self.now_us);
         let mut buffer = std::mem::take(&mut self.quic.buffer);
         let Some(socket) = self.quic.place(place) else {
-            return true;
+            return (0, true);
         };
         session.conn.fit_send_window();
         socket.endpoint.settle(&mut session.conn);
@@ -245,12 +255,21 @@ impl<A: Answer + 'static> Thread<A> {
         let is_over = socket.endpoint.settle(&mut session.conn);
         buffer.clear();
         self.quic.buffer = buffer;
-        match sent {
-            Sent::All(_) => session.is_marked |= is_cut,
-            Sent::More(_) => session.is_marked = true,
-            Sent::Blocked => self.watch_for_room(place, true),
-        }
-        is_over
+        let bytes = match sent {
+            Sent::All(bytes) => {
+                session.is_marked |= is_cut;
+                bytes
+            }
+            Sent::More(bytes) => {
+                session.is_marked = true;
+                bytes
+            }
+            Sent::Blocked => {
+                self.watch_for_room(place, true);
+                0
+            }
+        };
+        (bytes, is_over)
     }
 
     fn set_timer(&mut self, session: &mut Session) {

@@ -29,6 +29,8 @@ use crate::tls::Terms;
 
 /// The first sockets of a listener are the ends of its relay.
 const RELAY_ENDS: usize = 2;
+/// Threads that ids can name.
+const THREADS_MAX: usize = u8::MAX as usize + 1;
 /// The keys of relays have this bit, places stand below it.
 const RELAY: u64 = 0x8000;
 
@@ -44,7 +46,11 @@ impl<A: Answer + 'static> Thread<A> {
     pub(crate) fn set_sockets(&mut self, listeners: &[Listening]) -> io::Result<()> {
         let index = self.index;
         let socket_of = |listening: &Listening| -> Option<Arc<OwnedFd>> {
-            let sockets = listening.datagrams.get(RELAY_ENDS..)?;
+            // Ids have no room for more threads than that.
+            let sockets = listening
+                .datagrams
+                .get(RELAY_ENDS..)
+                .filter(|_| index < THREADS_MAX)?;
             sockets.get(index.checked_rem(sockets.len())?).cloned()
         };
         for place in self.quic.places.iter_mut().flatten() {
@@ -278,9 +284,9 @@ impl<A: Answer + 'static> Thread<A> {
         let peer = newcomer.remote();
         let peer = (peer.ip().to_canonical(), peer.port()).into();
         let counted = match self.crew.enter(&self.limits, Some(peer)) {
-            Ok(_) if under_way >= self.limits.handshake_count => {
+            Ok(counted) if under_way >= self.limits.handshake_count => {
                 self.counters.limit_handshakes.add(1);
-                self.crew.leave(Counted::Server, None);
+                self.crew.leave(counted, Some(peer));
                 None
             }
             Ok(counted) => Some(counted),

@@ -1,6 +1,6 @@
 //! Sockets and connections of a thread, and what is known of each.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -32,7 +32,7 @@ pub(crate) struct Quic {
     pub(super) sessions: Vec<Option<Box<Session>>>,
     pub(super) free: Vec<u32>,
     /// Those to be driven in this turn.
-    pub(super) marked: Vec<u32>,
+    pub(super) marked: VecDeque<u32>,
     /// When those are to be looked at that nothing comes for.
     pub(super) timers: BTreeSet<(u64, u32)>,
     /// Datagrams on their way out; empty between connections.
@@ -107,7 +107,7 @@ impl Quic {
             places: Vec::new(),
             sessions: Vec::new(),
             free: Vec::new(),
-            marked: Vec::new(),
+            marked: VecDeque::new(),
             timers: BTreeSet::new(),
             buffer: Vec::new(),
         }
@@ -130,7 +130,7 @@ impl Quic {
             && !session.is_marked
         {
             session.is_marked = true;
-            self.marked.push(index);
+            self.marked.push_back(index);
         }
     }
 
