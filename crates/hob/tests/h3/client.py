@@ -541,8 +541,8 @@ def slow(port: int, folder: str, name: str) -> None:
 def idle(port: int, path: str) -> None:
     """Waits until the server closes the connection, and says how."""
     client = Client(port)
-    client.get(path)
     try:
+        client.get(path)
         client.until(lambda: False)
     except ValueError:
         print(client.closed[0])

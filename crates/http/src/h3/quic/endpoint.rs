@@ -115,7 +115,7 @@ impl Endpoint {
         &self.socket
     }
 
-    /// Reads datagrams; false when nothing was there.
+    /// Reads datagrams; true when there may be more.
     pub(crate) fn receive(&mut self, take: impl FnMut(Datagram)) -> std::io::Result<bool> {
         self.socket.receive(take)
     }

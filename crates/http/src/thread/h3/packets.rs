@@ -165,16 +165,18 @@ impl<A: Answer + 'static> Thread<A> {
             let Some(socket) = self.quic.place(place) else {
                 break;
             };
-            match socket.endpoint.receive(|datagram| datagrams.push(datagram)) {
-                Ok(true) => {}
-                Ok(false) => break,
+            let has_more = match socket.endpoint.receive(|datagram| datagrams.push(datagram)) {
+                Ok(has_more) => has_more,
                 Err(error) => {
                     tracing::debug!(%error, "a datagram could not be read");
                     break;
                 }
-            }
+            };
             for datagram in datagrams.drain(..) {
                 self.sort(place, datagram);
+            }
+            if !has_more {
+                break;
             }
         }
         datagrams.clear();
