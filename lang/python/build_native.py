@@ -1,6 +1,6 @@
 """Builds the native parts: `python3 build_native.py FILE...`.
 
-A file called `_warm...` is the loop of a warm host, of host/_*.c; any other is the accelerator of
+A file called `_warm...` is the loop of a warm host, of host/_*.c; any other is the native part of
 the package, `_native.abi3.so`, of src/hob/*.c. One build over Python's stable ABI serves every version from 3.9 on. Ends with 2 and says why where
 it cannot be built: there is no C compiler, or no Python.h.
 """

@@ -1,4 +1,4 @@
-"""The accelerator: one build over the stable ABI, left out where it cannot be built."""
+"""The native part: one build over the stable ABI, left out where it cannot be built."""
 
 from pathlib import Path
 

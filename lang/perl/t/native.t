@@ -1,5 +1,5 @@
 # The same programs through libhob: the tests that do not look at single messages, run again with
-# the native helper.
+# the native part.
 
 use 5.026;
 use strict;

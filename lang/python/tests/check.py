@@ -12,7 +12,7 @@ from typing import List, Tuple
 
 import native
 
-# Tests of whole programs, which run a second time with the accelerator.
+# Tests of whole programs, which run a second time with the native part.
 THROUGH_LIBHOB = [
     "test_wsgi",
     "test_asgi",

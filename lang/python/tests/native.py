@@ -1,4 +1,4 @@
-"""Builds the accelerator for tests: from _native.c, with the libhob that is there."""
+"""Builds the native part for tests: from _native.c, with the libhob that is there."""
 
 from __future__ import annotations
 

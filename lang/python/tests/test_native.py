@@ -1,4 +1,4 @@
-"""The accelerator over libhob: it is used when it is there, and cannot be misused into a crash.
+"""The native part over libhob: it is used when it is there, and cannot be misused into a crash.
 
 What it answers is tested by the tests of every other file, which `check` runs a second time with it.
 """

@@ -80,7 +80,7 @@ pub static TABLE: &[Variable] = &[
     rfc("SERVER_SOFTWARE", "`hob`.", |_, out| text(out, SERVER)).lasting(),
     rfc(
         "SERVER_PROTOCOL",
-        "Protocol of the request: `HTTP/1.0`, `HTTP/1.1` or `HTTP/2.0`.",
+        "Protocol of the request: `HTTP/1.0`, `HTTP/1.1`, `HTTP/2.0` or `HTTP/3.0`.",
         |asked, out| text(out, asked.request.head().protocol().word().as_bytes()),
     ),
     rfc(

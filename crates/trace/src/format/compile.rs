@@ -306,7 +306,7 @@ fields! {
     RequestLine = "request_line", Text, "Method, target and protocol, as in the request's first line.";
     Method = "method", Text, "The method, as sent.";
     Target = "target", Text, "The target, as sent.";
-    Protocol = "protocol", Text, "HTTP/1.0, HTTP/1.1 or HTTP/2.0.";
+    Protocol = "protocol", Text, "HTTP/1.0, HTTP/1.1, HTTP/2.0 or HTTP/3.0.";
     Status = "status", Number, "The answer's status code; 0 when none was sent.";
     Bytes = "bytes", Number, "Bytes of the answer's body.";
     BytesClf = "bytes_clf", Text, "Bytes of the answer's body; `-` for none.";

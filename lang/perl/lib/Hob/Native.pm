@@ -1,6 +1,6 @@
 package Hob::Native;
 
-# Finds the accelerator: the module built from Native.xs, and the libhob that it calls. Without
+# Finds the native part: the module built from Native.xs, and the libhob that it calls. Without
 # either of them Hob::Stream does the same work. The module is taken from the folder of native parts
 # that came with the server, else an installed one; the library from beside that folder's module, or
 # from where the system's loader finds it.

@@ -111,7 +111,7 @@ sub serve {
     return;
 }
 
-# What most requests are, with the native helper: for a script that has run before and has nothing to
+# What most requests are, with the native part: for a script that has run before and has nothing to
 # be done around it, without a body, and afterwards all is as it was.
 sub _serve_usual {
     my ($self) = @_;
@@ -930,7 +930,7 @@ answer ends with the script: what a child that is left behind prints later is lo
 
 =item *
 
-With the native helper, C<chdir>, C<umask> and C<alarm> are undone where Perl code calls them, and
+With the native part, C<chdir>, C<umask> and C<alarm> are undone where Perl code calls them, and
 alarms of Time::HiRes. What the C code of other modules does behind Perl's back stays.
 
 =item *

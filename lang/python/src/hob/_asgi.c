@@ -1,4 +1,4 @@
-/* The accelerator's part of the ASGI host: runs applications, with the usual `receive` and `send`.
+/* The native part's part of the ASGI host: runs applications, with the usual `receive` and `send`.
  *
  * What most applications do needs no waiting: the body of a request without one, a head, a body that
  * finds room. That is done here, at once; what is awaited then is over before it begins. Everything

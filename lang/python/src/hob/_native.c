@@ -1,4 +1,4 @@
-/* The accelerator: requests through libhob, in shared memory where the server offers it.
+/* The native part: requests through libhob, in shared memory where the server offers it.
  *
  * Objects here have the calls that Stream and Exchange of stream.py have, so the rest of the package
  * does not know the difference. libhob is opened at run time; one build, over Python's stable ABI,

@@ -1,4 +1,4 @@
-/* What the files of the accelerator share: libhob's calls, the two types, errors. */
+/* What the files of the native part share: libhob's calls, the two types, errors. */
 #ifndef HOB_NATIVE_H
 #define HOB_NATIVE_H
 

@@ -1,4 +1,4 @@
-/* The accelerator's part of the ASGI host: a request as ASGI has it, its scope.
+/* The native part's part of the ASGI host: a request as ASGI has it, its scope.
  *
  * As with environments (_environ.c), one scope has much in common with the one before it: it is a copy
  * of a template, in which only what depends on other variables is made anew.

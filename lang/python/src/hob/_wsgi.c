@@ -1,4 +1,4 @@
-/* The accelerator's loop over WSGI requests.
+/* The native part's loop over WSGI requests.
  *
  * What most applications do is done here: start_response once, then a list with the whole body.
  * Everything else goes to Answer of wsgi.py, which is made when it is needed.

@@ -68,7 +68,7 @@ def serve(load: Callable[[], Application], connect: Callable[[], Connection]) ->
     """Answers requests until the server wants no more. Raises Disconnected when it is gone.
 
     The application is loaded with the loop running, which its module may want already. Only then,
-    with its start behind it, the connection is made: a socket, or one of the accelerator's.
+    with its start behind it, the connection is made: a socket, or one of the native part's.
     """
     loop = new_loop()
     asyncio.set_event_loop(loop)
@@ -452,7 +452,7 @@ class Call(Incoming):
 
 
 class Shared:
-    """The accelerator's connection on an event loop, and the requests that are under way.
+    """The native part's connection on an event loop, and the requests that are under way.
 
     One task, the leader, has _asgi.c run application after application, for as long as none of them
     has to wait. When one does, the task is that request's from then on, and another one leads.
@@ -599,7 +599,7 @@ class Shared:
         if not self._done.done():
             self._done.set_exception(error)
 
-    # These are called by the accelerator, too.
+    # These are called by the native part, too.
 
     async def awaiting(self, awaitable: Awaitable[None]) -> None:
         """A coroutine, where an application has given another thing to be awaited."""

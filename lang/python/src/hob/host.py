@@ -92,7 +92,7 @@ def _asgi(words: List[str]) -> None:
 
 
 def _accelerated(sock: socket.socket) -> Any:
-    """The accelerator's connection, which takes the socket over; None without an accelerator."""
+    """The native part's connection, which takes the socket over; None without a native part."""
     try:
         from . import native
     except ImportError:  # a copy that came without it has the stream alone

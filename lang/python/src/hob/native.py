@@ -1,4 +1,4 @@
-"""Finds the accelerator: `_native`, built from _native.c, and the libhob that it calls.
+"""Finds the native part: `_native`, built from _native.c, and the libhob that it calls.
 
 Without either of them the stream in pure Python does the same work. The module is taken from the
 folder of native parts that came with the server, else from beside this package, else from an

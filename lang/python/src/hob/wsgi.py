@@ -96,7 +96,7 @@ class Server:
             return
         self.conclude(answer, result)
 
-    # These are called by the accelerator, too, for what it does not do itself.
+    # These are called by the native part, too, for what it does not do itself.
 
     def input_of(self, exchange: Accepted) -> io.BufferedReader:
         """The request's body as a file."""
