@@ -26,6 +26,8 @@ import served
 
 SITES = served.visible(Path(__file__).resolve().parent / "sites")
 PACKAGES = ["django>=4.2,<6", "starlette>=0.37,<2", "python-multipart<1", "anyio<5"]
+# What the ASGI host takes instead of the standard library's loop, where it is installed.
+PACKAGES.append("uvloop<1")
 
 
 def environment() -> str:
@@ -52,7 +54,7 @@ def environment() -> str:
 
 
 def _imports(python: Path) -> bool:
-    words = [str(python), "-c", "import django, starlette, python_multipart"]
+    words = [str(python), "-c", "import django, starlette, python_multipart, uvloop"]
     return subprocess.run(words, capture_output=True).returncode == 0
 
 
@@ -254,6 +256,9 @@ resident.workers = {{ max = 1, concurrency = 32 }}
         self.assertEqual(site.ask("/feed/absent").status, 404)
         self.assertEqual(site.ask("/feed/broken").status, 500)
         self.assertEqual(site.ask("/feed/count", "HEAD").body, b"")
+
+    def test_the_faster_loop_is_taken_where_it_is_installed(self) -> None:
+        self.assertEqual(self.site.ask("/feed/loop").body, b"uvloop")
 
     def test_background_task_runs_after_its_answer(self) -> None:
         self.assertEqual(self.site.ask("/feed/note").body, b"noted")

@@ -42,7 +42,7 @@ fn awstats_answers_as_under_other_servers() {
     let mount = Mount::new(&place, "/awstats.pl", script);
     let mount = mount.with("AWSTATS_ENABLE_CONFIG_DIR", folder.clone());
     // Rows with the same count stand in the order of a hash.
-    let mount = mount.with("PERL_HASH_SEED", "0");
+    let mount = mount.with("PERL_HASH_SEED", "0").warmed_by("perl");
     let table =
         include_str!("awstats.txt").replace("@CONFIG@", &format!("config=site&configdir={folder}"));
     by_table(&place, &mount, &table);

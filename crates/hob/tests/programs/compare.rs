@@ -41,6 +41,16 @@ pub(crate) fn by_table(place: &Place, mount: &Mount, text: &str) {
     for (case, facts) in table.cases.iter().zip(&ours) {
         report += &claims(case, facts);
     }
+    if let Some(warm) = servers::warm_hob(place, mount) {
+        for (case, ours) in table.cases.iter().zip(&ours) {
+            for ((name, cgi), (_, warm)) in ours.iter().zip(&asked(&warm, case, &table)) {
+                if cgi != warm {
+                    let (cgi, warm) = (first_other(cgi, warm), first_other(warm, cgi));
+                    let _ = writeln!(report, "{}\n  warm: {name}: {cgi} | {warm}", case.claim);
+                }
+            }
+        }
+    }
     for peer in PEERS {
         let Some(server) = servers::peer(peer, place, mount) else {
             continue;

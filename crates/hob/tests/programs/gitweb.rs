@@ -24,5 +24,6 @@ fn gitweb_answers_as_under_other_servers() {
     place.write("gitweb.conf", &config);
     let config = place.shown("gitweb.conf");
     let mount = Mount::new(&place, "/gitweb", script).with("GITWEB_CONFIG", config);
+    let mount = mount.warmed_by("perl");
     by_table(&place, &mount, include_str!("gitweb.txt"));
 }

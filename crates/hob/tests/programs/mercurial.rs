@@ -101,6 +101,6 @@ fn hgweb_answers_as_under_other_servers() {
         return;
     };
     repository(&place);
-    let mount = Mount::new(&place, "/hg", script);
+    let mount = Mount::new(&place, "/hg", script).warmed_by("/usr/bin/python3");
     by_table(&place, &mount, include_str!("mercurial.txt"));
 }

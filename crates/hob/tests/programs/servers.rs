@@ -65,6 +65,8 @@ pub(crate) struct Mount {
     pub(crate) script: PathBuf,
     /// Variables of its environment.
     pub(crate) env: Vec<(&'static str, String)>,
+    /// What it is written in, if hob keeps that warm.
+    pub(crate) interpreter: Option<String>,
 }
 
 impl Mount {
@@ -74,9 +76,16 @@ impl Mount {
             path,
             script,
             env: Vec::new(),
+            interpreter: None,
         };
         let mount = mount.with("HOME", place.shown("home"));
         mount.with("LC_ALL", "C.UTF-8").with("TZ", "UTC")
+    }
+
+    /// As a script that is forked from a warm interpreter, too.
+    pub(crate) fn warmed_by(mut self, interpreter: &str) -> Mount {
+        self.interpreter = Some(interpreter.to_owned());
+        self
     }
 
     /// With one more variable.
@@ -123,8 +132,19 @@ impl Drop for Server {
     }
 }
 
-/// Starts hob with a program.
+/// Starts hob with a program that is started for each request.
 pub(crate) fn hob(place: &Place, mount: &Mount) -> Server {
+    hob_with(place, mount, "cgi", "")
+}
+
+/// Starts hob with a script that is forked from a warm interpreter, if it is of such a language.
+pub(crate) fn warm_hob(place: &Place, mount: &Mount) -> Option<Server> {
+    let interpreter = mount.interpreter.as_ref()?;
+    let keys = format!(", interpreter = \"{interpreter}\"");
+    Some(hob_with(place, mount, "warm", &keys))
+}
+
+fn hob_with(place: &Place, mount: &Mount, handler: &str, keys: &str) -> Server {
     let env = mount
         .env
         .iter()
@@ -137,7 +157,7 @@ pub(crate) fn hob(place: &Place, mount: &Mount) -> Server {
         if !path.is_empty() {
             routes += &format!(
                 "\n[[site.route]]\npath = \"{path}\"\n\
-                 cgi = {{ script = \"{script}\", env = {{ {env} }}, pass_authorization = true }}\n"
+                 {handler} = {{ script = \"{script}\", env = {{ {env} }}, pass_authorization = true{keys} }}\n"
             );
         }
     }

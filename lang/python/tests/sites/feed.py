@@ -74,6 +74,10 @@ async def form(request: Request):
         return JSONResponse({"title": fields["title"], "name": file.filename, "size": len(body)})
 
 
+async def loop(request: Request):
+    return PlainTextResponse(type(asyncio.get_running_loop()).__module__)
+
+
 async def broken(request: Request):
     raise ZeroDivisionError("as asked")
 
@@ -89,6 +93,7 @@ application = Starlette(
         Route("/notes", notes),
         Route("/meet", meet),
         Route("/form", form, methods=["POST"]),
+        Route("/loop", loop),
         Route("/broken", broken),
     ],
 )
