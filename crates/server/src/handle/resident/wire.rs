@@ -259,6 +259,7 @@ impl Messages {
             return Filled::Nothing;
         }
         let room = self.decoder.space().len();
+        let files_before = self.files_ahead();
         match self.poll_read(cx) {
             Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::QuotaExceeded => Filled::Lost,
             // In shared memory the slots say what was not started.
@@ -267,9 +268,10 @@ impl Messages {
             },
             Poll::Ready(Ok(count)) => {
                 self.decoder.filled(count);
-                // Fewer bytes than there was room for: what comes later gives a new event. With
-                // descriptors a read ends where one came, too.
-                if count < room && self.files.is_none() && !self.socket.is_hung_up() {
+                // Fewer bytes than there was room for: what comes later gives a new event. A read
+                // that brings descriptors ends with their bytes, though more be there (unix(7)).
+                let is_short = count < room && self.files_ahead() == files_before;
+                if is_short && !self.socket.is_hung_up() {
                     self.socket.clear_readable();
                 }
                 Filled::Bytes(count)
@@ -280,6 +282,11 @@ impl Messages {
             },
             Poll::Pending => Filled::Nothing,
         }
+    }
+
+    /// Descriptors that came and were not taken.
+    fn files_ahead(&self) -> usize {
+        self.files.as_ref().map_or(0, VecDeque::len)
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
