@@ -8,11 +8,13 @@ and over a socket. Each stands in a cpuacct control group of its own on CPU 0, c
 round is every row once, and the figure is the median of the rounds. Must run as root; needs curl
 and a C compiler. BINARY has `libhob.so` beside it.
 """
-import argparse, os, pathlib, shutil, signal, socket, statistics, subprocess, tempfile, time
+import argparse, pathlib, shutil, statistics, subprocess, sys, tempfile, time
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from grouped import Grouped, free_port
+
 ROOT = HERE.parent.parent
-GROUPS = pathlib.Path("/sys/fs/cgroup/cpuacct")
 KIB = 1024000
 CONFIG = """threads = 1
 control = "off"
@@ -29,22 +31,7 @@ resident = {{ run = ["{work}/resident"], dir = "{work}", carrier = "stream", env
 """
 
 
-class Server:
-    """A program in a control group of its own on CPU 0."""
-
-    def __init__(self, name, command, port):
-        self.port = port
-        self.group = GROUPS / f"ring-{os.getpid()}-{name}"
-        self.group.mkdir()
-        self.process = subprocess.Popen(command, preexec_fn=self.enter, stdout=subprocess.DEVNULL)
-
-    def enter(self):
-        (self.group / "tasks").write_text(str(os.getpid()))
-        os.sched_setaffinity(0, {0})
-
-    def cpu_us(self):
-        return int((self.group / "cpuacct.usage").read_text()) / 1e3
-
+class Server(Grouped):
     def fetch(self, path, kib):
         url = f"http://127.0.0.1:{self.port}{path}?{kib}"
         load = ["taskset", "-c", "1", "curl", "-sf", "-o", "/dev/null", "-w", "%{size_download}", url]
@@ -62,20 +49,6 @@ class Server:
                 return
             time.sleep(0.1)
         raise SystemExit(f"{path}: no answer")
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
-        for _ in range(100):
-            try:
-                return self.group.rmdir()
-            except OSError:
-                time.sleep(0.05)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def build(work, binary):

@@ -8,10 +8,12 @@ The same two scripts, which print a head and nothing else, as a bare fork of the
 Each stands in a cpuacct control group of its own on CPU 0, the load on CPU 1; a round is every row
 once, and the figure is the median of the rounds. Must run as root; needs wrk and curl.
 """
-import argparse, os, pathlib, re, shutil, signal, socket, statistics, subprocess, tempfile, time
+import argparse, os, pathlib, re, shutil, statistics, subprocess, sys, tempfile, time
 
 HERE = pathlib.Path(__file__).resolve().parent
-GROUPS = pathlib.Path("/sys/fs/cgroup/cpuacct")
+sys.path.insert(0, str(HERE.parent))
+from grouped import Grouped, free_port
+
 #: As the floor is started, so that all run the same one.
 INTERPRETERS = {"perl": "/usr/bin/perl", "python": "/usr/bin/python3"}
 SCRIPTS = {
@@ -49,23 +51,7 @@ $HTTP["url"] =~ "^/cgi/" {{ cgi.assign=(".cgi"=>"") }}
 """
 
 
-class Server:
-    """A program in a control group of its own on CPU 0."""
-
-    def __init__(self, name, command, work, port):
-        self.name, self.port = name, port
-        self.group = GROUPS / f"warm-floor-{os.getpid()}-{name}"
-        self.group.mkdir()
-        out = open(work / f"{name}.out", "w")
-        self.process = subprocess.Popen(command, preexec_fn=self.enter, stdout=out, stderr=out)
-
-    def enter(self):
-        (self.group / "tasks").write_text(str(os.getpid()))
-        os.sched_setaffinity(0, {0})
-
-    def cpu_us(self):
-        return int((self.group / "cpuacct.usage").read_text()) / 1e3
-
+class Server(Grouped):
     def cost(self, path, secs, clients):
         url = f"http://127.0.0.1:{self.port}{path}"
         before = self.cpu_us()
@@ -84,20 +70,6 @@ class Server:
             time.sleep(0.1)
         raise SystemExit(f"{self.name} does not answer")
 
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
-        for _ in range(100):
-            try:
-                return self.group.rmdir()
-            except OSError:
-                time.sleep(0.05)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
 
 def rows(work, binary, started):
     """Name, language, server and path of each row."""
@@ -105,7 +77,8 @@ def rows(work, binary, started):
 
     def start(name, command):
         port = free_port()
-        server = Server(name, [word.format(port=port) for word in command(port)], work, port)
+        out = open(work / f"{name}.out", "w")
+        server = Server(name, [word.format(port=port) for word in command(port)], port, out)
         started.append(server)
         return server
 

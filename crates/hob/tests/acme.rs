@@ -56,6 +56,14 @@ fn reload(place: &Place) {
     assert!(output.status.success(), "{}", text_of(&output));
 }
 
+/// Has the first certificate of a host renewed, and waits until the second is shown.
+fn renew(place: &Place, hob: &Hob, authority: &Authority, host: &str, before: &str) {
+    authority.want_renewal_of(before);
+    reload(place);
+    hob.wait_for_count("a certificate was got", 2);
+    wait_until_shown_differs(hob, host, before);
+}
+
 /// Runs curl to the TLS listener under a host name, believing the authority's root.
 fn curl(hob: &Hob, authority: &Authority, host: &str) -> Output {
     let port = hob.tls_port();

@@ -25,9 +25,7 @@ import peer
 import served
 
 SITES = served.visible(Path(__file__).resolve().parent / "sites")
-PACKAGES = ["django>=4.2,<6", "starlette>=0.37,<2", "python-multipart<1", "anyio<5"]
-# What the ASGI host takes instead of the standard library's loop, where it is installed.
-PACKAGES.append("uvloop<1")
+PACKAGES = ["django>=4.2,<6", "starlette>=0.37,<2", "python-multipart<1", "anyio<5", "uvloop<1"]
 
 
 def environment() -> str:

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 
 use crate::authority::Authority;
 use crate::harness::{DEADLINE, Hob, Place, children_of, send_signal, text_of, wait_for_end};
-use crate::{config, reload, serve, shown, wait_until_shown_differs, wait_until_trusted};
+use crate::{config, reload, renew, serve, shown, wait_until_trusted};
 
 const HOST: &str = "one.example.test";
 
@@ -50,10 +50,7 @@ fn reload_and_upgrade_leave_one_process_that_orders() {
     let second = the_one_that_orders(&hob);
     wait_until_trusted(&hob, &authority, HOST);
     let before = shown(&hob, HOST);
-    authority.want_renewal_of(&before);
-    reload(&place);
-    hob.wait_for_count("a certificate was got", 2);
-    wait_until_shown_differs(&hob, HOST, &before);
+    renew(&place, &hob, &authority, HOST, &before);
     hob.stop();
     wait_for_end(second);
 }
@@ -71,10 +68,7 @@ fn process_that_dies_is_started_again_and_the_server_stays() {
     let before = shown(&hob, HOST);
     send_signal(orders, Signal::KILL);
     hob.wait_for_count("process for certificates started", 2);
-    authority.want_renewal_of(&before);
-    reload(&place);
-    hob.wait_for_count("a certificate was got", 2);
-    wait_until_shown_differs(&hob, HOST, &before);
+    renew(&place, &hob, &authority, HOST, &before);
     assert_eq!(hob.server(), server);
     hob.stop();
 }

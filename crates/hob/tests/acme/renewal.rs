@@ -3,7 +3,8 @@
 use crate::authority::Authority;
 use crate::harness::Place;
 use crate::{
-    config, reload, serve, shown, wait_for_state, wait_until_shown_differs, wait_until_trusted,
+    config, reload, renew, serve, shown, wait_for_state, wait_until_shown_differs,
+    wait_until_trusted,
 };
 
 const HOST: &str = "one.example.test";
@@ -18,10 +19,7 @@ fn certificate_is_renewed_when_the_authority_says_so_without_a_new_server() {
     hob.wait_for("a certificate was got");
     wait_until_trusted(&hob, &authority, HOST);
     let (server, before) = (hob.server(), shown(&hob, HOST));
-    authority.want_renewal_of(&before);
-    reload(&place);
-    hob.wait_for_count("a certificate was got", 2);
-    wait_until_shown_differs(&hob, HOST, &before);
+    renew(&place, &hob, &authority, HOST, &before);
     wait_until_trusted(&hob, &authority, HOST);
     assert_eq!(hob.server(), server);
     hob.stop();

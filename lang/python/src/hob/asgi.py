@@ -16,7 +16,6 @@ from typing import (
     Awaitable,
     Callable,
     Dict,
-    Generator,
     Iterable,
     List,
     Optional,
@@ -24,6 +23,8 @@ from typing import (
     Tuple,
 )
 
+from .bell import Bell
+from .lifespan import VERSIONS, Application, Lifespan, Message, Scope
 from .stream import (
     BODY_WINDOW,
     DATA,
@@ -47,21 +48,13 @@ from .stream import (
     pack,
 )
 
-Scope = Dict[str, Any]
-Message = Dict[str, Any]
-Application = Callable[[Scope, Callable[..., Any], Callable[..., Any]], Awaitable[None]]
 Pairs = Iterable[Iterable[bytes]]
 Connection = Any  # a socket, or Server of _native.c
 
-VERSIONS = {"version": "3.0", "spec_version": "2.4"}
 UNSENT_BYTES_MAX = 262144
 NAMES_MAX = 1000
 # So many requests are answered before the loop sees to other things.
 REQUESTS_PER_TURN_MAX = 64
-
-
-class StartFailed(Exception):
-    """The application said that it cannot start."""
 
 
 def serve(load: Callable[[], Application], connect: Callable[[], Connection]) -> None:
@@ -699,51 +692,6 @@ class Shared:
                 self._wake()
 
 
-class Bell:
-    """What the leader waits for, as it would for a future: something comes, again and again."""
-
-    _asyncio_future_blocking = False
-    _wake: Optional[Callable[[Any], object]] = None
-    _is_cancelled = False
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._context = contextvars.copy_context()
-
-    def ring(self) -> None:
-        """Has the task go on at once that waits, if one does. Not from within another task."""
-        wake, self._wake = self._wake, None
-        if wake is not None:
-            self._context.run(wake, self)
-
-    def __await__(self) -> Generator[Any, None, None]:
-        self._asyncio_future_blocking = True
-        yield self
-        self.result()
-
-    # What a task asks of a future.
-
-    def get_loop(self) -> asyncio.AbstractEventLoop:
-        """The loop of who waits."""
-        return self._loop
-
-    def add_done_callback(self, wake: Callable[[Any], object], *, context: Any) -> None:
-        """Remembers who waits."""
-        self._wake, self._context = wake, context
-
-    def cancel(self, msg: Optional[str] = None) -> bool:
-        """Who waits is told so soon."""
-        self._is_cancelled = True
-        self._loop.call_soon(self.ring)
-        return True
-
-    def result(self) -> None:
-        """There is nothing to tell, unless that it is over."""
-        if self._is_cancelled:
-            self._is_cancelled = False
-            raise asyncio.CancelledError
-
-
 def _comes_of_leaving(error: Optional[BaseException]) -> bool:
     """Whether an exception is, or was raised because of, what `send` raises."""
     while error is not None:
@@ -751,49 +699,6 @@ def _comes_of_leaving(error: Optional[BaseException]) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-class Lifespan:
-    """The application's own start and end."""
-
-    def __init__(self, application: Application) -> None:
-        self._application = application
-        #: What the application keeps for its requests; None when it knows no lifespan.
-        self.state: Optional[Dict[str, Any]] = {}
-        self._events: asyncio.Queue[Message] = asyncio.Queue()
-        self._answers: asyncio.Queue[Message] = asyncio.Queue()
-        self._task: Optional[asyncio.Task[None]] = None
-
-    async def start(self) -> None:
-        """Runs the start; an application without one is fine, one that fails is not."""
-        self._task = asyncio.ensure_future(self._run())
-        answer = await self._ask("lifespan.startup")
-        if answer["type"] == "lifespan.startup.failed":
-            raise StartFailed(answer.get("message") or "the application gave no reason")
-        if answer["type"] == "none":
-            self.state = None
-
-    async def end(self) -> None:
-        """Runs the end, if there was a start."""
-        if self._task is None or self._task.done():
-            return
-        answer = await self._ask("lifespan.shutdown")
-        if answer["type"] == "lifespan.shutdown.failed":
-            print(f"hob: the application's end failed: {answer.get('message')}", file=sys.stderr)
-        await self._task
-
-    async def _ask(self, kind: str) -> Message:
-        self._events.put_nowait({"type": kind})
-        return await self._answers.get()
-
-    async def _run(self) -> None:
-        scope = {"type": "lifespan", "asgi": VERSIONS, "state": self.state}
-        try:
-            await self._application(scope, self._events.get, self._answers.put)
-        except Exception as error:
-            if self._answers.empty():
-                print(f"hob: no lifespan: {type(error).__name__}: {error}", file=sys.stderr)
-        self._answers.put_nowait({"type": "none"})
 
 
 class Names(Dict[bytes, bytes]):

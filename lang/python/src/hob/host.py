@@ -77,7 +77,7 @@ def _wsgi(words: List[str]) -> None:
 
 
 def _asgi(words: List[str]) -> None:
-    from . import asgi
+    from . import asgi, lifespan
 
     number = os.environ.pop("HOB_FD", None)
     if number is None:
@@ -87,7 +87,7 @@ def _asgi(words: List[str]) -> None:
     os.register_at_fork(after_in_child=sock.close)
     try:
         asgi.serve(functools.partial(load, words[0]), lambda: _accelerated(sock) or sock)
-    except asgi.StartFailed as error:
+    except lifespan.StartFailed as error:
         raise NotLoaded(f"the application's start failed: {error}") from None
 
 

@@ -383,11 +383,6 @@ impl Place {
         }
     }
 
-    /// How many bytes the worker may send ahead of the client.
-    pub(super) fn window_bytes(&self) -> usize {
-        crate::handle::resident::limits::STREAM_WINDOW_BYTES as usize
-    }
-
     /// From a head to an answer.
     fn reply(
         mut self,

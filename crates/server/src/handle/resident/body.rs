@@ -12,7 +12,7 @@ use crate::handle::resident::answer::Place;
 use crate::handle::resident::exchange::{Piece, Taken};
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::file::KnownFile;
-use crate::handle::resident::limits::TRAILER_BYTES_MAX;
+use crate::handle::resident::limits::{STREAM_WINDOW_BYTES, TRAILER_BYTES_MAX};
 
 /// A body on its way.
 pub(super) struct AnswerBody {
@@ -97,7 +97,7 @@ impl AnswerBody {
             Some(Err(failure)) => return Poll::Ready(Some(Err(self.broken(&failure)))),
             None => {}
         }
-        let window_bytes = self.place.window_bytes();
+        let window_bytes = STREAM_WINDOW_BYTES as usize;
         match self.place.exchange.take(cx, window_bytes) {
             Taken::Piece(Piece::File(file)) => {
                 let pool = self.place.disk().clone();

@@ -23,8 +23,16 @@ const PYTHON: Modules = &[
         include_str!("../../../../../lang/python/src/hob/asgi.py"),
     ),
     (
+        "hob.bell",
+        include_str!("../../../../../lang/python/src/hob/bell.py"),
+    ),
+    (
         "hob.host",
         include_str!("../../../../../lang/python/src/hob/host.py"),
+    ),
+    (
+        "hob.lifespan",
+        include_str!("../../../../../lang/python/src/hob/lifespan.py"),
     ),
     (
         "hob.loop",

@@ -314,7 +314,7 @@ mod tests {
             no_input: None,
             group: None,
             roots: vec!["/srv/cgi".into(), "/opt/x/".into()],
-            folders: vec!["/var/work".into()],
+            folders: vec!["/var/jobs".into()],
             executables: vec!["/usr/bin/python3".into()],
         }
     }
@@ -341,7 +341,7 @@ mod tests {
             "/usr/bin/python3/",
             "/usr/bin/../bin/python3",
             "/opt/x",
-            "/var/work/a",
+            "/var/jobs/a",
             "/",
         ] {
             assert!(!prepared.may_run(path.as_bytes()), "{path}");
@@ -352,12 +352,12 @@ mod tests {
     fn way_up_that_the_config_names_is_taken_and_no_other() {
         let prepared = Prepared {
             roots: vec!["/srv/site/../cgi".into()],
-            folders: vec!["/srv/site/../work".into()],
+            folders: vec!["/srv/site/../jobs".into()],
             executables: vec!["/srv/site/../run".into()],
             ..prepared()
         };
         assert!(prepared.may_run(b"/srv/site/../cgi/a") && prepared.may_run(b"/srv/site/../run"));
-        assert!(prepared.may_work_in(b"/srv/site/../work"));
+        assert!(prepared.may_work_in(b"/srv/site/../jobs"));
         for path in [
             "/srv/site/../cgi/../a",
             "/srv/site/../run/..",
@@ -366,7 +366,7 @@ mod tests {
             assert!(!prepared.may_run(path.as_bytes()), "{path}");
             assert!(!prepared.may_work_in(path.as_bytes()), "{path}");
         }
-        assert!(!prepared.may_work_in(b"/srv/site/../work/.."));
+        assert!(!prepared.may_work_in(b"/srv/site/../jobs/.."));
     }
 
     #[test]
@@ -377,11 +377,11 @@ mod tests {
             "/srv/cgi/",
             "/srv/cgi/a",
             "/opt/x",
-            "/var/work/a",
+            "/var/jobs/a",
         ] {
             assert!(prepared.may_work_in(folder.as_bytes()), "{folder}");
         }
-        assert!(!prepared.may_run(b"/var/work/x"), "only worked in");
+        assert!(!prepared.may_run(b"/var/jobs/x"), "only worked in");
         for folder in ["", "/", "/srv", "/var/x", "/srv/cgi/..", "/srv/cgix", "cgi"] {
             assert!(!prepared.may_work_in(folder.as_bytes()), "{folder}");
         }
