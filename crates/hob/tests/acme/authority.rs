@@ -266,11 +266,16 @@ impl Authority {
         Some(authority)
     }
 
-    /// The config's `[acme]` for this authority, with more keys.
+    /// The config's `[acme]` for this authority, with more keys. A profile is always asked for:
+    /// who asks for none gets one at random from Pebble.
     pub(crate) fn keys(&self, more: &str) -> String {
         let port = self.directory.port;
+        let profile = match more.contains("profile") {
+            true => "",
+            false => "profile = \"default\"\n",
+        };
         format!(
-            "[acme]\ndirectory = \"https://127.0.0.1:{port}/dir\"\nca = \"authority/cert.pem\"\n{more}\n"
+            "[acme]\ndirectory = \"https://127.0.0.1:{port}/dir\"\nca = \"authority/cert.pem\"\n{profile}{more}\n"
         )
     }
 
