@@ -2,6 +2,9 @@
 //!
 //! Edge-triggered: the kernel tells once that something has become possible. What it told is kept
 //! until a call says EAGAIN, so a call is tried first and only a vain one waits.
+//!
+//! Of room to write the kernel is asked to tell only once there was none: a Unix socket tells of it
+//! whenever the other side has read, which would wake the thread for every message it sends.
 
 use std::cell::Cell;
 use std::io;
@@ -22,6 +25,8 @@ pub struct Watched {
     place: Place,
     fd: OwnedFd,
     is_in_set: Cell<bool>,
+    /// The kernel is asked to tell of room to write.
+    asks_for_room: Cell<bool>,
 }
 
 /// The place among the sources; given back when the descriptor goes.
@@ -37,6 +42,8 @@ pub(super) struct Sources(Slab<Source>);
 struct Source {
     is_readable: bool,
     is_writable: bool,
+    /// The kernel told of room that was known of.
+    is_told_in_vain: bool,
     is_hung_up: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
@@ -56,6 +63,7 @@ impl Watched {
         let key = reactor.0.sources.borrow_mut().0.insert(Source {
             is_readable: true,
             is_writable: true,
+            is_told_in_vain: false,
             is_hung_up: false,
             reader: None,
             writer: None,
@@ -64,11 +72,11 @@ impl Watched {
             reactor: reactor.clone(),
             key,
         };
-        let is_in_set = Cell::new(false);
         Ok(Watched {
             place,
             fd,
-            is_in_set,
+            is_in_set: Cell::new(false),
+            asks_for_room: Cell::new(false),
         })
     }
 
@@ -81,12 +89,33 @@ impl Watched {
         if let Some(home) = &self.place.reactor.0.home
             && !self.is_in_set.get()
         {
-            let data = EventData::new_u64(REACTOR | self.place.key);
-            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-            epoll::add(&home.epoll, &self.fd, data, flags)?;
+            epoll::add(&home.epoll, &self.fd, self.data(), self.flags())?;
             self.is_in_set.set(true);
         }
         Ok(())
+    }
+
+    fn data(&self) -> EventData {
+        EventData::new_u64(REACTOR | self.place.key)
+    }
+
+    fn flags(&self) -> EventFlags {
+        let room = match self.asks_for_room.get() {
+            true => EventFlags::OUT,
+            false => EventFlags::empty(),
+        };
+        EventFlags::IN | EventFlags::RDHUP | EventFlags::ET | room
+    }
+
+    /// Has the kernel tell of room to write, or not any more. It tells at once if there is some.
+    fn ask_for_room(&self, asks: bool) {
+        self.asks_for_room.set(asks);
+        if let Some(home) = &self.place.reactor.0.home
+            && self.is_in_set.get()
+            && let Err(error) = epoll::modify(&home.epoll, &self.fd, self.data(), self.flags())
+        {
+            tracing::warn!(%error, "a descriptor could not be changed in the epoll set");
+        }
     }
 
     /// The descriptor.
@@ -100,6 +129,7 @@ impl Watched {
             place,
             fd,
             is_in_set,
+            asks_for_room: _,
         } = self;
         if let Some(home) = &place.reactor.0.home
             && is_in_set.get()
@@ -154,6 +184,9 @@ impl Watched {
 
     /// Ready while writing is worth a try.
     pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.asks_for_room.get() && self.is_told_in_vain() {
+            self.ask_for_room(false);
+        }
         self.place.poll(|source| match source.is_writable {
             true => None,
             false => Some(keep(&mut source.writer, cx)),
@@ -163,6 +196,14 @@ impl Watched {
     /// A write gave EAGAIN: the next event is waited for.
     pub fn clear_writable(&self) {
         self.place.with(|source| source.is_writable = false);
+        if !self.asks_for_room.get() {
+            self.ask_for_room(true);
+        }
+    }
+
+    fn is_told_in_vain(&self) -> bool {
+        let told = |source: &mut Source| std::mem::take(&mut source.is_told_in_vain);
+        self.place.with(told).unwrap_or(false)
     }
 
     /// True once the other end is known to be closed or broken (EPOLLHUP, EPOLLERR). What stands in
@@ -210,6 +251,7 @@ impl Sources {
             wakers[0] = source.reader.take();
         }
         if flags.intersects(EventFlags::OUT | broken) {
+            source.is_told_in_vain |= source.is_writable && flags.contains(EventFlags::OUT);
             source.is_writable = true;
             wakers[1] = source.writer.take();
         }

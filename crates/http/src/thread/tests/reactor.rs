@@ -11,10 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use rustix::event::epoll;
+use rustix::time::Timespec;
+
 use super::dummy::{Dummy, Gate, Probe};
 use super::{PATIENCE, Running, serve};
 use crate::limits::{Limits, TASKS_PER_TURN};
-use crate::reactor::{Reactor, Watched};
+use crate::reactor::{REACTOR, Reactor, Watched};
 use crate::thread::{Handle, TICK_MS, Thread};
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -110,6 +113,48 @@ fn a_hang_up_is_noticed_and_bytes_before_it_are_read() {
     rustix::io::write(&writer, b"cd").unwrap();
     drop(writer);
     assert_eq!(server.note(), "over");
+}
+
+/// Events of watched descriptors since the last look, noted as the loop does.
+fn told(thread: &Thread<Dummy>) -> usize {
+    let mut events: Vec<epoll::Event> = Vec::with_capacity(8);
+    let spare = rustix::buffer::spare_capacity(&mut events);
+    epoll::wait(&thread.epoll, spare, Some(&Timespec::default())).unwrap();
+    events.retain(|event| event.data.u64() & REACTOR != 0);
+    for event in &events {
+        let flags = event.flags;
+        thread.reactor.note_events(event.data.u64(), flags);
+    }
+    events.len()
+}
+
+#[test]
+fn room_to_write_is_told_only_to_who_found_none() {
+    let server = serve(Limits::default());
+    server.ask(|thread| {
+        let (ours, theirs) = pair(&thread.reactor);
+        let send_and_read = |text: &[u8]| {
+            let mut cx = Context::from_waker(Waker::noop());
+            assert!(ours.poll_write(&mut cx, text).is_ready());
+            let count = (&theirs).read(&mut [0; 100]).unwrap();
+            assert_eq!(count, text.len());
+            told(thread)
+        };
+        assert_eq!(send_and_read(b"one"), 0);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut left = 0;
+        while let Poll::Ready(count) = ours.poll_write(&mut cx, &[0; 1 << 16]) {
+            left += count.unwrap();
+        }
+        assert_eq!(told(thread), 0);
+        while left > 0 {
+            left -= (&theirs).read(&mut [0; 1 << 16]).unwrap();
+        }
+        assert_eq!(told(thread), 1);
+        // Asked for until it was told of in vain.
+        assert_eq!(send_and_read(b"two"), 1);
+        assert_eq!(send_and_read(b"three"), 0);
+    });
 }
 
 #[test]
