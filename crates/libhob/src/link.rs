@@ -24,6 +24,8 @@ const GATHERED_BYTES_MIN: usize = 4096;
 pub(crate) struct Link {
     pub(crate) socket: Arc<OwnedFd>,
     pub(crate) decoder: Decoder,
+    /// The last read of the stream was full.
+    pub(crate) is_flowing: bool,
     pub(crate) shm: Option<WorkerEnd>,
     /// The payload of the message that was taken last.
     pub(crate) payload: Vec<u8>,
@@ -36,6 +38,7 @@ impl Link {
         Link {
             socket,
             decoder,
+            is_flowing: false,
             shm,
             payload: Vec::new(),
             outgoing: Vec::new(),
@@ -64,7 +67,7 @@ impl Link {
 
     /// Reads from the stream without waiting; false when nothing was there.
     pub(crate) fn fill(&mut self) -> Result<bool, Failure> {
-        receive(&self.socket, &mut self.decoder, RecvFlags::DONTWAIT)
+        Ok(receive(&self.socket, &mut self.decoder, RecvFlags::DONTWAIT)? != Filled::Nothing)
     }
 
     /// Takes a request over; false when the server has taken it back.
@@ -159,19 +162,35 @@ impl Link {
     }
 }
 
+/// What a read gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filled {
+    /// Nothing was there.
+    Nothing,
+    /// All that was there.
+    Some,
+    /// As much as there was room for: there may be more.
+    Full,
+}
+
 /// Reads once into the decoder. The end of the stream is [`Failure::Gone`].
 pub(crate) fn receive(
     socket: impl AsFd,
     decoder: &mut Decoder,
     flags: RecvFlags,
-) -> Result<bool, Failure> {
-    match rustix::net::recv(socket, decoder.space(), flags) {
+) -> Result<Filled, Failure> {
+    let space = decoder.space();
+    let room = space.len();
+    match rustix::net::recv(socket, space, flags) {
         Ok((_, 0)) => Err(Failure::Gone),
         Ok((_, count)) => {
             decoder.filled(count);
-            Ok(true)
+            match count == room {
+                true => Ok(Filled::Full),
+                false => Ok(Filled::Some),
+            }
         }
-        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(false),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(Filled::Nothing),
         Err(errno) => Err(errno.into()),
     }
 }

@@ -19,7 +19,7 @@ use rustix::net::RecvFlags;
 
 use crate::connection::{Connection, Inner};
 use crate::failure::Failure;
-use crate::link;
+use crate::link::{self, Filled};
 
 /// How long a thread sleeps on a word before it sleeps in `poll`.
 const ON_WORD_MAX: Duration = Duration::from_millis(100);
@@ -376,20 +376,22 @@ impl<'a> Locked<'a> {
             result.map(|()| was_woken)
         } else {
             let mut decoder = std::mem::replace(&mut inner.link.decoder, link::decoder());
+            let is_flowing = inner.link.is_flowing;
             inner.is_pumped = true;
             self.guard = None;
-            let result = match left {
-                None => Ok(()),
-                Some(_) => poll(&socket, None, left),
+            // Who sleeps in `recv` is also woken when the server has read what was sent to it; who
+            // polls for input is not.
+            let polled = match is_flowing {
+                true => Ok(()),
+                false => poll(&socket, None, left),
             };
-            let flags = match left {
-                None => RecvFlags::empty(),
-                Some(_) => RecvFlags::DONTWAIT,
-            };
-            let result = result.and_then(|()| link::receive(&socket, &mut decoder, flags));
+            let flags = RecvFlags::DONTWAIT;
+            let result = polled.and_then(|()| link::receive(&socket, &mut decoder, flags));
             self.lock_again();
-            self.inner().link.decoder = decoder;
-            result
+            let link = &mut self.inner().link;
+            link.decoder = decoder;
+            link.is_flowing = result == Ok(Filled::Full);
+            result.map(|filled| filled != Filled::Nothing)
         };
         if let Err(failure) = result {
             self.inner().failure.get_or_insert(failure);
