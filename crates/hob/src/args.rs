@@ -6,8 +6,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use hob_load::arrive::Rate;
+use hob_load::{Expectation, Threshold, Url, parse_duration};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -15,9 +18,30 @@ Exit codes:
   1  the system, the server or the running hob refused
   2  the arguments or the config are wrong
   3  no hob answers on the control socket
+  4  a threshold of `bench --fail-if` was crossed
 
 Environment:
   HOB_LOG  diagnostics on standard error: error, warn, info (usual), debug, trace";
+
+const BENCH_HELP: &str = "\
+Examples:
+  hob bench http://127.0.0.1:8080/
+      closed loop: 10 connections, each asks again when it has its answer, for 10 s
+  hob bench http://127.0.0.1:8080/ --rate 5000 --for 10s
+      open loop: 5,000 requests a second whatever the server does; response times are
+      measured from when a request was due
+  hob bench http://127.0.0.1:8080/ --rate 1000,2000,4000 --for 30s --fail-if 'p99>50ms'
+      three steps of 10 s each; exit code 4 when the 99th percentile is above 50 ms
+  hob bench http://127.0.0.1:8080/form --method POST --body form.txt --count 1000 \\
+      --header Content-Type:text/plain --expect status=200 --expect size=12
+  hob bench http://127.0.0.1:8080/ --pid $(pidof -s nginx) --json
+      with CPU time per request of that process and those below it, as JSON
+
+Exit codes:
+  0  the run was made, and no threshold was crossed; interrupted runs are reported too
+  1  no request was answered, or the system refused something
+  2  the arguments are wrong
+  4  a threshold of --fail-if was crossed, or its figure could not be measured";
 
 /// Serves a site and keeps its scripts warm.
 #[derive(Parser)]
@@ -36,6 +60,8 @@ pub(crate) enum Command {
     Check(CheckOptions),
     /// Say what would answer a request, and why, without serving it
     Explain(ExplainOptions),
+    /// Make requests and measure how they are answered
+    Bench(Box<BenchOptions>),
     /// Show the state of the running hob
     Status(StatusOptions),
     /// Have the running hob read its config again
@@ -125,6 +151,95 @@ pub(crate) struct ExplainOptions {
     /// Explanation as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Gaps between the requests of an open loop.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Gaps {
+    /// As even as the rate is
+    Constant,
+    /// Like those of many visitors who know nothing of each other
+    Poisson,
+}
+
+/// What to ask for, how often, and what to make of it.
+#[derive(Args)]
+#[command(after_help = BENCH_HELP)]
+pub(crate) struct BenchOptions {
+    /// What to ask for, in turn: http://HOST[:PORT]/PATH, all of one server
+    #[arg(required_unless_present_any = ["schema", "reference"], value_name = "URL")]
+    pub(crate) urls: Vec<Url>,
+    /// Open loop: requests per second; A..B for a ramp, A,B,C for steps
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<Rate>,
+    /// Gaps between the requests of an open loop
+    #[arg(
+        long,
+        value_name = "GAPS",
+        default_value = "constant",
+        requires = "rate"
+    )]
+    pub(crate) arrivals: Gaps,
+    /// Number that random gaps follow from
+    #[arg(long, default_value_t = 1, requires = "rate")]
+    pub(crate) seed: u64,
+    /// Closed loop: pause between an answer and the next request
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "rate")]
+    pub(crate) think: Option<Duration>,
+    /// Connections; 10 in a closed loop, 100 in an open one
+    #[arg(long, short = 'c', value_name = "COUNT")]
+    pub(crate) connections: Option<usize>,
+    /// A new connection for every request
+    #[arg(long)]
+    pub(crate) close: bool,
+    /// Threads of the load generator; as many as --cpus, else 1
+    #[arg(long, short = 't', value_name = "COUNT")]
+    pub(crate) threads: Option<usize>,
+    /// CPUs the threads are bound to, such as 1 or 0,2-3
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<String>,
+    /// Measured time; 10s unless --count is given
+    #[arg(long = "for", short = 'd', value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Measured requests; with --for, what comes first ends the run
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    pub(crate) count: Option<u64>,
+    /// Time before anything counts; 1s unless --count is given
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) warm_up: Option<Duration>,
+    /// Longest wait for an answer
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
+    pub(crate) timeout: Duration,
+    /// Method of every request; POST where there is a body, else GET
+    #[arg(long, short = 'X', value_name = "NAME")]
+    pub(crate) method: Option<String>,
+    /// Header field of every request; more than once for more
+    #[arg(long, short = 'H', value_name = "NAME:VALUE")]
+    pub(crate) header: Vec<String>,
+    /// File whose contents are the body of every request
+    #[arg(long, value_name = "FILE")]
+    pub(crate) body: Option<PathBuf>,
+    /// Unix socket to connect to instead of the URL's host
+    #[arg(long, value_name = "PATH")]
+    pub(crate) unix: Option<PathBuf>,
+    /// What answers must be: status=200-399 (usual), size=BYTES, header=NAME[:VALUE]
+    #[arg(long, value_name = "WHAT=VALUE")]
+    pub(crate) expect: Vec<Expectation>,
+    /// What the result must not be: p99>50ms, errors>0.1%, rate<5000, ...; ends with exit code 4
+    #[arg(long, value_name = "FIGURE>LIMIT")]
+    pub(crate) fail_if: Vec<Threshold>,
+    /// Process whose CPU time, with that of all below it, is put beside the result
+    #[arg(long)]
+    pub(crate) pid: Option<u32>,
+    /// Result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the JSON schema of a result instead
+    #[arg(long, conflicts_with_all = ["urls", "json"])]
+    pub(crate) schema: bool,
+    /// Print the reference of a result in JSON instead, in Markdown
+    #[arg(long, conflicts_with_all = ["urls", "json", "schema"])]
+    pub(crate) reference: bool,
 }
 
 /// How to reach the running hob.

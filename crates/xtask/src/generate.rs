@@ -39,6 +39,11 @@ pub(crate) const FILES: &[Generated] = &[
         comment: ("<!-- ", " -->"),
     },
     Generated {
+        path: "docs/src/reference/bench.md",
+        source: Source::Program(&["bench", "--reference"]),
+        comment: ("<!-- ", " -->"),
+    },
+    Generated {
         path: "crates/libhob/include/hob.h",
         source: Source::Declarations("crates/libhob/src/abi.rs", header::made_from),
         comment: ("/* ", " */"),

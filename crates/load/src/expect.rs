@@ -1,0 +1,185 @@
+//! What an answer must be to count as good: `status=200,301`, `size=1024`, `header=NAME[:VALUE]`.
+
+use std::str::FromStr;
+
+/// Fields one run can look for: each is a bit.
+const FIELD_COUNT_MAX: usize = 64;
+
+/// One thing that is expected of every answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expectation {
+    /// One of these ranges of codes.
+    Status(Vec<(u16, u16)>),
+    /// Bytes of the body.
+    Size(u64),
+    /// A field, perhaps with one exact value.
+    Header(ExpectedField),
+}
+
+/// A field that must be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpectedField {
+    name: String,
+    value: Option<String>,
+}
+
+impl ExpectedField {
+    pub(crate) fn new(text: &str) -> Option<ExpectedField> {
+        let (name, value) = match text.split_once(':') {
+            Some((name, value)) => (name.trim(), Some(value.trim().to_owned())),
+            None => (text.trim(), None),
+        };
+        (!name.is_empty()).then(|| ExpectedField {
+            name: name.to_owned(),
+            value,
+        })
+    }
+
+    /// Is this line that field, with that value?
+    pub(crate) fn is(&self, name: &[u8], value: &[u8]) -> bool {
+        let has_value = |wanted: &String| wanted.as_bytes() == value;
+        self.name.as_bytes().eq_ignore_ascii_case(name) && self.value.as_ref().is_none_or(has_value)
+    }
+}
+
+impl FromStr for Expectation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Expectation, String> {
+        let wrong = || {
+            format!(
+                "{text:?} is nothing an answer can be checked for; write status=200, \
+                 status=200-299,304, size=BYTES, header=NAME or header=NAME:VALUE"
+            )
+        };
+        let (what, value) = text.split_once('=').ok_or_else(wrong)?;
+        match what {
+            "status" => {
+                let ranges = value.split(',').map(status_range).collect::<Option<_>>();
+                ranges.map(Expectation::Status).ok_or_else(wrong)
+            }
+            "size" => value.parse().map(Expectation::Size).map_err(|_| wrong()),
+            "header" => ExpectedField::new(value)
+                .map(Expectation::Header)
+                .ok_or_else(wrong),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+fn status_range(text: &str) -> Option<(u16, u16)> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let code = |text: &str| text.parse().ok().filter(|code| (200..600).contains(code));
+    let (first, last) = (code(first)?, code(last)?);
+    (first <= last).then_some((first, last))
+}
+
+/// All that is expected, ready to be asked.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    /// For each code from 200 to 599: is it good?
+    status: Vec<bool>,
+    size: Option<u64>,
+    pub(crate) fields: Vec<ExpectedField>,
+}
+
+impl Expected {
+    /// Without an expectation of the status, 200 to 399 are good.
+    pub(crate) fn new(all: &[Expectation]) -> Result<Expected, String> {
+        let mut ranges = Vec::new();
+        let mut size = None;
+        let mut fields = Vec::new();
+        for one in all {
+            match one {
+                Expectation::Status(more) => ranges.extend_from_slice(more),
+                Expectation::Header(field) => fields.push(field.clone()),
+                Expectation::Size(_) if size.is_some() => {
+                    return Err("an answer has one size; give --expect size=... once".to_owned());
+                }
+                Expectation::Size(bytes) => size = Some(*bytes),
+            }
+        }
+        if ranges.is_empty() {
+            ranges.push((200, 399));
+        }
+        if fields.len() > FIELD_COUNT_MAX {
+            return Err(format!(
+                "at most {FIELD_COUNT_MAX} header fields can be expected"
+            ));
+        }
+        let is_good = |code: u16| {
+            ranges
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&code))
+        };
+        Ok(Expected {
+            status: (200..600).map(is_good).collect(),
+            size,
+            fields,
+        })
+    }
+
+    pub(crate) fn has_status(&self, status: u16) -> bool {
+        let index = usize::from(status).checked_sub(200);
+        index
+            .and_then(|index| self.status.get(index))
+            .is_some_and(|is_good| *is_good)
+    }
+
+    /// The size of a body that is not the one expected.
+    pub(crate) fn wanted_size(&self, body_bytes: u64) -> Option<u64> {
+        self.size.filter(|size| *size != body_bytes)
+    }
+
+    /// The first field that was not seen.
+    pub(crate) fn missing_field(&self, seen: u64) -> Option<&str> {
+        let index = (!seen).trailing_zeros() as usize;
+        self.fields.get(index).map(|field| field.name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expectations_are_read_or_refused_with_what_to_write() {
+        assert_eq!("size=5".parse(), Ok(Expectation::Size(5)));
+        let ranges = vec![(200, 299), (304, 304)];
+        assert_eq!(
+            "status=200-299,304".parse(),
+            Ok(Expectation::Status(ranges))
+        );
+        assert!("header=a: b".parse::<Expectation>().is_ok());
+        for wrong in [
+            "",
+            "size=",
+            "status=20",
+            "status=300-200",
+            "status=",
+            "hash=1",
+            "header=:x",
+        ] {
+            let error = wrong.parse::<Expectation>().unwrap_err();
+            assert!(error.contains("write status=200"), "{error}");
+        }
+    }
+
+    #[test]
+    fn usual_expectation_is_an_answer_below_400() {
+        let usual = Expected::new(&[]).unwrap();
+        let good: Vec<u16> = (0..700).filter(|code| usual.has_status(*code)).collect();
+        assert_eq!(good, (200..400).collect::<Vec<u16>>());
+        assert_eq!(usual.wanted_size(7), None);
+        assert_eq!(usual.missing_field(0), None);
+    }
+
+    #[test]
+    fn first_missing_field_is_named() {
+        let all = ["header=a", "header=b"].map(|text| text.parse().unwrap());
+        let expected = Expected::new(&all).unwrap();
+        assert_eq!(expected.missing_field(0), Some("a"));
+        assert_eq!(expected.missing_field(1), Some("b"));
+        assert_eq!(expected.missing_field(3), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! Making traffic and measuring it: the load generator behind `hob bench`.
+//!
+//! `plan` says what to do, `run` does it with one thread per core (`send`), `measure` counts what
+//! came of it, `report` tells it as a table and as JSON. When requests are due is decided in
+//! `arrive`. Nothing here is shared with the server: a load generator that reads answers with the
+//! server's parser shares its mistakes.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod arrive;
+mod error;
+mod expect;
+pub mod limits;
+mod measure;
+mod plan;
+mod quantity;
+mod random;
+mod report;
+mod request;
+mod run;
+mod send;
+mod threshold;
+mod url;
+
+pub use error::LoadError;
+pub use expect::Expectation;
+pub use plan::{Pace, Plan, Reuse};
+pub use quantity::{parse_cpus, parse_duration};
+pub use report::{Report, reference, schema};
+pub use run::run;
+pub use send::h1::{Answer, AnswerReader, Asked, BadAnswer, Progress};
+pub use threshold::Threshold;
+pub use url::Url;

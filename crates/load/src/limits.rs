@@ -1,0 +1,38 @@
+//! Every limit of the load generator, with its unit in its name.
+
+use std::time::Duration;
+
+/// Threads of one run.
+pub const THREAD_COUNT_MAX: usize = 1024;
+/// Connections of one run.
+pub const CONNECTION_COUNT_MAX: usize = 1_000_000;
+/// URLs of one run.
+pub const URL_COUNT_MAX: usize = 1000;
+/// Steps of a rate.
+pub const STEP_COUNT_MAX: usize = 1000;
+/// Highest rate, in requests per second.
+pub const RATE_MAX: f64 = 1e8;
+/// Longest duration of anything: what the histograms can hold.
+pub const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Largest body of a request.
+pub const BODY_BYTES_MAX: u64 = 1 << 30;
+/// Longest head of an answer; a longer one is a failure of the answer.
+pub const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Longest line that begins a chunk, with its extensions.
+pub const CHUNK_LINE_BYTES_MAX: usize = 4096;
+/// Longest trailer section of an answer.
+pub const TRAILER_BYTES_MAX: usize = 64 * 1024;
+/// Interim answers before the final one.
+pub const INTERIM_COUNT_MAX: u32 = 100;
+/// Requests of one thread that are due and wait for a connection; later ones are not sent.
+pub const BACKLOG_COUNT_MAX: usize = 1 << 20;
+/// Bytes taken from one connection before the others have their turn.
+pub const TURN_BYTES_MAX: usize = 1 << 20;
+/// Pause before a connection that could not be opened is tried again.
+pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// How often a thread looks for requests whose time is up and for the end of the run.
+pub const TICK: Duration = Duration::from_millis(100);
+/// A request sent later than this after it was due, with a connection free, was sent late.
+pub const LATE: Duration = Duration::from_millis(1);
+/// Descriptors kept for everything but connections.
+pub const OTHER_DESCRIPTOR_COUNT: u64 = 64;

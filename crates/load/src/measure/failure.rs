@@ -1,0 +1,120 @@
+//! Why a request has no good answer. One table; reports name the kinds as it does.
+
+/// The kinds of failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Connect,
+    Reset,
+    Closed,
+    Malformed,
+    Timeout,
+    Unsent,
+    Status,
+    Size,
+    Header,
+}
+
+/// Each kind with its name in reports and what it means, in the order of the enum.
+pub(crate) const FAILURES: &[(Failure, &str, &str)] = &[
+    (Failure::Connect, "connect", "no connection could be opened"),
+    (
+        Failure::Reset,
+        "reset",
+        "the connection broke while it was in use",
+    ),
+    (
+        Failure::Closed,
+        "closed",
+        "the server ended the connection before the answer was complete",
+    ),
+    (
+        Failure::Malformed,
+        "malformed",
+        "the answer is not one of HTTP",
+    ),
+    (
+        Failure::Timeout,
+        "timeout",
+        "no complete answer came in time",
+    ),
+    (
+        Failure::Unsent,
+        "unsent",
+        "the request was due, but no connection was free until the end",
+    ),
+    (
+        Failure::Status,
+        "status",
+        "the answer has another status than expected",
+    ),
+    (
+        Failure::Size,
+        "size",
+        "the body has another size than expected",
+    ),
+    (
+        Failure::Header,
+        "header",
+        "the answer lacks an expected header field",
+    ),
+];
+
+/// How many there were of each kind, and what the first of them was.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    kinds: [(u64, Option<String>); FAILURES.len()],
+}
+
+impl Failures {
+    pub(crate) fn add(&mut self, kind: Failure, example: impl FnOnce() -> String) {
+        let (count, first) = &mut self.kinds[kind as usize];
+        *count += 1;
+        first.get_or_insert_with(example);
+    }
+
+    pub(crate) fn merge(&mut self, other: Failures) {
+        for (own, others) in self.kinds.iter_mut().zip(other.kinds) {
+            own.0 += others.0;
+            own.1 = own.1.take().or(others.1);
+        }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.kinds.iter().map(|(count, _)| count).sum()
+    }
+
+    /// The kinds there were: name, count, first example.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, u64, &str)> {
+        let kinds = FAILURES.iter().zip(&self.kinds);
+        kinds
+            .filter(|(_, (count, _))| *count > 0)
+            .map(|((_, name, _), (count, first))| {
+                (*name, *count, first.as_deref().unwrap_or_default())
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_is_in_the_order_of_the_kinds() {
+        for (index, (kind, ..)) in FAILURES.iter().enumerate() {
+            assert_eq!(*kind as usize, index);
+        }
+    }
+
+    #[test]
+    fn first_example_of_a_kind_is_kept() {
+        let mut failures = Failures::default();
+        failures.add(Failure::Status, || "404".to_owned());
+        failures.add(Failure::Status, || "503".to_owned());
+        let mut others = Failures::default();
+        others.add(Failure::Connect, || "refused".to_owned());
+        failures.merge(others);
+        let all: Vec<_> = failures.all().collect();
+        assert_eq!(all, [("connect", 1, "refused"), ("status", 2, "404")]);
+        assert_eq!(failures.count(), 3);
+    }
+}

@@ -1,0 +1,74 @@
+//! A histogram of times: nanoseconds, three significant digits, merged and never averaged.
+
+use hdrhistogram::Histogram;
+
+use crate::limits::DURATION_MAX;
+
+/// Digits a recorded value keeps: an error of at most one in a thousand.
+const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// Times of one kind.
+#[derive(Debug)]
+pub(crate) struct Latency(Histogram<u64>);
+
+impl Latency {
+    pub(crate) fn new() -> Latency {
+        let high = DURATION_MAX.as_nanos() as u64;
+        let histogram = Histogram::new_with_bounds(1, high, SIGNIFICANT_DIGITS);
+        Latency(histogram.expect("the bounds are constants that make sense"))
+    }
+
+    pub(crate) fn record(&mut self, ns: u64) {
+        self.0.saturating_record(ns);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Latency) {
+        self.0.add(&other.0).expect("all have the same bounds");
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// So many percent of the times are at most this, in nanoseconds.
+    pub(crate) fn percentile(&self, percent: f64) -> u64 {
+        self.0.value_at_quantile(percent / 100.0)
+    }
+
+    pub(crate) fn min(&self) -> u64 {
+        self.0.min()
+    }
+
+    pub(crate) fn max(&self) -> u64 {
+        self.0.max()
+    }
+
+    pub(crate) fn mean(&self) -> f64 {
+        self.0.mean()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_right_to_a_thousandth() {
+        let (mut one, mut other) = (Latency::new(), Latency::new());
+        for us in 1..=100_000u64 {
+            let half = if us % 2 == 0 { &mut one } else { &mut other };
+            half.record(us * 1000);
+        }
+        one.merge(&other);
+        assert_eq!(one.count(), 100_000);
+        for percent in [1.0, 50.0, 90.0, 99.0, 99.9, 100.0] {
+            let expected = percent * 1e6;
+            let found = one.percentile(percent) as f64;
+            assert!(
+                (found / expected - 1.0).abs() <= 0.001,
+                "p{percent}: {found}"
+            );
+        }
+        assert!((one.mean() / 50_000_500.0 - 1.0).abs() < 0.001);
+    }
+}

@@ -1,0 +1,239 @@
+//! What one thread counts. Only what was due after the warm-up is measured.
+
+use super::failure::{Failure, Failures};
+use super::latency::Latency;
+use crate::expect::Expected;
+use crate::send::h1::Answer;
+
+/// How a request ended.
+pub(crate) struct Outcome<'a> {
+    pub(crate) answer: &'a Answer,
+    pub(crate) class: usize,
+    pub(crate) step: usize,
+    /// Nanoseconds from when the request was due.
+    pub(crate) response_ns: u64,
+    /// Nanoseconds from when it was sent.
+    pub(crate) service_ns: u64,
+}
+
+/// Response times and failures of a part of the requests.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) response: Latency,
+    pub(crate) answered: u64,
+    pub(crate) failed: u64,
+}
+
+/// What one thread has counted, or several together.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    /// From the intended start; requests without an answer are in it with what they waited.
+    pub(crate) response: Latency,
+    /// From the actual start, of answered requests; empty in a closed loop, where it is the same.
+    pub(crate) service: Latency,
+    pub(crate) connect: Latency,
+    pub(crate) failures: Failures,
+    /// Measured requests that were due, sent, and answered, well or not.
+    pub(crate) due: u64,
+    pub(crate) sent: u64,
+    pub(crate) answered: u64,
+    /// Answered as expected.
+    pub(crate) good: u64,
+    /// Sent late although a connection was free: the load generator's fault.
+    pub(crate) late: u64,
+    /// Sent late because all connections were in use.
+    pub(crate) waited: u64,
+    pub(crate) body_bytes: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) sent_bytes: u64,
+    /// Answers by status, from 100.
+    pub(crate) statuses: Vec<u64>,
+    /// By URL and by step of the rate, where there are several.
+    pub(crate) classes: Vec<Part>,
+    pub(crate) steps: Vec<Part>,
+    /// Measured answers of each connection.
+    pub(crate) by_connection: Vec<u64>,
+    /// Nanoseconds at which the last measured request ended.
+    pub(crate) last_ns: u64,
+    /// From the moment the warm-up was over until the thread ended, for all requests.
+    pub(crate) answers_since_warm_up: u64,
+    pub(crate) cpu_ns: u64,
+    pub(crate) wall_ns: u64,
+    /// The largest share of its time that one thread was busy.
+    pub(crate) busy_share: f64,
+}
+
+impl Tally {
+    pub(crate) fn new(class_count: usize, step_count: usize, connection_count: usize) -> Tally {
+        let parts = |count: usize| {
+            let count = if count > 1 { count } else { 0 };
+            (0..count).map(|_| Part::new()).collect()
+        };
+        Tally {
+            response: Latency::new(),
+            service: Latency::new(),
+            connect: Latency::new(),
+            failures: Failures::default(),
+            due: 0,
+            sent: 0,
+            answered: 0,
+            good: 0,
+            late: 0,
+            waited: 0,
+            body_bytes: 0,
+            received_bytes: 0,
+            sent_bytes: 0,
+            statuses: vec![0; 500],
+            classes: parts(class_count),
+            steps: parts(step_count),
+            by_connection: vec![0; connection_count],
+            last_ns: 0,
+            answers_since_warm_up: 0,
+            cpu_ns: 0,
+            wall_ns: 0,
+            busy_share: 0.0,
+        }
+    }
+
+    /// A measured request got its answer.
+    pub(crate) fn answered(&mut self, outcome: &Outcome<'_>, expected: &Expected, is_open: bool) {
+        let answer = outcome.answer;
+        self.answered += 1;
+        self.response.record(outcome.response_ns);
+        if is_open {
+            self.service.record(outcome.service_ns);
+        }
+        self.body_bytes += answer.body_bytes;
+        if let Some(count) = self.statuses.get_mut(usize::from(answer.status) - 100) {
+            *count += 1;
+        }
+        let is_good = self.check(answer, expected);
+        self.good += u64::from(is_good);
+        for part in self
+            .parts(outcome.class, outcome.step)
+            .into_iter()
+            .flatten()
+        {
+            part.response.record(outcome.response_ns);
+            part.answered += 1;
+            part.failed += u64::from(!is_good);
+        }
+    }
+
+    /// A measured request failed after it had waited so long.
+    pub(crate) fn failed(
+        &mut self,
+        kind: Failure,
+        (class, step): (usize, usize),
+        waited_ns: u64,
+        example: impl FnOnce() -> String,
+    ) {
+        // What never got an answer took at least as long as it was waited for; what was refused at
+        // once did not take any time that could be compared with an answer's.
+        let is_wait = matches!(kind, Failure::Timeout | Failure::Unsent);
+        if is_wait {
+            self.response.record(waited_ns);
+        }
+        self.failures.add(kind, example);
+        for part in self.parts(class, step).into_iter().flatten() {
+            if is_wait {
+                part.response.record(waited_ns);
+            }
+            part.failed += 1;
+        }
+    }
+
+    fn check(&mut self, answer: &Answer, expected: &Expected) -> bool {
+        if !expected.has_status(answer.status) {
+            self.failures
+                .add(Failure::Status, || answer.status.to_string());
+            return false;
+        }
+        if let Some(wanted) = expected.wanted_size(answer.body_bytes) {
+            let size = answer.body_bytes;
+            self.failures.add(Failure::Size, || {
+                format!("{size} bytes instead of {wanted}")
+            });
+            return false;
+        }
+        if let Some(name) = expected.missing_field(answer.fields_seen) {
+            self.failures.add(Failure::Header, || {
+                format!("{name} is missing or has another value")
+            });
+            return false;
+        }
+        true
+    }
+
+    fn parts(&mut self, class: usize, step: usize) -> [Option<&mut Part>; 2] {
+        [self.classes.get_mut(class), self.steps.get_mut(step)]
+    }
+
+    /// Adds what another thread counted.
+    pub(crate) fn merge(&mut self, other: Tally) {
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.connect.merge(&other.connect);
+        self.failures.merge(other.failures);
+        self.due += other.due;
+        self.sent += other.sent;
+        self.answered += other.answered;
+        self.good += other.good;
+        self.late += other.late;
+        self.waited += other.waited;
+        self.body_bytes += other.body_bytes;
+        self.received_bytes += other.received_bytes;
+        self.sent_bytes += other.sent_bytes;
+        for (own, others) in self.statuses.iter_mut().zip(other.statuses) {
+            *own += others;
+        }
+        let parts = self.classes.iter_mut().chain(&mut self.steps);
+        for (own, others) in parts.zip(other.classes.into_iter().chain(other.steps)) {
+            own.response.merge(&others.response);
+            own.answered += others.answered;
+            own.failed += others.failed;
+        }
+        self.by_connection.extend(other.by_connection);
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.answers_since_warm_up += other.answers_since_warm_up;
+        self.cpu_ns += other.cpu_ns;
+        self.wall_ns = self.wall_ns.max(other.wall_ns);
+        self.busy_share = self.busy_share.max(other.busy_share);
+    }
+
+    /// Jain's index over connections: 1 when all got equally many answers, 1/n when one got all.
+    pub(crate) fn fairness(&self) -> Option<f64> {
+        let sum: f64 = self.by_connection.iter().map(|count| *count as f64).sum();
+        let squares: f64 = self
+            .by_connection
+            .iter()
+            .map(|count| (*count as f64).powi(2))
+            .sum();
+        (squares > 0.0).then(|| sum * sum / (self.by_connection.len() as f64 * squares))
+    }
+}
+
+impl Part {
+    fn new() -> Part {
+        Part {
+            response: Latency::new(),
+            answered: 0,
+            failed: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness_is_one_when_all_are_alike() {
+        let mut tally = Tally::new(1, 1, 4);
+        assert_eq!(tally.fairness(), None);
+        tally.by_connection = vec![5; 4];
+        assert_eq!(tally.fairness(), Some(1.0));
+        tally.by_connection = vec![8, 0, 0, 0];
+        assert_eq!(tally.fairness(), Some(0.25));
+    }
+}

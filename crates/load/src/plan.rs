@@ -1,0 +1,76 @@
+//! What a run is to do, as it was asked for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::arrive::{Arrivals, Rate};
+use crate::expect::Expectation;
+use crate::threshold::Threshold;
+use crate::url::Url;
+
+/// When the next request leaves.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pace {
+    /// Closed loop: each connection sends the next request when it has its answer, after a pause.
+    Closed {
+        /// Time between an answer and the next request.
+        think: Duration,
+    },
+    /// Open loop: requests are due at a rate, whatever the server does.
+    Open {
+        /// How many per second.
+        rate: Rate,
+        /// With which gaps.
+        arrivals: Arrivals,
+        /// Where random gaps begin.
+        seed: u64,
+    },
+}
+
+/// What becomes of a connection after its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reuse {
+    /// It carries the next request.
+    KeepAlive,
+    /// Each request has a connection of its own.
+    PerRequest,
+}
+
+/// What a run is to do. Every field is checked by [`crate::run`] before anything is sent.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What is asked for, in turn; all of one origin.
+    pub urls: Vec<Url>,
+    /// A Unix socket to connect to instead of the URLs' host.
+    pub unix: Option<PathBuf>,
+    /// Closed or open loop.
+    pub pace: Pace,
+    /// Connections, over all threads.
+    pub connections: usize,
+    /// Keep connections or not.
+    pub reuse: Reuse,
+    /// Threads.
+    pub threads: usize,
+    /// CPUs the threads are bound to, in turn; none for no binding.
+    pub cpus: Vec<usize>,
+    /// Time before anything counts.
+    pub warm_up: Duration,
+    /// Measured time.
+    pub duration: Option<Duration>,
+    /// Measured requests.
+    pub count: Option<u64>,
+    /// Longest wait for an answer.
+    pub timeout: Duration,
+    /// The method of every request.
+    pub method: String,
+    /// Header fields of every request.
+    pub fields: Vec<(String, String)>,
+    /// The body of every request; none where there is to be none.
+    pub body: Option<Vec<u8>>,
+    /// What answers must be.
+    pub expectations: Vec<Expectation>,
+    /// What the result must not be.
+    pub thresholds: Vec<Threshold>,
+    /// A process whose CPU time, with that of its children, is put beside the result.
+    pub pid: Option<u32>,
+}

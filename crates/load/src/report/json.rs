@@ -1,0 +1,162 @@
+//! The result as JSON. `fields` describes every field; a test holds the two against each other.
+
+use std::time::UNIX_EPOCH;
+
+use serde_json::{Value, json};
+
+use super::Report;
+use super::fields::FORMAT;
+use super::verdict;
+use crate::arrive::Arrivals;
+use crate::measure::{Latency, Part};
+use crate::plan::{Pace, Reuse};
+
+/// Writes the whole.
+pub(super) fn write(report: &Report) -> Value {
+    let tally = &report.tally;
+    let machine = &report.machine;
+    let notes = verdict::notes(report);
+    let mut classes = parts(&tally.classes);
+    for (class, url) in classes.iter_mut().zip(&report.plan.urls) {
+        class["url"] = url.text.as_str().into();
+    }
+    json!({
+        "format": FORMAT,
+        "plan": plan(report),
+        "begun_at": report.begun_at.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        "elapsed_s": report.elapsed(),
+        "interrupted": report.is_interrupted,
+        "requests": {
+            "due": tally.due,
+            "answered": tally.answered,
+            "good": tally.good,
+            "failed": report.failed(),
+            "unfinished": report.unfinished(),
+            "late": tally.late,
+            "waited": tally.waited,
+        },
+        "rate": {
+            "offered_per_s": report.offered(),
+            "answered_per_s": report.per_second(tally.answered),
+        },
+        "bytes": {
+            "received": tally.received_bytes,
+            "bodies": tally.body_bytes,
+            "sent": tally.sent_bytes,
+        },
+        "status": statuses(report),
+        "failures": failures(report),
+        "latency": {
+            "response": times(&tally.response),
+            "service": times(if report.is_open() { &tally.service } else { &tally.response }),
+            "connect": times(&tally.connect),
+        },
+        "urls": classes,
+        "steps": parts(&tally.steps),
+        "fairness": tally.fairness(),
+        "client": {
+            "cpu_us_per_request": report.client_cpu_us(),
+            "busy_percent": tally.busy_share * 100.0,
+        },
+        "server": {
+            "cpu_us_per_request": report.server_cpu_us(),
+            "memory_bytes": machine.memory_bytes,
+        },
+        "machine": {
+            "busy_percent": machine.busy_percent,
+            "steal_percent": machine.steal_percent,
+        },
+        "doubtful": notes.iter().any(|note| note.is_doubt),
+        "notes": notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>(),
+        "thresholds": thresholds(report),
+    })
+}
+
+fn statuses(report: &Report) -> Vec<Value> {
+    let all = report.tally.statuses.iter().zip(100u16..);
+    all.filter(|(count, _)| **count > 0)
+        .map(|(count, status)| json!({ "code": status, "count": count }))
+        .collect()
+}
+
+fn failures(report: &Report) -> Vec<Value> {
+    let all = report.tally.failures.all();
+    all.map(|(kind, count, first)| json!({ "kind": kind, "count": count, "first": first }))
+        .collect()
+}
+
+fn parts(parts: &[Part]) -> Vec<Value> {
+    let part = |part: &Part| {
+        json!({
+            "answered": part.answered,
+            "failed": part.failed,
+            "response": times(&part.response),
+        })
+    };
+    parts.iter().map(part).collect()
+}
+
+fn thresholds(report: &Report) -> Vec<Value> {
+    let judged = verdict::thresholds(report);
+    let one = |judged: &verdict::Judged<'_>| {
+        json!({
+            "text": judged.threshold.to_string(),
+            "value": judged.value,
+            "crossed": judged.is_crossed,
+        })
+    };
+    judged.iter().map(one).collect()
+}
+
+fn plan(report: &Report) -> Value {
+    let plan = &report.plan;
+    let (rate, arrivals, think) = match &plan.pace {
+        Pace::Closed { think } => (None, None, Some(think.as_secs_f64())),
+        Pace::Open { rate, arrivals, .. } => {
+            let arrivals = match arrivals {
+                Arrivals::Constant => "constant",
+                Arrivals::Poisson => "poisson",
+            };
+            (Some(rate.text()), Some(arrivals), None)
+        }
+    };
+    json!({
+        "urls": plan.urls.iter().map(|url| url.text.as_str()).collect::<Vec<_>>(),
+        "address": report.address,
+        "protocol": "h1",
+        "method": plan.method,
+        "loop": if report.is_open() { "open" } else { "closed" },
+        "rate": rate,
+        "arrivals": arrivals,
+        "think_s": think,
+        "connections": plan.connections,
+        "keep_alive": plan.reuse == Reuse::KeepAlive,
+        "threads": plan.threads,
+        "warm_up_s": plan.warm_up.as_secs_f64(),
+        "duration_s": plan.duration.map(|duration| duration.as_secs_f64()),
+        "count": plan.count,
+        "timeout_s": plan.timeout.as_secs_f64(),
+        "pid": plan.pid,
+    })
+}
+
+/// Times in microseconds; nothing where there are none.
+fn times(times: &Latency) -> Value {
+    if times.count() == 0 {
+        return Value::Null;
+    }
+    let us = |ns: u64| ns as f64 / 1e3;
+    json!({
+        "count": times.count(),
+        "mean_us": times.mean() / 1e3,
+        "min_us": us(times.min()),
+        "p50_us": us(times.percentile(50.0)),
+        "p75_us": us(times.percentile(75.0)),
+        "p90_us": us(times.percentile(90.0)),
+        "p95_us": us(times.percentile(95.0)),
+        "p99_us": us(times.percentile(99.0)),
+        "p99_9_us": us(times.percentile(99.9)),
+        "p99_99_us": us(times.percentile(99.99)),
+        "max_us": us(times.max()),
+    })
+}

@@ -1,0 +1,256 @@
+//! The result as plain text.
+
+use std::fmt::Write;
+
+use super::Report;
+use super::figures::{bytes, count, rate, time};
+use super::verdict;
+use crate::arrive::Arrivals;
+use crate::measure::Latency;
+use crate::plan::{Pace, Reuse};
+
+/// The percentiles a table shows.
+const PERCENTILES: &[f64] = &[50.0, 90.0, 99.0, 99.9];
+/// URLs a table lists; JSON has all.
+const CLASS_COUNT_MAX: usize = 20;
+
+/// Writes the whole.
+pub(super) fn write(report: &Report) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = setting(&mut text, report);
+    let _ = totals(&mut text, report);
+    let _ = times(&mut text, report);
+    let _ = parts(&mut text, report);
+    let _ = failures(&mut text, report);
+    let _ = costs(&mut text, report);
+    let _ = verdicts(&mut text, report);
+    text
+}
+
+fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
+    let plan = &report.plan;
+    let more = match plan.urls.len() {
+        1 => String::new(),
+        urls => format!(" and {} more", urls - 1),
+    };
+    writeln!(text, "{}{more} at {}", plan.urls[0].text, report.address)?;
+    let pace = match &plan.pace {
+        Pace::Closed { think } if think.is_zero() => "closed loop".to_owned(),
+        Pace::Closed { think } => {
+            format!("closed loop, {} to think", time(think.as_nanos() as f64))
+        }
+        Pace::Open {
+            rate,
+            arrivals: Arrivals::Constant,
+            ..
+        } => format!("open loop, {} requests/s", rate.text()),
+        Pace::Open { rate, .. } => format!("open loop, {} requests/s (Poisson)", rate.text()),
+    };
+    let reuse = match plan.reuse {
+        Reuse::KeepAlive => "kept",
+        Reuse::PerRequest => "one per request",
+    };
+    writeln!(
+        text,
+        "HTTP/1.1, {pace}, {} ({reuse}), {}{}",
+        plural(plan.connections as u64, "connection"),
+        plural(plan.threads as u64, "thread"),
+        match plan.cpus.is_empty() {
+            true => String::new(),
+            false => format!(" on CPU {:?}", plan.cpus),
+        },
+    )?;
+    let interrupted = match report.is_interrupted {
+        true => ", then interrupted",
+        false => "",
+    };
+    writeln!(
+        text,
+        "measured for {:.2} s after a warm-up of {:.2} s{interrupted}\n",
+        report.elapsed(),
+        report.warm_ns as f64 / 1e9
+    )
+}
+
+fn totals(text: &mut String, report: &Report) -> std::fmt::Result {
+    let tally = &report.tally;
+    write!(
+        text,
+        "requests   {}, {} answered, {} failed",
+        count(tally.due),
+        count(tally.answered),
+        count(report.failed())
+    )?;
+    if report.unfinished() > 0 {
+        write!(text, ", {} unfinished", count(report.unfinished()))?;
+    }
+    write!(
+        text,
+        "\nrate       {}/s",
+        rate(report.per_second(tally.answered))
+    )?;
+    if let Some(offered) = report.offered() {
+        write!(text, " of {}/s due", rate(offered))?;
+    }
+    writeln!(
+        text,
+        "\nreceived   {} ({}/s), bodies {}",
+        bytes(tally.received_bytes as f64),
+        bytes(report.per_second(tally.received_bytes)),
+        bytes(tally.body_bytes as f64)
+    )?;
+    let statuses = tally
+        .statuses
+        .iter()
+        .zip(100..)
+        .filter(|(count, _)| **count > 0);
+    let statuses: Vec<String> = statuses
+        .map(|(number, status): (&u64, u16)| format!("{status}: {}", count(*number)))
+        .collect();
+    if !statuses.is_empty() {
+        writeln!(text, "status     {}", statuses.join(", "))?;
+    }
+    Ok(())
+}
+
+fn times(text: &mut String, report: &Report) -> std::fmt::Result {
+    let tally = &report.tally;
+    write!(text, "\n{:<10} {:>9} {:>9}", "", "mean", "min")?;
+    for percent in PERCENTILES {
+        write!(text, " {:>9}", format!("p{percent}"))?;
+    }
+    writeln!(text, " {:>9}", "max")?;
+    row(text, "response", &tally.response)?;
+    row(text, "service", &tally.service)?;
+    row(text, "connect", &tally.connect)
+}
+
+/// One line of times; none where there are no times.
+fn row(text: &mut String, name: &str, times: &Latency) -> std::fmt::Result {
+    if times.count() == 0 {
+        return Ok(());
+    }
+    write!(
+        text,
+        "{name:<10} {:>9} {:>9}",
+        time(times.mean()),
+        time(times.min() as f64)
+    )?;
+    for percent in PERCENTILES {
+        write!(text, " {:>9}", time(times.percentile(*percent) as f64))?;
+    }
+    writeln!(text, " {:>9}", time(times.max() as f64))
+}
+
+fn parts(text: &mut String, report: &Report) -> std::fmt::Result {
+    let tally = &report.tally;
+    if !tally.steps.is_empty() {
+        writeln!(
+            text,
+            "\nby step of the rate: answered, failed, and response times"
+        )?;
+    }
+    for (number, step) in tally.steps.iter().enumerate() {
+        let counts = format!("{} {}", count(step.answered), count(step.failed));
+        writeln!(text, "step {}: {counts}", number + 1)?;
+        row(text, "", &step.response)?;
+    }
+    if !tally.classes.is_empty() {
+        writeln!(text, "\nby URL: answered, failed, and response times")?;
+    }
+    let classes = tally.classes.iter().zip(&report.plan.urls);
+    for (class, url) in classes.take(CLASS_COUNT_MAX) {
+        let counts = format!("{} {}", count(class.answered), count(class.failed));
+        writeln!(text, "{}: {counts}", url.text)?;
+        row(text, "", &class.response)?;
+    }
+    if tally.classes.len() > CLASS_COUNT_MAX {
+        let more = tally.classes.len() - CLASS_COUNT_MAX;
+        writeln!(text, "... and {more} more; --json has all")?;
+    }
+    Ok(())
+}
+
+fn failures(text: &mut String, report: &Report) -> std::fmt::Result {
+    if report.failed() > 0 {
+        writeln!(text, "\nfailures")?;
+    }
+    for (kind, number, example) in report.tally.failures.all() {
+        writeln!(text, "{kind:<10} {:>9}  first: {example}", count(number))?;
+    }
+    Ok(())
+}
+
+fn costs(text: &mut String, report: &Report) -> std::fmt::Result {
+    let machine = &report.machine;
+    let client = report.client_cpu_us();
+    if let Some(client) = client {
+        write!(text, "\nCPU/request  {client:.2} us here")?;
+        if let (Some(server), Some(pid)) = (report.server_cpu_us(), report.plan.pid) {
+            write!(text, ", {server:.2} us of process {pid} and below")?;
+            let memory = machine.memory_bytes.map(|memory| bytes(memory as f64));
+            write!(
+                text,
+                "{}",
+                memory.map_or(String::new(), |memory| format!(" ({memory})"))
+            )?;
+        }
+        writeln!(text)?;
+    }
+    writeln!(
+        text,
+        "CPU busy     {:.0} % of the busiest thread here, {:.0} % of the machine, {:.1} % stolen",
+        report.tally.busy_share * 100.0,
+        machine.busy_percent,
+        machine.steal_percent
+    )?;
+    if report.is_open() {
+        writeln!(
+            text,
+            "on time      {} sent late here, {} waited for a connection",
+            count(report.tally.late),
+            count(report.tally.waited)
+        )?;
+    }
+    match report.tally.fairness() {
+        Some(fairness) if report.plan.connections > 1 => {
+            writeln!(
+                text,
+                "fairness     {fairness:.3} over connections (Jain; 1 is even)"
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+fn verdicts(text: &mut String, report: &Report) -> std::fmt::Result {
+    let notes = verdict::notes(report);
+    let thresholds = verdict::thresholds(report);
+    if !notes.is_empty() || !thresholds.is_empty() {
+        writeln!(text)?;
+    }
+    for note in &notes {
+        let kind = if note.is_doubt { "doubtful" } else { "note" };
+        writeln!(text, "{kind}: {}", note.text)?;
+    }
+    for judged in &thresholds {
+        let outcome = if judged.is_crossed {
+            "FAILED"
+        } else {
+            "passed"
+        };
+        writeln!(
+            text,
+            "{outcome}: {} is {}",
+            judged.threshold,
+            verdict::shown(judged)
+        )?;
+    }
+    Ok(())
+}
+
+fn plural(number: u64, word: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{} {word}{end}", count(number))
+}

@@ -1,0 +1,301 @@
+//! One answer after the other out of whatever pieces the connection gives.
+//!
+//! ```text
+//! Head --(1xx)--> Head --> Length(n) | Chunks | UntilEnd | (no body) --> complete, Head again
+//! ```
+//!
+//! A head that lies whole in the bytes at hand is read where it lies; only one that is cut is kept.
+
+use std::fmt;
+
+use memchr::memmem;
+
+use super::chunks::Chunks;
+use super::head::{self, Framing, Head};
+use crate::expect::ExpectedField;
+use crate::limits::{HEAD_BYTES_MAX, INTERIM_COUNT_MAX};
+
+/// What of the request decides how its answer is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The method is HEAD: the answer has no body, whatever its head says.
+    pub is_head: bool,
+    /// Fields to look for, at most 64.
+    pub fields: &'a [ExpectedField],
+}
+
+/// What is known of an answer, complete once [`Progress::Complete`] was returned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The status code; 0 while the head is not there.
+    pub status: u16,
+    /// Bytes of the body, without what frames chunks.
+    pub body_bytes: u64,
+    /// The connection may be used again.
+    pub is_reusable: bool,
+    /// One bit for each field of [`Asked::fields`] that was there with the expected value.
+    pub fields_seen: u64,
+}
+
+/// How far an answer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// All bytes are used; the answer goes on.
+    More,
+    /// The answer is complete after so many of the bytes.
+    Complete(usize),
+}
+
+/// What is wrong with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadAnswer {
+    /// The connection ended before the answer began.
+    NoAnswer,
+    /// The connection ended within the answer.
+    CutOff,
+    /// The first line is no status line of HTTP/1.
+    StatusLine,
+    /// A field line has no name, no colon, or bytes that may not be there.
+    Field,
+    /// Length and coding of the body contradict each other or cannot be read.
+    Framing,
+    /// A chunk cannot be read.
+    Chunk,
+    /// Head, chunk line or trailers are longer than what is read of them.
+    TooLong,
+    /// More interim answers came than are read.
+    Interim,
+}
+
+impl BadAnswer {
+    /// The connection ended, as opposed to answers that cannot be read.
+    pub(crate) fn is_end(self) -> bool {
+        matches!(self, BadAnswer::NoAnswer | BadAnswer::CutOff)
+    }
+}
+
+impl fmt::Display for BadAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BadAnswer::NoAnswer => "the server closed the connection without an answer",
+            BadAnswer::CutOff => "the server closed the connection within the answer",
+            BadAnswer::StatusLine => "the answer does not begin with a status line of HTTP/1",
+            BadAnswer::Field => "a header field of the answer is malformed",
+            BadAnswer::Framing => "Content-Length and Transfer-Encoding cannot both be believed",
+            BadAnswer::Chunk => "a chunk of the body is malformed",
+            BadAnswer::TooLong => "the answer's head is longer than 64 KiB",
+            BadAnswer::Interim => "more than 100 interim answers",
+        })
+    }
+}
+
+#[derive(Debug)]
+enum Part {
+    Head,
+    Length(u64),
+    Chunks(Chunks),
+    UntilEnd,
+}
+
+/// Reads the answers of one connection.
+#[derive(Debug)]
+pub struct AnswerReader {
+    part: Part,
+    answer: Answer,
+    /// The beginning of a head whose end has not come.
+    kept: Vec<u8>,
+    interim_count: u32,
+}
+
+impl Default for AnswerReader {
+    fn default() -> AnswerReader {
+        AnswerReader {
+            part: Part::Head,
+            answer: Answer::default(),
+            kept: Vec::new(),
+            interim_count: 0,
+        }
+    }
+}
+
+impl AnswerReader {
+    /// The answer that was completed last.
+    pub fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
+    /// Forgets what was begun: the connection is another.
+    pub fn reset(&mut self) {
+        self.part = Part::Head;
+        self.kept.clear();
+        self.interim_count = 0;
+    }
+
+    /// Bytes of the body that are still to come and need not be looked at.
+    pub(crate) fn skippable_bytes(&self) -> u64 {
+        match self.part {
+            Part::Length(left) => left,
+            _ => 0,
+        }
+    }
+
+    /// So many bytes of the body came and were not looked at.
+    pub(crate) fn skip(&mut self, count: u64) -> Progress {
+        let Part::Length(left) = self.part else {
+            return Progress::More;
+        };
+        debug_assert!(count <= left);
+        self.answer.body_bytes += count;
+        self.part = Part::Length(left - count);
+        if left > count {
+            return Progress::More;
+        }
+        self.complete(0)
+    }
+
+    /// The connection cannot carry another request, whatever the answer said.
+    pub(crate) fn refuse_reuse(&mut self) {
+        self.answer.is_reusable = false;
+    }
+
+    /// Takes bytes as they came.
+    pub fn read(&mut self, bytes: &[u8], asked: Asked<'_>) -> Result<Progress, BadAnswer> {
+        let mut used = 0;
+        while matches!(self.part, Part::Head) {
+            match self.read_head(&bytes[used..], asked)? {
+                None => return Ok(Progress::More),
+                Some(head_bytes) => used += head_bytes,
+            }
+            if matches!(self.part, Part::Length(0)) {
+                return Ok(self.complete(used));
+            }
+        }
+        let rest = &bytes[used..];
+        match &mut self.part {
+            Part::Head => Ok(Progress::More),
+            Part::UntilEnd => {
+                self.answer.body_bytes += rest.len() as u64;
+                Ok(Progress::More)
+            }
+            Part::Length(left) => {
+                let here = (*left).min(rest.len() as u64);
+                self.answer.body_bytes += here;
+                *left -= here;
+                let is_complete = *left == 0;
+                Ok(if is_complete {
+                    self.complete(used + here as usize)
+                } else {
+                    Progress::More
+                })
+            }
+            Part::Chunks(chunks) => match chunks.read(rest, &mut self.answer.body_bytes)? {
+                None => Ok(Progress::More),
+                Some(chunk_bytes) => Ok(self.complete(used + chunk_bytes)),
+            },
+        }
+    }
+
+    /// The server has ended the connection.
+    pub fn end(&mut self) -> Result<(), BadAnswer> {
+        match self.part {
+            Part::UntilEnd => {
+                self.complete(0);
+                Ok(())
+            }
+            Part::Head if self.kept.is_empty() && self.interim_count == 0 => {
+                Err(BadAnswer::NoAnswer)
+            }
+            _ => Err(BadAnswer::CutOff),
+        }
+    }
+
+    fn complete(&mut self, used: usize) -> Progress {
+        self.part = Part::Head;
+        self.interim_count = 0;
+        Progress::Complete(used)
+    }
+
+    /// Reads a head and says how many of the bytes it took; none while its end is missing.
+    fn read_head(&mut self, bytes: &[u8], asked: Asked<'_>) -> Result<Option<usize>, BadAnswer> {
+        if self.kept.is_empty() {
+            if let Some((head, len)) = head::read(bytes, asked.fields)? {
+                if len > HEAD_BYTES_MAX {
+                    return Err(BadAnswer::TooLong);
+                }
+                self.begin(&head, asked)?;
+                return Ok(Some(len));
+            }
+            if bytes.len() > HEAD_BYTES_MAX {
+                return Err(BadAnswer::TooLong);
+            }
+            self.kept.extend_from_slice(bytes);
+            return Ok(None);
+        }
+        let before = self.kept.len();
+        let room = (HEAD_BYTES_MAX + 1).saturating_sub(before);
+        self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        // Only a head that has ended is looked at again: one that drips in costs no more.
+        let from = before.saturating_sub(3);
+        if !ends_head(&self.kept[from..]) {
+            return if self.kept.len() > HEAD_BYTES_MAX {
+                Err(BadAnswer::TooLong)
+            } else {
+                Ok(None)
+            };
+        }
+        let mut kept = std::mem::take(&mut self.kept);
+        let found = head::read(&kept, asked.fields)?;
+        let (head, len) = found.ok_or(BadAnswer::Field)?;
+        if len > HEAD_BYTES_MAX {
+            return Err(BadAnswer::TooLong);
+        }
+        kept.clear();
+        self.kept = kept;
+        self.begin(&head, asked)?;
+        Ok(Some(len.saturating_sub(before)))
+    }
+
+    /// What follows a head: another one after an interim answer, else a body of some kind.
+    fn begin(&mut self, head: &Head, asked: Asked<'_>) -> Result<(), BadAnswer> {
+        //= rfc9110#15.2: a client must be able to parse interim answers before the final one.
+        if (100..200).contains(&head.status) && head.status != 101 {
+            self.interim_count += 1;
+            return if self.interim_count > INTERIM_COUNT_MAX {
+                Err(BadAnswer::Interim)
+            } else {
+                Ok(())
+            };
+        }
+        self.answer = Answer {
+            status: head.status,
+            body_bytes: 0,
+            is_reusable: head.is_kept,
+            fields_seen: head.fields_seen,
+        };
+        //= rfc9112#6.3: these have no body, whatever their fields say.
+        let has_no_body = asked.is_head || matches!(head.status, 204 | 304);
+        self.part = match head.framing {
+            _ if has_no_body => Part::Length(0),
+            Framing::Length(length) => Part::Length(length),
+            Framing::Chunked => Part::Chunks(Chunks::default()),
+            Framing::UntilEnd => {
+                self.answer.is_reusable = false;
+                Part::UntilEnd
+            }
+        };
+        // 101 was not asked for; what follows is not HTTP any more.
+        if head.status == 101 {
+            self.answer.is_reusable = false;
+        }
+        Ok(())
+    }
+}
+
+/// Is there an empty line, with a line before it?
+fn ends_head(bytes: &[u8]) -> bool {
+    memmem::find(bytes, b"\n\r\n").is_some() || memmem::find(bytes, b"\n\n").is_some()
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

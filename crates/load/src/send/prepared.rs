@@ -1,0 +1,108 @@
+//! The plan as threads need it: everything written out, every time in nanoseconds of the run.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Instant;
+
+use super::h1::Asked;
+use super::socket::Address;
+use crate::arrive::Schedule;
+use crate::expect::Expected;
+use crate::plan::{Pace, Plan, Reuse};
+use crate::request::Request;
+
+/// What all threads read.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) requests: Vec<Request>,
+    pub(crate) address: Address,
+    pub(crate) expected: Expected,
+    pub(crate) is_head: bool,
+    pub(crate) is_open: bool,
+    pub(crate) reuse: Reuse,
+    pub(crate) think_ns: u64,
+    pub(crate) timeout_ns: u64,
+    /// Where the warm-up ends and where the measured time ends; never, for a mere count.
+    pub(crate) warm_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) rate: Option<crate::arrive::Rate>,
+    /// When the run began.
+    pub(crate) begun: Instant,
+    /// Set when the run is to end at once.
+    pub(crate) is_stopped: std::sync::Arc<AtomicBool>,
+    /// Answers so far, for whoever watches.
+    pub(crate) answered: AtomicU64,
+}
+
+impl Prepared {
+    pub(crate) fn now(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
+    pub(crate) fn asked(&self) -> Asked<'_> {
+        Asked {
+            is_head: self.is_head,
+            fields: &self.expected.fields,
+        }
+    }
+
+    /// The step of the rate that a request belongs to.
+    pub(crate) fn step(&self, intended_ns: u64) -> usize {
+        let into = intended_ns.saturating_sub(self.warm_ns);
+        let rate = self.rate.as_ref();
+        rate.map_or(0, |rate| {
+            rate.step(into, self.end_ns.saturating_sub(self.warm_ns))
+        })
+    }
+
+    pub(crate) fn step_count(&self) -> usize {
+        match &self.rate {
+            Some(crate::arrive::Rate::Steps(steps)) => steps.len(),
+            _ => 1,
+        }
+    }
+}
+
+/// What one thread has of the whole.
+#[derive(Debug)]
+pub(crate) struct Share {
+    pub(crate) connections: usize,
+    /// Measured requests it may send.
+    pub(crate) quota: u64,
+    /// The URL it begins with, so that threads do not ask for the same one at once.
+    pub(crate) first_class: usize,
+    /// When its requests are due, in an open loop.
+    pub(crate) schedule: Option<Schedule>,
+    pub(crate) cpu: Option<usize>,
+}
+
+impl Share {
+    /// The share of one thread.
+    pub(crate) fn of(plan: &Plan, thread: usize) -> Share {
+        let count = plan.threads;
+        let part = |whole: u64| {
+            let (each, rest) = (whole / count as u64, whole % count as u64);
+            each + u64::from((thread as u64) < rest)
+        };
+        let schedule = match &plan.pace {
+            Pace::Closed { .. } => None,
+            Pace::Open {
+                rate,
+                arrivals,
+                seed,
+            } => Some(Schedule::new(
+                rate,
+                *arrivals,
+                (plan.warm_up, plan.duration.unwrap_or_default()),
+                (thread, count),
+                *seed,
+            )),
+        };
+        Share {
+            connections: part(plan.connections as u64) as usize,
+            quota: plan.count.map_or(u64::MAX, part),
+            first_class: thread % plan.urls.len(),
+            schedule,
+            cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[thread % plan.cpus.len()]),
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! One thread of a run: an epoll set of its own, and the decision what leaves when.
+//!
+//! Connections are watched edge-triggered for everything from the beginning, so a request costs
+//! one `send`, one `recv` and a share of an `epoll_wait`. In a closed loop the thread waits without
+//! a timeout, because a timer that is set and cleared at every wait costs more than one that ticks.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+use super::prepared::{Prepared, Share};
+use super::slot::{Slot, State};
+use super::socket::Opener;
+use crate::arrive::Schedule;
+use crate::limits::{BACKLOG_COUNT_MAX, LATE, TICK};
+use crate::measure::{Failure, Tally, thread_cpu_ns};
+
+/// Events taken at once.
+const EVENT_COUNT: usize = 512;
+/// What is read at once; one answer of usual size with its head.
+const BUFFER_BYTES: usize = 128 * 1024;
+/// What is read at once of a body that nobody looks at: the kernel drops it, no page is touched.
+const SKIPPED_BYTES: usize = 1024 * 1024;
+/// Connections that are being opened at once, so that a listener's backlog is not overrun.
+const CONNECTING_COUNT_MAX: usize = 128;
+/// Arrivals between two looks at the clock.
+const ARRIVAL_BATCH: usize = 64;
+const TIMER: u64 = u64::MAX;
+
+/// One thread's state.
+pub(crate) struct Thread<'a> {
+    pub(super) prepared: &'a Prepared,
+    pub(super) epoll: OwnedFd,
+    timer: OwnedFd,
+    pub(super) opener: Opener,
+    pub(super) slots: Vec<Slot>,
+    /// Slots that were not used yet, from this one on: a closed loop begins with a few at a time.
+    unstarted: usize,
+    /// Slots without a request, in an open loop; the one that rested longest is next.
+    free: VecDeque<usize>,
+    /// When the requests were due that wait for a free slot.
+    backlog: VecDeque<u64>,
+    schedule: Option<Schedule>,
+    next_due: Option<u64>,
+    /// Slots that begin again later.
+    paused: BinaryHeap<Reverse<(u64, usize)>>,
+    /// Slots that had more to read than one turn takes.
+    pub(super) again: Vec<usize>,
+    pub(super) buffer: Box<[u8]>,
+    pub(super) skipped: Box<[u8]>,
+    pub(super) tally: Tally,
+    quota: u64,
+    /// A request of a closed loop was not sent because the run is over.
+    is_spent: bool,
+    next_class: usize,
+    pub(super) busy_count: usize,
+    /// CPU time and moment at which the warm-up was seen to be over.
+    warm: Option<(u64, u64)>,
+    published: u64,
+}
+
+impl<'a> Thread<'a> {
+    /// Opens what the thread needs, on the thread itself.
+    pub(crate) fn new(prepared: &'a Prepared, share: Share) -> io::Result<Thread<'a>> {
+        if let Some(cpu) = share.cpu {
+            let mut set = CpuSet::new();
+            set.set(cpu);
+            sched_setaffinity(None, &set)?;
+        }
+        // Waits end when they should and not up to 50 us later.
+        set_current_timer_slack(NonZeroU64::new(1))?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let timer = ticking()?;
+        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
+        let mut schedule = share.schedule;
+        let next_due = schedule.as_mut().and_then(Schedule::next);
+        let classes = prepared.requests.len();
+        Ok(Thread {
+            prepared,
+            epoll,
+            timer,
+            opener: Opener::new(prepared.address.clone()),
+            slots: (0..share.connections).map(|_| Slot::new()).collect(),
+            unstarted: 0,
+            free: (0..share.connections).collect(),
+            backlog: VecDeque::new(),
+            schedule,
+            next_due,
+            paused: BinaryHeap::new(),
+            again: Vec::new(),
+            buffer: vec![0; BUFFER_BYTES].into(),
+            skipped: vec![0; SKIPPED_BYTES].into(),
+            tally: Tally::new(classes, prepared.step_count(), share.connections),
+            quota: share.quota,
+            is_spent: false,
+            next_class: share.first_class,
+            busy_count: 0,
+            warm: None,
+            published: 0,
+        })
+    }
+
+    /// Runs until everything is sent and answered, or the run is stopped.
+    pub(crate) fn run(mut self) -> io::Result<Tally> {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENT_COUNT);
+        let mut now = self.prepared.now();
+        self.tick(now);
+        if !self.prepared.is_open {
+            for _ in 0..CONNECTING_COUNT_MAX {
+                self.start_one_more(now);
+            }
+        }
+        while !self.is_over(now) {
+            let timeout = self.timeout(now);
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                match event.data.u64() {
+                    TIMER => {
+                        now = self.prepared.now();
+                        let _ = rustix::io::read(&self.timer, &mut [0; 8]);
+                        self.tick(now);
+                    }
+                    slot => self.handle_event(slot as usize, event.flags),
+                }
+            }
+            for slot in std::mem::take(&mut self.again) {
+                self.handle_event(slot, EventFlags::IN);
+            }
+            if self.needs_clock() {
+                now = self.prepared.now();
+                self.wake(now);
+                now = self.issue(now);
+            }
+            if self.prepared.is_stopped.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(self.finish())
+    }
+
+    /// In a closed loop without pauses only ticks and answers matter.
+    fn needs_clock(&self) -> bool {
+        self.prepared.is_open || !self.paused.is_empty()
+    }
+
+    /// How long to wait for events.
+    fn timeout(&self, now: u64) -> Option<Timespec> {
+        let pause = self.paused.peek().map(|Reverse((until, _))| *until);
+        let next = [pause, self.next_due].into_iter().flatten().min();
+        let left = if self.again.is_empty() {
+            next?.saturating_sub(now)
+        } else {
+            0
+        };
+        Some(Timespec {
+            tv_sec: (left / 1_000_000_000) as i64,
+            tv_nsec: (left % 1_000_000_000) as i64,
+        })
+    }
+
+    /// Nothing is on its way and nothing will be.
+    fn is_over(&self, now: u64) -> bool {
+        let has_more = if self.prepared.is_open {
+            self.next_due.is_some() || !self.backlog.is_empty()
+        } else {
+            !self.is_spent && self.may_send(now)
+        };
+        self.busy_count == 0 && !has_more
+    }
+
+    fn may_send(&self, now: u64) -> bool {
+        now < self.prepared.end_ns && self.quota > 0
+    }
+
+    /// Takes up slots whose pause is over.
+    fn wake(&mut self, now: u64) {
+        while let Some(Reverse((until, slot))) = self.paused.peek().copied() {
+            if until > now {
+                break;
+            }
+            self.paused.pop();
+            self.slots[slot].state = State::Idle;
+            self.next_request(slot, now);
+        }
+    }
+
+    /// Begins with a slot that was not used yet, in a closed loop.
+    pub(super) fn start_one_more(&mut self, now: u64) {
+        if !self.prepared.is_open && self.unstarted < self.slots.len() {
+            self.unstarted += 1;
+            self.next_request(self.unstarted - 1, now);
+        }
+    }
+
+    /// Sends what is due on free slots; what finds none waits. Returns the time it has become.
+    fn issue(&mut self, mut now: u64) -> u64 {
+        let mut count = 0;
+        while let Some(due) = self.next_due.filter(|due| *due <= now) {
+            if due >= self.prepared.end_ns || self.quota == 0 {
+                self.next_due = None;
+                break;
+            }
+            self.next_due = self.schedule.as_mut().and_then(Schedule::next);
+            self.count_due(due);
+            match self.free.pop_front() {
+                Some(slot) => {
+                    let is_late = now - due > LATE.as_nanos() as u64;
+                    self.tally.late += u64::from(is_late && due >= self.prepared.warm_ns);
+                    self.begin(slot, due, now);
+                }
+                None if self.backlog.len() < BACKLOG_COUNT_MAX => self.backlog.push_back(due),
+                None => self.unsent(due, now),
+            }
+            count += 1;
+            if count % ARRIVAL_BATCH == 0 {
+                now = self.prepared.now();
+            }
+        }
+        now
+    }
+
+    /// A slot is free: the next request of a closed loop, or one that waits in an open one.
+    pub(super) fn next_request(&mut self, slot: usize, now: u64) {
+        if !self.prepared.is_open {
+            self.is_spent = !self.may_send(now);
+            if !self.is_spent {
+                self.count_due(now);
+                self.begin(slot, now, now);
+            }
+            return;
+        }
+        while let Some(due) = self.backlog.pop_front() {
+            if now - due >= self.prepared.timeout_ns {
+                self.failed_before_sending(Failure::Timeout, due, now);
+                continue;
+            }
+            if due >= self.prepared.warm_ns && now - due > LATE.as_nanos() as u64 {
+                self.tally.waited += 1;
+            }
+            return self.begin(slot, due, now);
+        }
+        self.free.push_back(slot);
+    }
+
+    /// A slot that rests between two requests; in an open loop it only rests after a failure.
+    pub(super) fn pause(&mut self, slot: usize, until: u64) {
+        self.slots[slot].state = State::Paused;
+        self.paused.push(Reverse((until, slot)));
+    }
+
+    fn count_due(&mut self, due: u64) {
+        if due >= self.prepared.warm_ns {
+            self.tally.due += 1;
+            self.quota -= 1;
+        }
+    }
+
+    /// Gives a request to a slot.
+    fn begin(&mut self, slot: usize, intended_ns: u64, now: u64) {
+        let class = self.next_class;
+        self.next_class = (class + 1) % self.prepared.requests.len();
+        let slot_state = &mut self.slots[slot];
+        slot_state.class = class;
+        slot_state.intended_ns = intended_ns;
+        slot_state.begun_ns = now;
+        slot_state.sent_bytes = 0;
+        slot_state.is_measured = intended_ns >= self.prepared.warm_ns;
+        self.busy_count += 1;
+        if slot_state.is_measured {
+            self.tally.sent += 1;
+        }
+        if slot_state.socket.is_some() {
+            slot_state.state = State::Sending;
+            self.send(slot);
+        } else {
+            self.connect(slot);
+        }
+    }
+
+    /// A request that is not sent any more.
+    fn unsent(&mut self, due: u64, now: u64) {
+        self.failed_before_sending(Failure::Unsent, due, now);
+    }
+
+    fn failed_before_sending(&mut self, kind: Failure, due: u64, now: u64) {
+        if due >= self.prepared.warm_ns {
+            let place = (self.next_class, self.prepared.step(due));
+            let text = || "all connections were in use; more --connections may help".to_owned();
+            self.tally.failed(kind, place, now - due, text);
+            self.tally.last_ns = now;
+        }
+    }
+
+    /// What is looked at now and then: the end of the warm-up and of the run, requests whose time
+    /// is up.
+    fn tick(&mut self, now: u64) {
+        if self.warm.is_none() && now >= self.prepared.warm_ns {
+            self.warm = Some((thread_cpu_ns(), now));
+            self.tally.answers_since_warm_up = 0;
+        }
+        if now >= self.prepared.end_ns {
+            for due in std::mem::take(&mut self.backlog) {
+                self.unsent(due, now);
+            }
+        }
+        for slot in 0..self.slots.len() {
+            let is_up = now.saturating_sub(self.slots[slot].begun_ns) >= self.prepared.timeout_ns;
+            if is_up && self.slots[slot].is_busy() {
+                let text = format!("{} ms", self.prepared.timeout_ns / 1_000_000);
+                self.fail(slot, Failure::Timeout, now, || text);
+            }
+        }
+        let answered = self.tally.answered + self.tally.failures.count();
+        let more = answered - self.published;
+        self.prepared.answered.fetch_add(more, Ordering::Relaxed);
+        self.published = answered;
+    }
+
+    fn finish(mut self) -> Tally {
+        let now = self.prepared.now();
+        let (cpu_ns, since) = self.warm.unwrap_or((0, now));
+        self.tally.wall_ns = now - since;
+        if self.warm.is_some() {
+            self.tally.cpu_ns = thread_cpu_ns() - cpu_ns;
+            self.tally.busy_share = self.tally.cpu_ns as f64 / self.tally.wall_ns.max(1) as f64;
+        }
+        for (count, slot) in self.tally.by_connection.iter_mut().zip(&self.slots) {
+            *count = slot.answered;
+        }
+        self.tally
+    }
+}
+
+/// A timer that ticks by itself.
+fn ticking() -> io::Result<OwnedFd> {
+    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+    let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+    let tick = Timespec {
+        tv_sec: 0,
+        tv_nsec: TICK.as_nanos() as i64,
+    };
+    let times = Itimerspec {
+        it_interval: tick,
+        it_value: tick,
+    };
+    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
+    Ok(timer)
+}
