@@ -166,7 +166,7 @@ pub(crate) enum Gaps {
 #[derive(Args)]
 #[command(after_help = BENCH_HELP)]
 pub(crate) struct BenchOptions {
-    /// What to ask for, in turn: http://HOST[:PORT]/PATH, all of one server
+    /// What to ask for, in turn: http[s]://HOST[:PORT]/PATH, all of one server
     #[arg(required_unless_present_any = ["schema", "reference"], value_name = "URL")]
     pub(crate) urls: Vec<Url>,
     /// Open loop: requests per second; A..B for a ramp, A,B,C for steps
@@ -192,6 +192,12 @@ pub(crate) struct BenchOptions {
     /// A new connection for every request
     #[arg(long)]
     pub(crate) close: bool,
+    /// Take any certificate; that of a server on this machine is not checked anyway
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// A full TLS handshake for every connection, no sessions resumed
+    #[arg(long)]
+    pub(crate) full_handshakes: bool,
     /// Threads of the load generator; as many as --cpus, else 1
     #[arg(long, short = 't', value_name = "COUNT")]
     pub(crate) threads: Option<usize>,

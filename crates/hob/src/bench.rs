@@ -86,6 +86,8 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         } else {
             Reuse::KeepAlive
         },
+        is_insecure: options.insecure,
+        is_resumption_off: options.full_handshakes,
         threads: options.threads.unwrap_or(cpus.len().max(1)),
         cpus,
         warm_up: options.warm_up.unwrap_or(if options.count.is_none() {

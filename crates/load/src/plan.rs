@@ -49,6 +49,10 @@ pub struct Plan {
     pub connections: usize,
     /// Keep connections or not.
     pub reuse: Reuse,
+    /// Take any certificate of a server; one on this machine is not checked anyway.
+    pub is_insecure: bool,
+    /// Make a full TLS handshake for every connection.
+    pub is_resumption_off: bool,
     /// Threads.
     pub threads: usize,
     /// CPUs the threads are bound to, in turn; none for no binding.

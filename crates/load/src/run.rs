@@ -10,6 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::arrive::Rate;
@@ -22,7 +24,7 @@ use crate::measure::{Tally, moment, passed};
 use crate::plan::{Pace, Plan};
 use crate::report::Report;
 use crate::request;
-use crate::send::{Address, Prepared, Share, Thread};
+use crate::send::{Address, Prepared, Share, Thread, Trust, client_config};
 
 /// How often whoever watches is told how far the run is.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(500);
@@ -46,7 +48,9 @@ pub fn run(plan: Plan) -> Result<Report, LoadError> {
             .and_then(|_| signal_hook::flag::register(signal, is_stopped.clone()))
             .map_err(LoadError::system("cannot listen for signals"))?;
     }
-    let prepared = prepare(&plan, requests, expected, address, is_stopped);
+    let tls = tls(&plan, &address)?;
+    let mut prepared = prepare(&plan, requests, expected, address, is_stopped);
+    prepared.tls = tls;
     let begun_at = SystemTime::now();
     let (tally, machine) = measure(&plan, &prepared)?;
     let is_interrupted = prepared.is_stopped.load(Ordering::Relaxed);
@@ -83,12 +87,6 @@ fn check(plan: &Plan) -> Result<(), LoadError> {
         return wrong(format!(
             "{} and {} are of two servers; one run measures one server",
             first.text, other.text
-        ));
-    }
-    if first.is_secure {
-        return wrong(format!(
-            "{}: https is not there yet; measure http",
-            first.text
         ));
     }
     if !(1..=CONNECTION_COUNT_MAX).contains(&plan.connections) {
@@ -151,6 +149,8 @@ fn prepare(
         is_head: plan.method == "HEAD",
         is_open: rate.is_some(),
         reuse: plan.reuse,
+        tls: None,
+        has_resumption: !plan.is_resumption_off,
         think_ns: think.as_nanos() as u64,
         timeout_ns: plan.timeout.as_nanos() as u64,
         warm_ns,
@@ -189,6 +189,26 @@ fn raise_descriptors(connections: usize) -> Result<(), LoadError> {
          most {most} connections or raise the limit (ulimit -Hn)",
         limit.maximum.unwrap_or(0)
     )))
+}
+
+/// What clients say about TLS, where the URLs ask for it.
+fn tls(
+    plan: &Plan,
+    address: &Address,
+) -> Result<Option<(ClientConfig, ServerName<'static>)>, LoadError> {
+    let url = &plan.urls[0];
+    if !url.is_secure {
+        return Ok(None);
+    }
+    let name = ServerName::try_from(url.host.clone()).map_err(|_| {
+        LoadError::Arguments(format!("{}: {} is no name for TLS", url.text, url.host))
+    })?;
+    let trust = match plan.is_insecure || address.is_local() {
+        true => Trust::Anybody,
+        false => Trust::System,
+    };
+    let config = client_config(trust, b"http/1.1").map_err(LoadError::Arguments)?;
+    Ok(Some((config, name)))
 }
 
 /// Finds an address at which the server takes a connection now.

@@ -4,6 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
     Connect,
+    Tls,
     Reset,
     Closed,
     Malformed,
@@ -17,6 +18,11 @@ pub(crate) enum Failure {
 /// Each kind with its name in reports and what it means, in the order of the enum.
 pub(crate) const FAILURES: &[(Failure, &str, &str)] = &[
     (Failure::Connect, "connect", "no connection could be opened"),
+    (
+        Failure::Tls,
+        "tls",
+        "the handshake failed, or what came later was no TLS",
+    ),
     (
         Failure::Reset,
         "reset",

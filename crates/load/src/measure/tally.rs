@@ -46,6 +46,10 @@ pub(crate) struct Tally {
     pub(crate) body_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) sent_bytes: u64,
+    /// Measured handshakes, and what they agreed on.
+    pub(crate) handshakes_full: u64,
+    pub(crate) handshakes_resumed: u64,
+    pub(crate) tls: Option<String>,
     /// Answers by status, from 100.
     pub(crate) statuses: Vec<u64>,
     /// By URL and by step of the rate, where there are several.
@@ -83,6 +87,9 @@ impl Tally {
             body_bytes: 0,
             received_bytes: 0,
             sent_bytes: 0,
+            handshakes_full: 0,
+            handshakes_resumed: 0,
+            tls: None,
             statuses: vec![0; 500],
             classes: parts(class_count),
             steps: parts(step_count),
@@ -184,6 +191,9 @@ impl Tally {
         self.body_bytes += other.body_bytes;
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;
+        self.handshakes_full += other.handshakes_full;
+        self.handshakes_resumed += other.handshakes_resumed;
+        self.tls = self.tls.take().or(other.tls);
         for (own, others) in self.statuses.iter_mut().zip(other.statuses) {
             *own += others;
         }

@@ -158,6 +158,20 @@ const FIELDS: &[Field] = &[
         Never,
         "sent more than 1 ms late because no connection was free",
     ),
+    ("tls", Object, Never, "what was agreed on"),
+    (
+        "tls.terms",
+        Text,
+        Perhaps,
+        "version and suite; null in clear text",
+    ),
+    ("tls.full", Integer, Never, "full handshakes"),
+    (
+        "tls.resumed",
+        Integer,
+        Never,
+        "handshakes that resumed a session",
+    ),
     ("rate", Object, Never, "requests per second"),
     (
         "rate.offered_per_s",
@@ -378,8 +392,8 @@ pub fn reference() -> String {
     let mut text = String::from(
         "# The result of a load test\n\n\
          `hob bench --json` prints one JSON object with these fields; `hob bench --schema` prints \
-         its JSON schema. Every field is always there; those marked *or null* hold null where there is \
-         nothing to tell. New fields may be added; `format` grows when one changes its meaning.\n\n",
+         its JSON schema. Every field is always there; those marked *or null* hold null where \
+         there is nothing to tell. New fields may be added; `format` grows when one changes its meaning.\n\n",
     );
     table(&mut text, FIELDS);
     text.push_str("\n## Times\n\nIn microseconds, each right to a thousandth of itself.\n\n");

@@ -35,6 +35,11 @@ pub(super) fn write(report: &Report) -> Value {
             "late": tally.late,
             "waited": tally.waited,
         },
+        "tls": {
+            "terms": tally.tls,
+            "full": tally.handshakes_full,
+            "resumed": tally.handshakes_resumed,
+        },
         "rate": {
             "offered_per_s": report.offered(),
             "answered_per_s": report.per_second(tally.answered),

@@ -100,6 +100,16 @@ fn totals(text: &mut String, report: &Report) -> std::fmt::Result {
         bytes(report.per_second(tally.received_bytes)),
         bytes(tally.body_bytes as f64)
     )?;
+    if let Some(terms) = &tally.tls {
+        let (full, resumed) = (
+            count(tally.handshakes_full),
+            count(tally.handshakes_resumed),
+        );
+        writeln!(
+            text,
+            "TLS        {terms}, handshakes: {full} full, {resumed} resumed"
+        )?;
+    }
     let statuses = tally
         .statuses
         .iter()

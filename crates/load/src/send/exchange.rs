@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::h1::{BadAnswer, Progress};
+use super::secure::told;
 use super::slot::State;
 use super::socket;
 use super::thread::Thread;
@@ -23,7 +24,7 @@ const ENDED: EventFlags = EventFlags::RDHUP
 const COPIED_BYTES_MAX: u64 = 64 * 1024;
 
 /// What a read gave.
-enum Read {
+pub(super) enum Read {
     /// The answer is complete.
     Complete,
     /// There is nothing more for now.
@@ -34,6 +35,8 @@ enum Read {
     Ended,
     Bad(BadAnswer),
     Broken(Errno),
+    /// What came is no TLS, or none that was agreed on.
+    NoTls(rustls::Error),
 }
 
 impl Thread<'_> {
@@ -46,6 +49,7 @@ impl Thread<'_> {
                     self.connected(slot);
                 }
             }
+            State::Handshaking => self.shake(slot, has_input),
             State::Sending | State::Waiting => {
                 if self.slots[slot].state == State::Sending && flags.contains(EventFlags::OUT) {
                     self.send(slot);
@@ -90,6 +94,15 @@ impl Thread<'_> {
         if let Err(error) = socket::completed(socket) {
             return self.not_connected(slot, &error);
         }
+        if self.tls.is_some() {
+            self.begin_tls(slot);
+        } else {
+            self.opened(slot);
+        }
+    }
+
+    /// The connection can carry requests.
+    pub(super) fn opened(&mut self, slot: usize) {
         let now = self.prepared.now();
         let one = &mut self.slots[slot];
         if one.is_measured {
@@ -100,7 +113,7 @@ impl Thread<'_> {
         self.start_one_more(now);
     }
 
-    fn not_connected(&mut self, slot: usize, error: &io::Error) {
+    pub(super) fn not_connected(&mut self, slot: usize, error: &io::Error) {
         let now = self.prepared.now();
         let address = self.prepared.address.clone();
         self.fail(slot, Failure::Connect, now, || {
@@ -112,6 +125,9 @@ impl Thread<'_> {
     /// Sends what is left of the request.
     pub(super) fn send(&mut self, slot: usize) {
         let one = &mut self.slots[slot];
+        if one.tls.is_some() {
+            return self.send_secure(slot);
+        }
         let Some(socket) = &one.socket else {
             return;
         };
@@ -135,8 +151,11 @@ impl Thread<'_> {
     }
 
     /// Reads what there is of the answer.
-    fn receive(&mut self, slot: usize, has_ended: bool) {
-        let read = self.read(slot, has_ended);
+    pub(super) fn receive(&mut self, slot: usize, has_ended: bool) {
+        let read = match self.slots[slot].tls {
+            None => self.read(slot, has_ended),
+            Some(_) => self.read_secure(slot, has_ended),
+        };
         let now = match read {
             Read::Nothing => return,
             Read::Turn => return self.again.push(slot),
@@ -144,12 +163,13 @@ impl Thread<'_> {
         };
         match read {
             Read::Complete => self.complete(slot, has_ended, now),
-            Read::Ended => match self.slots[slot].reader.end() {
+            Read::Ended => match self.slots[slot].end() {
                 Ok(()) => self.complete(slot, true, now),
                 Err(bad) => self.bad(slot, bad, now),
             },
             Read::Bad(bad) => self.bad(slot, bad, now),
             Read::Broken(error) => self.broken(slot, error),
+            Read::NoTls(error) => self.no_tls(slot, told(&error)),
             Read::Nothing | Read::Turn => {}
         }
     }
@@ -248,7 +268,8 @@ impl Thread<'_> {
                 .failed(kind, place, now - one.intended_ns, example);
             self.tally.last_ns = now;
         }
-        let was_open = one.state != State::Connecting && one.socket.is_some();
+        let is_new = matches!(one.state, State::Connecting | State::Handshaking);
+        let was_open = !is_new && one.socket.is_some();
         one.close();
         let pause = if was_open {
             self.prepared.think_ns
@@ -278,7 +299,7 @@ impl Thread<'_> {
         self.fail(slot, kind, now, || bad.to_string());
     }
 
-    fn broken(&mut self, slot: usize, error: Errno) {
+    pub(super) fn broken(&mut self, slot: usize, error: Errno) {
         let now = self.prepared.now();
         let text = io::Error::from(error).to_string();
         self.fail(slot, Failure::Reset, now, || text);

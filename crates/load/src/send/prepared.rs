@@ -3,6 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant;
 
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+
 use super::h1::Asked;
 use super::socket::Address;
 use crate::arrive::Schedule;
@@ -19,6 +22,9 @@ pub(crate) struct Prepared {
     pub(crate) is_head: bool,
     pub(crate) is_open: bool,
     pub(crate) reuse: Reuse,
+    /// What to say about TLS and who the server must be; none in clear text.
+    pub(crate) tls: Option<(ClientConfig, ServerName<'static>)>,
+    pub(crate) has_resumption: bool,
     pub(crate) think_ns: u64,
     pub(crate) timeout_ns: u64,
     /// Where the warm-up ends and where the measured time ends; never, for a mere count.

@@ -1,13 +1,14 @@
 //! A place for a connection: what is known of the one that is open and of its request.
 //!
 //! ```text
-//! Idle --> Connecting --> Sending --> Waiting --> Idle | Paused
-//!   \-------- (open already) ---^
+//! Idle --> Connecting --> (Handshaking) --> Sending --> Waiting --> Idle | Paused
+//!   \------------- (open already) --------------^
 //! ```
 
 use std::os::fd::OwnedFd;
 
-use super::h1::AnswerReader;
+use super::h1::{AnswerReader, BadAnswer};
+use super::tls::Tls;
 
 /// What a slot is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(crate) enum State {
     Idle,
     /// A request waits for its connection.
     Connecting,
+    /// A request waits for the TLS handshake of its connection.
+    Handshaking,
     /// The request is on its way, in part.
     Sending,
     /// The request is sent, its answer is not complete.
@@ -29,6 +32,7 @@ pub(crate) enum State {
 pub(crate) struct Slot {
     pub(crate) state: State,
     pub(crate) socket: Option<OwnedFd>,
+    pub(crate) tls: Option<Box<Tls>>,
     pub(crate) reader: AnswerReader,
     /// The URL that was asked for.
     pub(crate) class: usize,
@@ -48,6 +52,7 @@ impl Slot {
         Slot {
             state: State::Idle,
             socket: None,
+            tls: None,
             reader: AnswerReader::default(),
             class: 0,
             is_measured: false,
@@ -60,14 +65,24 @@ impl Slot {
 
     /// Is there a request?
     pub(crate) fn is_busy(&self) -> bool {
-        matches!(
-            self.state,
-            State::Connecting | State::Sending | State::Waiting
-        )
+        !matches!(self.state, State::Idle | State::Paused)
+    }
+
+    /// The server has ended the connection: is that the end of an answer?
+    pub(crate) fn end(&mut self) -> Result<(), BadAnswer> {
+        // Without TLS's own end, somebody else may have cut it off. //= rfc8446#6.1
+        let is_cut = self.tls.as_ref().is_some_and(|tls| !tls.is_closed);
+        self.reader.end()?;
+        if is_cut {
+            Err(BadAnswer::CutOff)
+        } else {
+            Ok(())
+        }
     }
 
     pub(crate) fn close(&mut self) {
         self.socket = None;
+        self.tls = None;
         self.reader.reset();
     }
 }

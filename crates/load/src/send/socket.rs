@@ -28,6 +28,16 @@ impl std::fmt::Display for Address {
     }
 }
 
+impl Address {
+    /// Is the server on this machine, with nobody in between?
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            Address::Inet(address) => address.ip().is_loopback(),
+            Address::Unix(_) => true,
+        }
+    }
+}
+
 /// Addresses besides the usual one that connections may come from.
 const SOURCE_COUNT_MAX: u8 = 250;
 

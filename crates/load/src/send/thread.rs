@@ -9,6 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rustix::buffer::spare_capacity;
@@ -19,10 +20,12 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
+use rustls::ClientConfig;
 
 use super::prepared::{Prepared, Share};
 use super::slot::{Slot, State};
 use super::socket::Opener;
+use super::trust;
 use crate::arrive::Schedule;
 use crate::limits::{BACKLOG_COUNT_MAX, LATE, TICK};
 use crate::measure::{Failure, Tally, thread_cpu_ns};
@@ -44,6 +47,7 @@ pub(crate) struct Thread<'a> {
     pub(super) prepared: &'a Prepared,
     pub(super) epoll: OwnedFd,
     timer: OwnedFd,
+    pub(super) tls: Option<Arc<ClientConfig>>,
     pub(super) opener: Opener,
     pub(super) slots: Vec<Slot>,
     /// Slots that were not used yet, from this one on: a closed loop begins with a few at a time.
@@ -91,6 +95,10 @@ impl<'a> Thread<'a> {
             prepared,
             epoll,
             timer,
+            tls: prepared
+                .tls
+                .as_ref()
+                .map(|(config, _)| trust::for_thread(config, prepared.has_resumption)),
             opener: Opener::new(prepared.address.clone()),
             slots: (0..share.connections).map(|_| Slot::new()).collect(),
             unstarted: 0,

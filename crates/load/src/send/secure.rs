@@ -1,0 +1,191 @@
+//! The same as `exchange`, through TLS: the handshake, sending and reading.
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::exchange::Read;
+use super::h1::Progress;
+use super::slot::State;
+use super::thread::Thread;
+use super::tls::{PIECE_BYTES, Tls};
+use crate::limits::TURN_BYTES_MAX;
+use crate::measure::Failure;
+
+/// What became of the bytes that were to be sent.
+enum Flushed {
+    /// All are sent.
+    All,
+    /// The socket takes no more for now.
+    Full,
+    Broken(Errno),
+}
+
+impl Thread<'_> {
+    /// Begins the handshake on a connection that is open.
+    pub(super) fn begin_tls(&mut self, slot: usize) {
+        let (Some(config), Some((_, name))) = (&self.tls, &self.prepared.tls) else {
+            return;
+        };
+        match Tls::new(config.clone(), name.clone()) {
+            Ok(tls) => {
+                self.slots[slot].tls = Some(Box::new(tls));
+                self.slots[slot].state = State::Handshaking;
+                self.shake(slot, false);
+            }
+            Err(error) => self.no_tls(slot, told(&error)),
+        }
+    }
+
+    /// Takes the handshake as far as it goes.
+    pub(super) fn shake(&mut self, slot: usize, has_input: bool) {
+        if has_input {
+            match self.read_secure(slot, false) {
+                Read::Nothing | Read::Turn | Read::Complete => {}
+                Read::Ended | Read::Bad(_) => {
+                    return self.no_tls(slot, "the server ended the handshake".to_owned());
+                }
+                Read::Broken(error) => return self.broken(slot, error),
+                Read::NoTls(error) => return self.no_tls(slot, told(&error)),
+            }
+        }
+        if let Flushed::Broken(error) = self.flush(slot) {
+            return self.broken(slot, error);
+        }
+        let one = &mut self.slots[slot];
+        let Some(tls) = one.tls.as_ref().filter(|tls| tls.is_ready) else {
+            return;
+        };
+        if one.is_measured {
+            match tls.is_resumed() {
+                true => self.tally.handshakes_resumed += 1,
+                false => self.tally.handshakes_full += 1,
+            }
+        }
+        self.tally.tls.get_or_insert_with(|| tls.terms());
+        self.opened(slot);
+    }
+
+    /// Encrypts and sends what is left of the request.
+    pub(super) fn send_secure(&mut self, slot: usize) {
+        loop {
+            match self.flush(slot) {
+                Flushed::All => {}
+                Flushed::Full => return,
+                // The server may have answered before it closed: whoever reads next finds out.
+                Flushed::Broken(Errno::PIPE | Errno::CONNRESET) => return self.receive(slot, true),
+                Flushed::Broken(error) => return self.broken(slot, error),
+            }
+            let one = &mut self.slots[slot];
+            let rest = &self.prepared.requests[one.class].bytes[one.sent_bytes..];
+            let Some(tls) = one.tls.as_mut().filter(|_| !rest.is_empty()) else {
+                one.state = State::Waiting;
+                return;
+            };
+            let piece = &rest[..rest.len().min(PIECE_BYTES)];
+            if let Err(error) = tls.encrypt(piece) {
+                return self.no_tls(slot, told(&error));
+            }
+            one.sent_bytes += piece.len();
+        }
+    }
+
+    /// Sends records that are ready.
+    fn flush(&mut self, slot: usize) -> Flushed {
+        let one = &mut self.slots[slot];
+        let (Some(socket), Some(tls)) = (&one.socket, &mut one.tls) else {
+            return Flushed::All;
+        };
+        while !tls.to_send().is_empty() {
+            match send(socket, tls.to_send(), SendFlags::NOSIGNAL) {
+                Ok(count) => {
+                    tls.sent(count);
+                    if one.is_measured {
+                        self.tally.sent_bytes += count as u64;
+                    }
+                }
+                Err(Errno::AGAIN) => return Flushed::Full,
+                Err(Errno::INTR) => {}
+                Err(error) => return Flushed::Broken(error),
+            }
+        }
+        Flushed::All
+    }
+
+    /// Reads records, and the answer that is in them.
+    pub(super) fn read_secure(&mut self, slot: usize, has_ended: bool) -> Read {
+        let one = &mut self.slots[slot];
+        let (Some(socket), Some(tls)) = (&one.socket, &mut one.tls) else {
+            return Read::Nothing;
+        };
+        let mut turn_bytes = 0;
+        loop {
+            let kept = tls.kept.len();
+            self.buffer[..kept].copy_from_slice(&tls.kept);
+            let room = self.buffer.len() - kept;
+            let count = match recv(socket, &mut self.buffer[kept..], RecvFlags::empty()) {
+                Ok((0, _)) => return Read::Ended,
+                Ok((count, _)) => count,
+                Err(Errno::AGAIN) => return Read::Nothing,
+                Err(Errno::INTR) => continue,
+                Err(error) => return Read::Broken(error),
+            };
+            if one.is_measured {
+                self.tally.received_bytes += count as u64;
+            }
+            let bytes = &mut self.buffer[..kept + count];
+            let (reader, asked) = (&mut one.reader, self.prepared.asked());
+            let mut is_complete = false;
+            let mut bad = None;
+            let done = tls.process(bytes, |plain| {
+                if is_complete {
+                    // More than was asked for: the answer is whole, the connection of no use.
+                    return reader.refuse_reuse();
+                }
+                match reader.read(plain, asked) {
+                    Ok(Progress::More) => {}
+                    Ok(Progress::Complete(used)) => {
+                        is_complete = true;
+                        if used < plain.len() {
+                            reader.refuse_reuse();
+                        }
+                    }
+                    Err(error) => bad = bad.or(Some(error)),
+                }
+            });
+            let done = match done {
+                Ok(done) => done,
+                Err(error) => return Read::NoTls(error),
+            };
+            tls.kept.clear();
+            tls.kept.extend_from_slice(&bytes[done..]);
+            if tls.is_closed {
+                reader.refuse_reuse();
+            }
+            match bad {
+                _ if is_complete => return Read::Complete,
+                Some(bad) => return Read::Bad(bad),
+                None if tls.is_closed => return Read::Ended,
+                None if count < room && !has_ended => return Read::Nothing,
+                None => {}
+            }
+            turn_bytes += count;
+            if turn_bytes >= TURN_BYTES_MAX && !has_ended {
+                return Read::Turn;
+            }
+        }
+    }
+
+    pub(super) fn no_tls(&mut self, slot: usize, text: String) {
+        let now = self.prepared.now();
+        self.fail(slot, Failure::Tls, now, || text);
+    }
+}
+
+/// What is wrong, and what can be done about it.
+pub(super) fn told(error: &rustls::Error) -> String {
+    let hint = match error {
+        rustls::Error::InvalidCertificate(_) => "; --insecure takes any certificate",
+        _ => "",
+    };
+    format!("{error}{hint}")
+}
