@@ -18,13 +18,15 @@ const READY: Duration = Duration::from_secs(20);
 /// Longest time from SIGTERM to the end.
 const STOP: Duration = Duration::from_secs(20);
 
-/// What every example listens on; it is replaced by a port the kernel chooses.
-const ADDRESS: &str = "127.0.0.1:8080";
+/// What examples listen on; they are replaced by ports the kernel chooses.
+const ADDRESSES: &[&str] = &["127.0.0.1:8080", "127.0.0.1:8443"];
 
 /// A running server.
 pub(crate) struct Served {
     /// `http://127.0.0.1:PORT`, without a slash at the end.
     pub(crate) url: String,
+    /// The same of each listener that speaks TLS, in the order of the config.
+    pub(crate) tls_urls: Vec<String>,
     child: Child,
     _files: Scratch,
 }
@@ -34,6 +36,15 @@ impl Served {
     /// tests may write into it, and a server that dropped its privileges can read it wherever the
     /// repository is.
     pub(crate) fn start(root: &Path, name: &str) -> Result<Served, String> {
+        Served::start_with(root, name, &|_| Ok(String::new()))
+    }
+
+    /// The same with what `more` puts at the end of its config; it is given the example's folder.
+    pub(crate) fn start_with(
+        root: &Path,
+        name: &str,
+        more: &dyn Fn(&Path) -> Result<String, String>,
+    ) -> Result<Served, String> {
         let program = run::built("hob")?;
         let files = Scratch::new(&format!("example-{name}"))?;
         copy_folder(&root.join("examples"), &files.0)?;
@@ -45,8 +56,12 @@ impl Served {
         }
         let config = folder.join("hob.toml");
         let text = fs::read_to_string(&config).map_err(|e| format!("{}: {e}", config.display()))?;
-        fs::write(&config, text.replace(ADDRESS, "127.0.0.1:0"))
-            .map_err(|e| format!("{}: {e}", config.display()))?;
+        let mut text = format!("{text}\n{}", more(&folder)?);
+        for address in ADDRESSES {
+            text = text.replace(address, "127.0.0.1:0");
+        }
+        fs::write(&config, &text).map_err(|e| format!("{}: {e}", config.display()))?;
+        let listeners = text.matches("[[listen]]").count();
 
         let mut child = Command::new(program)
             .args(["serve", "--config"])
@@ -58,9 +73,16 @@ impl Served {
             .spawn()
             .map_err(|error| format!("starting hob: {error}"))?;
         let lines = lines_of(&mut child);
-        match wait_for_address(&lines) {
-            Ok(url) => Ok(Served {
+        let urls = wait_for_addresses(&lines, listeners).and_then(|urls| {
+            let (tls, clear): (Vec<_>, Vec<_>) =
+                urls.into_iter().partition(|url| url.starts_with("https:"));
+            let url = clear.into_iter().next().ok_or("it listens on no http://")?;
+            Ok((url, tls))
+        });
+        match urls {
+            Ok((url, tls_urls)) => Ok(Served {
                 url,
+                tls_urls,
                 child,
                 _files: files,
             }),
@@ -126,30 +148,32 @@ fn lines_of(child: &mut Child) -> Receiver<String> {
     lines
 }
 
-/// The address in `listening on http://127.0.0.1:PORT`; else what was said instead.
-fn wait_for_address(lines: &Receiver<String>) -> Result<String, String> {
+/// The addresses in lines like `listening on http://127.0.0.1:PORT`; else what was said instead.
+fn wait_for_addresses(lines: &Receiver<String>, count: usize) -> Result<Vec<String>, String> {
     let deadline = Instant::now() + READY;
-    let mut said = Vec::new();
-    loop {
+    let (mut urls, mut said) = (Vec::new(), Vec::new());
+    while urls.len() < count {
         let left = deadline.saturating_duration_since(Instant::now());
         match lines.recv_timeout(left) {
             Ok(line) => match address_in(&line) {
-                Some(url) => return Ok(url),
+                Some(url) => urls.push(url),
                 None => said.push(line),
             },
             Err(_) => {
                 return Err(format!(
-                    "no line \"listening on http://...\"; it said {said:?}"
+                    "{} of {count} lines \"listening on http...\"; it said {said:?}",
+                    urls.len()
                 ));
             }
         }
     }
+    Ok(urls)
 }
 
 fn address_in(line: &str) -> Option<String> {
     let (_, rest) = line.split_once("listening on ")?;
     let url = rest.split_whitespace().next()?.trim_end_matches('/');
-    url.starts_with("http://").then(|| url.to_string())
+    url.starts_with("http").then(|| url.to_string())
 }
 
 fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
@@ -175,6 +199,8 @@ mod tests {
     fn address_is_found_in_its_line() {
         let url = address_in("listening on http://127.0.0.1:40123/ (4 threads)");
         assert_eq!(url.as_deref(), Some("http://127.0.0.1:40123"));
+        let url = address_in("listening on https://127.0.0.1:40124");
+        assert_eq!(url.as_deref(), Some("https://127.0.0.1:40124"));
         assert_eq!(address_in("listening on unix:socket"), None);
         assert_eq!(address_in("ready"), None);
     }
