@@ -17,9 +17,9 @@ BUILD_PACKAGES := gcc libc6-dev ca-certificates
 RUST_PACKAGES := rustc-web cargo-web
 # What runs the programs of the examples, where it is not there already.
 SERVE_COMMANDS := perl python3
-# What the tests need besides: rivals to compare with, clients, tracers, other people's suites and
-# frameworks, and headers for the native parts of languages.
-TEST_PACKAGES := nginx-light apache2 curl nghttp2-client brotli zstd wrk strace fuse3 slowhttptest \
+# What the tests need besides: rivals to compare with, clients and a browser, tracers, other people's
+# suites and frameworks, and headers for the native parts of languages.
+TEST_PACKAGES := nginx-light apache2 chromium openssl curl nghttp2-client brotli zstd wrk strace fuse3 slowhttptest \
 	python3 python3-venv \
 	lighttpd cgit git gitweb mercurial awstats fossil libplack-perl \
 	python3-dev mypy libcgi-pm-perl libdancer2-perl libmojolicious-perl
@@ -46,7 +46,7 @@ help: ## list these targets
 		printf '  make %-12s %s\n' "$$name" "$$what"
 	done
 
-serve: setup-build setup-serve ## install what is missing, build, and serve examples/welcome
+serve: setup-build setup-serve ## install what is missing, build, and serve examples/welcome over HTTP and HTTPS
 	@$(cargo) xtask welcome
 	site="$(CURDIR)/examples/welcome"
 	# The server of a root user is not root, and may not enter a folder below a private home.

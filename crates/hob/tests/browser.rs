@@ -1,0 +1,140 @@
+//! A real browser, headless Chromium, shows the welcome page over HTTP/2 and HTTP/3.
+//!
+//! The certificate is the one hob makes for itself, which Chromium is told to take by its key's
+//! hash. Every name but localhost is unknown to it: it asks nobody outside.
+#![allow(clippy::unwrap_used)]
+
+mod harness;
+
+use std::path::Path;
+use std::process::Command;
+
+use harness::{Hob, Place, is_root, text_of};
+
+const WELCOME: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../examples/welcome/site/index.html"
+);
+
+/// Chromium's seconds for a page; only a failure reaches them.
+const SECONDS_MAX: &str = "60";
+
+/// A page that asks for another twice, the second time without credentials: for that a browser has
+/// a connection of its own, and by then it knows what `Alt-Svc` said.
+const CARRIERS: &str = r#"<!doctype html><title>Carriers</title><p id="carriers"></p><script>
+const ask = async (name, credentials) => {
+  const answer = await fetch("/carriers.html?" + name, { cache: "no-store", credentials });
+  await answer.text();
+  return performance.getEntriesByName(answer.url)[0].nextHopProtocol;
+};
+(async () => {
+  const seen = [performance.getEntriesByType("navigation")[0].nextHopProtocol];
+  for (const credentials of ["include", "omit"]) seen.push(await ask(credentials, credentials));
+  document.getElementById("carriers").textContent = seen.join(" then ");
+})();
+</script>"#;
+
+/// A hob that serves the welcome page and [`CARRIERS`] over TLS; none, with a line that says why,
+/// where there is no Chromium.
+fn served() -> Option<(Place, Hob)> {
+    let found = Command::new("chromium").arg("--version").output();
+    if !found.is_ok_and(|output| output.status.success()) {
+        println!("skipped: there is no chromium");
+        return None;
+    }
+    let place = Place::new();
+    place.write("site/carriers.html", CARRIERS);
+    place.write(
+        "site/index.html",
+        &std::fs::read_to_string(WELCOME).unwrap(),
+    );
+    let hob = place.serve_text(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n[[site]]\nroot = \"site\"\n",
+    );
+    Some((place, hob))
+}
+
+/// What a page is once its scripts have run. `quic_port` is a port of localhost where Chromium
+/// begins with HTTP/3, and naming any allows it HTTP/3 there with a certificate of no authority.
+fn page(hob: &Hob, path: &str, quic_port: u16) -> String {
+    let profile = tempfile::tempdir().unwrap();
+    let port = hob.tls_port();
+    let mut browser = Command::new("timeout");
+    browser.args([SECONDS_MAX, "chromium", "--headless", "--disable-gpu"]);
+    browser.args([
+        "--no-first-run",
+        "--disable-dev-shm-usage",
+        "--disable-breakpad",
+    ]);
+    browser.args([
+        "--disable-background-networking",
+        "--disable-component-update",
+    ]);
+    if is_root() {
+        browser.arg("--no-sandbox");
+    }
+    let output = browser
+        .arg(argument("--user-data-dir", profile.path()))
+        .arg(format!(
+            "--ignore-certificate-errors-spki-list={}",
+            key_hash(port)
+        ))
+        .arg("--host-resolver-rules=MAP localhost 127.0.0.1, EXCLUDE 127.0.0.1, MAP * ~NOTFOUND")
+        .arg(format!("--origin-to-force-quic-on=localhost:{quic_port}"))
+        .args(["--virtual-time-budget=30000", "--dump-dom"])
+        .arg(format!("https://localhost:{port}{path}"))
+        .env("HOME", profile.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text_of(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn argument(name: &str, path: &Path) -> String {
+    format!("{name}={}", path.display())
+}
+
+/// SHA-256 of the public key of the certificate that is shown for localhost, in base64.
+fn key_hash(port: u16) -> String {
+    let pipeline = format!(
+        "openssl s_client -connect 127.0.0.1:{port} -servername localhost </dev/null 2>/dev/null \
+         | openssl x509 -noout -pubkey | openssl pkey -pubin -outform der \
+         | openssl dgst -sha256 -binary | base64"
+    );
+    let output = Command::new("sh").args(["-c", &pipeline]).output().unwrap();
+    let hash = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    assert_eq!(hash.len(), 44, "{}", text_of(&output));
+    hash
+}
+
+#[test]
+fn browser_shows_the_welcome_page_over_http_2() {
+    let Some((_place, hob)) = served() else {
+        return;
+    };
+    let page = page(&hob, "/", 1);
+    assert!(page.contains("The kettle is warm."), "{page}");
+    assert!(page.contains(">It came over HTTP/2.<"), "{page}");
+    hob.stop();
+}
+
+#[test]
+fn browser_shows_the_welcome_page_over_http_3() {
+    let Some((_place, hob)) = served() else {
+        return;
+    };
+    let page = page(&hob, "/", hob.tls_port());
+    assert!(page.contains("The kettle is warm."), "{page}");
+    assert!(page.contains(">It came over HTTP/3.<"), "{page}");
+    hob.stop();
+}
+
+#[test]
+fn browser_takes_http_3_from_alt_svc() {
+    let Some((_place, hob)) = served() else {
+        return;
+    };
+    let page = page(&hob, "/carriers.html", 1);
+    assert!(page.contains(">h2 then h2 then h3<"), "{page}");
+    hob.stop();
+}
