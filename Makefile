@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help serve test siege build setup setup-build setup-serve setup-test bench fuzz conformance clean
+.PHONY: help serve test siege build setup setup-build setup-serve setup-test setup-judges bench fuzz conformance clean
 MAKEFLAGS += --no-print-directory
 
 # The oldest Rust that builds hob; Cargo.toml says the same to cargo.
@@ -23,6 +23,8 @@ TEST_PACKAGES := nginx-light apache2 chromium openssl curl nghttp2-client brotli
 	python3 python3-venv \
 	lighttpd cgit git gitweb mercurial awstats fossil libplack-perl \
 	python3-dev mypy libcgi-pm-perl libdancer2-perl libmojolicious-perl
+# What `make conformance` needs besides; the rest comes from PyPI and the Go proxy.
+JUDGE_PACKAGES := testssl.sh
 RUST_TEST_PACKAGES := rustfmt-web rust-web-clippy
 
 # The first cargo that is new enough. Expanded anew in each recipe, so one that `setup` has just
@@ -80,7 +82,7 @@ bench: build ## the small benchmarks, and how to run the large ones
 fuzz: setup-build ## each fuzz target for 60 seconds (needs nightly Rust and cargo-fuzz)
 	@$(cargo) xtask fuzz
 
-conformance: setup ## other people's suites against examples/welcome
+conformance: setup setup-judges ## other people's programs judge examples/welcome; minutes
 	@$(cargo) build --locked -p hob
 	$(cargo) xtask conformance
 
@@ -112,6 +114,9 @@ setup-test: setup-build
 			echo 'make: rustfmt and clippy are missing; their checks will be skipped'
 		fi
 	fi
+
+setup-judges:
+	@$(call install,$(JUDGE_PACKAGES))
 
 # There is no Rust that is new enough: takes Debian's, if that is.
 define rust_from_debian

@@ -58,8 +58,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "conformance",
-        arguments: "[SUITE]...",
-        what: "run other people's suites against the welcome example",
+        arguments: "[--skip-missing] [JUDGE]...",
+        what: "have other people's programs judge the welcome example",
         run: conformance::command,
     },
     Command {
