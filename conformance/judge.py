@@ -23,10 +23,6 @@ TARGET = Path(__file__).resolve().parents[1] / "target" / "conformance"
 INSTALL_SECONDS_MAX = 600
 
 
-class Missing(Exception):
-    """A judge cannot be had, and why."""
-
-
 class Judge:
     """The cases of one program that judges, and what became of them."""
 
