@@ -17,7 +17,11 @@ const WELCOME: &str = concat!(
 );
 
 /// Chromium's seconds for a page; only a failure reaches them.
-const SECONDS_MAX: &str = "60";
+const SECONDS_MAX: &str = "180";
+
+/// Chromium lets a connection over TCP race with the first over QUIC, which on a busy machine may
+/// lose: then the page is loaded anew.
+const RACES_MAX: usize = 5;
 
 /// A page that asks for another twice, the second time without credentials: for that a browser has
 /// a connection of its own, and by then it knows what `Alt-Svc` said.
@@ -134,7 +138,8 @@ fn browser_takes_http_3_from_alt_svc() {
     let Some((_place, hob)) = served() else {
         return;
     };
-    let page = page(&hob, "/carriers.html", 1);
-    assert!(page.contains(">h2 then h2 then h3<"), "{page}");
+    let mut pages = (0..RACES_MAX).map(|_| page(&hob, "/carriers.html", 1));
+    let is_h3 = |page: &String| page.contains(">h2 then h2 then h3<");
+    assert!(pages.any(|page| is_h3(&page)), "{}", hob.printed());
     hob.stop();
 }
