@@ -538,6 +538,17 @@ def slow(port: int, folder: str, name: str) -> None:
     client.end()
 
 
+def stuck(port: int, large: str, small: str) -> None:
+    """Takes no more of an answer than one window holds, and goes on with another request."""
+    client = Client(port, max_stream_data=50_000)
+    client.quic._write_stream_limits = lambda **of: None
+    stream = client.ask(large)
+    client.until(lambda: stream in client.reset)
+    print(hex(client.reset[stream]), len(client.body(stream)) < 60_000)
+    client.get(small)
+    client.end()
+
+
 def idle(port: int, path: str) -> None:
     """Waits until the server closes the connection, and says how."""
     client = Client(port)
@@ -583,7 +594,7 @@ CASES = {
     case.__name__: case
     for case in [
         fetch, files, sixty, tiny, upload, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
-        floods, long_heads, retry, refused, slow, idle, leave, named, certified,
+        floods, long_heads, retry, refused, slow, stuck, idle, leave, named, certified,
     ]
 }  # fmt: skip
 

@@ -86,3 +86,21 @@ fn client_that_goes_amid_an_answer_is_booked_as_gone() {
     place.wait_for_counter("client_left", 1);
     hob.stop();
 }
+
+#[test]
+fn reader_that_stops_loses_its_answer_and_not_its_connection() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    let keys = "default_log = \"a\"\n[[log]]\nname = \"a\"\nfile = \"access.log\"\n\
+        format = \"{outcome} {target}\"\n[limits]\nwrite_progress = \"300ms\"\n";
+    let hob = place.serve_text(&config(keys, "true", ""));
+    // H3_REQUEST_CANCELLED, after no more than the client had room for.
+    let told = run(&hob, &["stuck", "/big.bin", "/hello.txt"]);
+    assert_eq!(told, "0x10c True\n");
+    assert_eq!(place.counter("limit_write_progress"), 1);
+    hob.stop();
+    let log = std::fs::read_to_string(place.path("access.log")).unwrap();
+    assert_eq!(log, "timeout /big.bin\ncomplete /hello.txt\n");
+}

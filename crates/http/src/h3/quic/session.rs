@@ -13,8 +13,8 @@ use quinn_proto::crypto::{
 };
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
-use rustls::HandshakeKind;
 use rustls::quic::{KeyChange, Secrets, ServerConnection, Suite, Version};
+use rustls::{AlertDescription, HandshakeKind};
 
 use crate::tls::hello::{self, Gathering};
 use crate::tls::{ClientCertificate, Terms, suite_name};
@@ -84,10 +84,11 @@ impl Offers for Offered {
         Box::new(Shaking {
             offered: self,
             version,
-            params: bytes,
-            hello: Vec::new(),
             rule: 0,
-            tls: None,
+            stage: Stage::Hello {
+                params: bytes,
+                hello: Vec::new(),
+            },
             has_told: false,
             next_secrets: None,
         })
@@ -95,6 +96,7 @@ impl Offers for Offered {
 }
 
 /// What a handshake gave.
+#[derive(Clone)]
 pub(crate) struct Shaken {
     pub(crate) server_name: Option<String>,
     pub(crate) suite: &'static str,
@@ -107,19 +109,37 @@ pub(crate) struct Shaken {
 struct Shaking {
     offered: Arc<Offered>,
     version: u32,
-    params: Vec<u8>,
-    /// The client's first message as far as it has come.
-    hello: Vec<u8>,
     rule: u64,
-    tls: Option<ServerConnection>,
+    stage: Stage,
     has_told: bool,
     next_secrets: Option<Secrets>,
 }
 
+/// How far it is.
+enum Stage {
+    /// Our parameters, and the client's first message as far as it has come.
+    Hello { params: Vec<u8>, hello: Vec<u8> },
+    /// Messages go to and fro.
+    UnderWay(Box<ServerConnection>),
+    /// All is said. What rustls held is let go: a connection keeps 4 KiB less.
+    Done(Box<Shaken>),
+}
+
 impl Shaking {
-    /// Goes on once all of the first message is there.
-    fn begin(&mut self) -> Result<(), TransportError> {
-        let name = match hello::look_at_message(&self.hello) {
+    fn tls(&self) -> Option<&ServerConnection> {
+        match &self.stage {
+            Stage::UnderWay(tls) => Some(tls),
+            Stage::Hello { .. } | Stage::Done(_) => None,
+        }
+    }
+
+    /// Takes a piece of the first message, and goes on once all of it is there.
+    fn begin(&mut self, bytes: &[u8]) -> Result<(), TransportError> {
+        let Stage::Hello { params, hello } = &mut self.stage else {
+            return Ok(());
+        };
+        hello.extend_from_slice(bytes);
+        let name = match hello::look_at_message(hello) {
             Gathering::Partial => return Ok(()),
             Gathering::Foreign => return Err(refused("it does not begin with a ClientHello")),
             Gathering::Whole(name) => name,
@@ -131,25 +151,35 @@ impl Shaking {
             0xff00_001d..=0xff00_0020 => Version::V1Draft,
             _ => Version::V1,
         };
-        let params = std::mem::take(&mut self.params);
+        let (params, hello) = (std::mem::take(params), std::mem::take(hello));
         let tls = ServerConnection::new(config, version, params);
-        self.tls = Some(tls.map_err(|error| refused(&error.to_string()))?);
-        let hello = std::mem::take(&mut self.hello);
-        self.feed(&hello)
+        let mut tls = Box::new(tls.map_err(|error| refused(&error.to_string()))?);
+        let fed = feed(&mut tls, &hello);
+        self.stage = Stage::UnderWay(tls);
+        fed
     }
+}
 
-    fn feed(&mut self, bytes: &[u8]) -> Result<(), TransportError> {
-        let Some(tls) = &mut self.tls else {
-            return Ok(());
-        };
-        tls.read_hs(bytes).map_err(|error| match tls.alert() {
-            Some(alert) => TransportError {
-                code: TransportErrorCode::crypto(alert.into()),
-                frame: None,
-                reason: error.to_string(),
-            },
-            None => refused(&error.to_string()),
-        })
+fn feed(tls: &mut ServerConnection, bytes: &[u8]) -> Result<(), TransportError> {
+    tls.read_hs(bytes).map_err(|error| match tls.alert() {
+        Some(alert) => TransportError {
+            code: TransportErrorCode::crypto(alert.into()),
+            frame: None,
+            reason: error.to_string(),
+        },
+        None => refused(&error.to_string()),
+    })
+}
+
+fn shaken_of(tls: &ServerConnection, rule: u64) -> Shaken {
+    let suite = tls.negotiated_cipher_suite();
+    let client = tls.peer_certificates().and_then(|chain| chain.first());
+    Shaken {
+        server_name: tls.server_name().map(str::to_owned),
+        suite: suite.map_or("", |suite| suite_name(suite.suite())),
+        is_resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed),
+        rule,
+        client: client.and_then(|certificate| ClientCertificate::from_der(certificate)),
     }
 }
 
@@ -168,16 +198,11 @@ impl Session for Shaking {
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        let tls = self.tls.as_ref()?;
-        let suite = tls.negotiated_cipher_suite();
-        let client = tls.peer_certificates().and_then(|chain| chain.first());
-        Some(Box::new(Shaken {
-            server_name: tls.server_name().map(str::to_owned),
-            suite: suite.map_or("", |suite| suite_name(suite.suite())),
-            is_resumed: tls.handshake_kind() == Some(HandshakeKind::Resumed),
-            rule: self.rule,
-            client: client.and_then(|certificate| ClientCertificate::from_der(certificate)),
-        }))
+        Some(match &self.stage {
+            Stage::Hello { .. } => return None,
+            Stage::UnderWay(tls) => Box::new(shaken_of(tls, self.rule)),
+            Stage::Done(shaken) => shaken.clone(),
+        })
     }
 
     fn peer_identity(&self) -> Option<Box<dyn Any>> {
@@ -193,31 +218,48 @@ impl Session for Shaking {
     }
 
     fn is_handshaking(&self) -> bool {
-        self.tls.as_ref().is_none_or(|tls| tls.is_handshaking())
+        match &self.stage {
+            Stage::Hello { .. } => true,
+            Stage::UnderWay(tls) => tls.is_handshaking(),
+            Stage::Done(_) => false,
+        }
     }
 
     fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
-        if self.tls.is_none() {
-            self.hello.extend_from_slice(bytes);
-            self.begin()?;
-        } else {
-            self.feed(bytes)?;
+        match &mut self.stage {
+            Stage::Hello { .. } => self.begin(bytes)?,
+            Stage::UnderWay(tls) => feed(tls, bytes)?,
+            //= rfc9001#6
+            Stage::Done(_) => {
+                let alert = u8::from(AlertDescription::UnexpectedMessage);
+                let mut refused = refused("a TLS message came after the handshake");
+                refused.code = TransportErrorCode::crypto(alert);
+                return Err(refused);
+            }
         }
-        let is_first = self.tls.is_some() && !self.has_told;
+        let is_first = self.tls().is_some() && !self.has_told;
         self.has_told |= is_first;
         Ok(is_first)
     }
 
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        let tls = self.tls.as_ref();
-        let Some(mut bytes) = tls.and_then(|tls| tls.quic_transport_parameters()) else {
+        let Some(mut bytes) = self.tls().and_then(|tls| tls.quic_transport_parameters()) else {
             return Ok(None);
         };
         Ok(Some(TransportParameters::read(Side::Server, &mut bytes)?))
     }
 
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
-        let keys = match self.tls.as_mut()?.write_hs(out)? {
+        let Stage::UnderWay(tls) = &mut self.stage else {
+            return None;
+        };
+        let Some(change) = tls.write_hs(out) else {
+            if out.is_empty() && !tls.is_handshaking() {
+                self.stage = Stage::Done(Box::new(shaken_of(tls, self.rule)));
+            }
+            return None;
+        };
+        let keys = match change {
             KeyChange::Handshake { keys } => keys,
             KeyChange::OneRtt { keys, next } => {
                 self.next_secrets = Some(next);
