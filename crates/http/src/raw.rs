@@ -1,5 +1,5 @@
-//! System calls that take a raw pointer: for memory no reference may be made to, and a socket
-//! option no crate wraps.
+//! System calls that take a raw pointer: for memory no reference may be made to, and socket
+//! options no crate wraps.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -64,6 +64,38 @@ pub(crate) fn defer_accept(socket: BorrowedFd<'_>, seconds: u32) -> io::Result<u
         _ => Err(io::Error::last_os_error()),
     }
 }
+
+/// Has a classic BPF program choose among the sockets of one address which of them gets a datagram
+/// (SO_ATTACH_REUSEPORT_CBPF). It reads the datagram from its first byte on and returns the number
+/// of a socket, in the order they were bound; any other number leaves the choice to the kernel.
+pub(crate) fn choose_socket_by(
+    socket: BorrowedFd<'_>,
+    program: &mut [libc::sock_filter],
+) -> io::Result<()> {
+    let value = libc::sock_fprog {
+        len: u16::try_from(program.len()).map_err(io::Error::other)?,
+        filter: program.as_mut_ptr(),
+    };
+    let len = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: `value` is what this option takes and `len` its size. It points to `program`, which
+    // has that many instructions and lives through the call; the kernel checks and copies them.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_ATTACH_REUSEPORT_CBPF,
+            (&raw const value).cast(),
+            len,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The number of the option; `libc` has it for other systems only.
+const SO_ATTACH_REUSEPORT_CBPF: libc::c_int = 51;
 
 /// Copies bytes of a region, from `skip` on, to fill `room`.
 pub(crate) fn copy_region_into(region: &dyn Region, skip: usize, room: &mut [u8]) {

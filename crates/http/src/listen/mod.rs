@@ -1,9 +1,12 @@
 //! Listening sockets: where they are opened, taken over, tuned and named.
 //!
 //! `open` makes a socket for an address or takes one that somebody else bound; `tune` sets what an
-//! accepted connection inherits and reads back what the kernel made of it. Accepting is elsewhere.
+//! accepted connection inherits and reads back what the kernel made of it; `datagrams` are the
+//! sockets of HTTP/3, and `steer` has the kernel choose among them. Accepting is elsewhere.
 
+mod datagrams;
 mod open;
+mod steer;
 mod tune;
 
 use std::fmt;
@@ -13,7 +16,8 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use open::{BoundFile, adopt, open, open_datagrams, shown};
+pub use datagrams::{adopt_datagrams, open_datagrams};
+pub use open::{BoundFile, adopt, open, shown};
 pub use tune::tune;
 
 /// An address that a socket can be bound to.

@@ -45,61 +45,6 @@ pub fn open(address: &Address, options: &Options) -> Result<Opened, Error> {
     })
 }
 
-/// Opens what HTTP/3 needs at the address of a TCP listener: the two ends of a relay, then as many
-/// UDP sockets as threads will read from them.
-///
-/// A server that drains reads from the first end of the relay what the server that follows it, and
-/// has the sockets now, writes into the second: datagrams of connections it still has.
-pub fn open_datagrams(
-    listening: impl AsFd,
-    count: usize,
-    options: &Options,
-) -> Result<Vec<OwnedFd>, Error> {
-    let name = format!("{} for HTTP/3 (UDP)", shown(&listening));
-    let refuse = |step, errno| {
-        let mut error = error(name.clone(), step, errno);
-        if errno == Errno::ADDRINUSE {
-            error.advice =
-                "another process has the UDP port; stop it, or set `http3 = false` in `tls`";
-        }
-        error
-    };
-    let address = getsockname(&listening).map_err(|errno| refuse("look at", errno))?;
-    let address = SocketAddr::try_from(address).map_err(|errno| refuse("look at", errno))?;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let (unix, whole) = (AddressFamily::UNIX, SocketType::SEQPACKET);
-    let (first, second) = rustix::net::socketpair(unix, whole, flags, None)
-        .map_err(|errno| refuse("make a relay for", errno))?;
-    let mut all = vec![first, second];
-    for _ in 0..count.clamp(1, DATAGRAM_SOCKETS_MAX) {
-        let family = if address.is_ipv6() {
-            AddressFamily::INET6
-        } else {
-            AddressFamily::INET
-        };
-        let socket = socket_with(family, SocketType::DGRAM, flags, None)
-            .map_err(|errno| refuse("make a socket for", errno))?;
-        sockopt::set_socket_reuseport(&socket, true)
-            .map_err(|errno| refuse("set SO_REUSEPORT of", errno))?;
-        if address.is_ipv6() {
-            sockopt::set_ipv6_v6only(&socket, options.v6only)
-                .map_err(|errno| refuse("set IPV6_V6ONLY of", errno))?;
-        }
-        // As much as the kernel lets us: datagrams there is no room for are lost.
-        let receive = options.receive_buffer.unwrap_or(DATAGRAM_BUFFER_BYTES);
-        let send = options.send_buffer.unwrap_or(DATAGRAM_BUFFER_BYTES);
-        let _ = sockopt::set_socket_recv_buffer_size(&socket, receive);
-        let _ = sockopt::set_socket_send_buffer_size(&socket, send);
-        bind(&socket, &SocketAddrAny::from(address)).map_err(|errno| refuse("bind to", errno))?;
-        all.push(socket);
-    }
-    Ok(all)
-}
-
-/// More threads than this share sockets.
-const DATAGRAM_SOCKETS_MAX: usize = 64;
-const DATAGRAM_BUFFER_BYTES: usize = 2 * 1024 * 1024;
-
 /// Takes a socket that somebody else bound, as systemd does, and makes it ours.
 pub fn adopt(socket: OwnedFd, name: &str, options: &Options) -> Result<Opened, Error> {
     let refuse = |step, errno| error(format!("the inherited socket `{name}`"), step, errno);
@@ -240,7 +185,7 @@ fn stream_socket(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
     socket_with(family, SocketType::STREAM, flags, None)
 }
 
-fn make_private(socket: &OwnedFd) -> rustix::io::Result<()> {
+pub(super) fn make_private(socket: &OwnedFd) -> rustix::io::Result<()> {
     rustix::io::fcntl_setfd(socket, FdFlags::CLOEXEC)?;
     let flags = rustix::fs::fcntl_getfl(socket)?;
     rustix::fs::fcntl_setfl(socket, flags | OFlags::NONBLOCK)
@@ -261,7 +206,7 @@ fn prefix(warnings: &mut [String], shown: &str) {
     }
 }
 
-fn error(address: String, step: &'static str, errno: Errno) -> Error {
+pub(super) fn error(address: String, step: &'static str, errno: Errno) -> Error {
     let advice = match errno {
         Errno::ADDRINUSE => "another process listens there; stop it or choose another address",
         Errno::ADDRNOTAVAIL => "this machine has no such address",

@@ -1,10 +1,11 @@
 //! Real sockets on loopback and in a temporary folder.
 
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt;
 
 use super::*;
@@ -190,4 +191,91 @@ fn inherited_socket_must_be_a_listening_stream() {
     let (pair, _other) = UnixStream::pair().unwrap();
     let error = adopt(pair.into(), "web", &plain()).unwrap_err();
     assert!(error.to_string().contains("Accept=no"), "{error}");
+}
+
+/// The sockets for HTTP/3 at one port of this machine, as threads have them.
+fn four_sockets() -> (Vec<UdpSocket>, u16) {
+    let opened = open(&any_port(), &plain()).unwrap();
+    let sockets = open_datagrams(&opened.socket, 4, &plain()).unwrap();
+    let sockets: Vec<_> = sockets.into_iter().skip(2).map(UdpSocket::from).collect();
+    let port = sockets[0].local_addr().unwrap().port();
+    (sockets, port)
+}
+
+/// Which of the sockets a datagram has come to.
+fn place_of(sockets: &[UdpSocket]) -> usize {
+    let mut polled: Vec<_> = sockets
+        .iter()
+        .map(|socket| PollFd::new(socket, PollFlags::IN))
+        .collect();
+    poll(&mut polled, None).unwrap();
+    let place = polled
+        .iter()
+        .position(|polled| !polled.revents().is_empty());
+    sockets[place.unwrap()].recv(&mut [0; 100]).unwrap();
+    place.unwrap()
+}
+
+#[test]
+fn datagram_comes_to_the_socket_of_the_thread_that_its_id_names() {
+    let (sockets, port) = four_sockets();
+    for thread in 0..8 {
+        let id = [9, thread, 1, 2, 3, 4, 5, 6, 7, 8];
+        let short = [&[0x40][..], &id, b"more"].concat();
+        let long = [&[0xe0, 0, 0, 0, 1, 10][..], &id, b"more"].concat();
+        for datagram in [short, long] {
+            // Wherever its client is.
+            let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+            client.send_to(&datagram, ("127.0.0.1", port)).unwrap();
+            assert_eq!(place_of(&sockets), usize::from(thread) % 4);
+        }
+    }
+}
+
+#[test]
+fn datagrams_of_no_connection_are_spread() {
+    let (sockets, port) = four_sockets();
+    // With an id of another length it is its client's own, and one that ends early is nobody's.
+    let first = [&[0xc0, 0, 0, 0, 1, 8][..], &[2; 30]].concat();
+    let mut counts = [0; 4];
+    for _ in 0..64 {
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.send_to(&first, ("127.0.0.1", port)).unwrap();
+        counts[place_of(&sockets)] += 1;
+    }
+    assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for short in [&b"\x40"[..], b"", b"\xc0\0\0\0\x01\x0a"] {
+        client.send_to(short, ("127.0.0.1", port)).unwrap();
+        assert_eq!(place_of(&sockets), 0);
+    }
+}
+
+#[test]
+fn inherited_udp_socket_is_shared_unless_others_may_bind_beside_it() {
+    let alone = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = alone.local_addr().unwrap();
+    let sockets = adopt_datagrams(alone.into(), "web", 4, &plain()).unwrap();
+    assert_eq!(sockets.len(), 2 + 1);
+    drop(sockets);
+    let shared = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+    shared.set_reuse_port(true).unwrap();
+    shared.bind(&address.into()).unwrap();
+    let sockets = adopt_datagrams(shared.into(), "web", 4, &plain()).unwrap();
+    assert_eq!(sockets.len(), 2 + 4);
+    for socket in &sockets[2..] {
+        assert_eq!(shown(socket), address.to_string());
+    }
+}
+
+#[test]
+fn inherited_socket_that_is_not_udp_says_what_the_unit_needs() {
+    let socket = std::os::unix::net::UnixDatagram::unbound().unwrap();
+    let error = adopt_datagrams(socket.into(), "web", 1, &plain()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot use the inherited socket `web` for HTTP/3: Address family not supported by \
+         protocol (os error 97); it must be a UDP socket: a port in ListenDatagram= of the socket \
+         unit"
+    );
 }

@@ -53,9 +53,10 @@ impl Listening {
     /// answers over TCP.
     //= rfc9114#3.1.1
     pub fn set_datagrams(&mut self, datagrams: Vec<Arc<OwnedFd>>) {
-        let port = local_address(&self.socket).map(|address| address.port());
-        let line = |port| format!("h3=\":{port}\"; ma=86400").into_bytes().into();
-        self.alt_svc = port.filter(|_| !datagrams.is_empty()).map(line);
+        // The UDP socket may have another port, where a service manager bound both.
+        let port = datagrams.last().and_then(|socket| local_address(socket));
+        let line = |address: SocketAddr| format!("h3=\":{}\"; ma=86400", address.port());
+        self.alt_svc = port.map(|address| line(address).into_bytes().into());
         self.datagrams = datagrams;
     }
 

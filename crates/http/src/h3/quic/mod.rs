@@ -18,5 +18,6 @@ mod socket;
 
 pub(crate) use connection::{Connection, Happened, Lost, Readout, Wrote};
 pub(crate) use endpoint::{Arrival, Endpoint, Newcomer, Sent};
+pub(crate) use id::ID_BYTES;
 pub(crate) use session::{Offered, RetryKey, config_of};
 pub(crate) use socket::{Datagram, Socket};

@@ -54,8 +54,9 @@ pub static LISTEN_TLS: Table = Table {
         Key::new("http3", Flag, Preset::Flag(true))
             .says(
                 "HTTP/3 on the UDP port of the same number, which answers over TCP tell clients of \
-                 (`Alt-Svc`). Listeners on a Unix socket and those of systemd have none, and none \
-                 is spoken where `suites` leaves out TLS 1.3.",
+                 (`Alt-Svc`). A listener of systemd has it where a UDP socket of the same name was \
+                 handed down too, one on a Unix socket never, and none is spoken where `suites` \
+                 leaves out TLS 1.3.",
             )
             .example("false")
             .aka(&["h3", "quic", "http/3"]),

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use hob_http::listen::{self, Address, BoundFile, Options};
+use rustix::net::{SocketType, sockopt};
 
 use super::Failure;
 use crate::config::{ListenAddress, Listener};
@@ -40,7 +41,7 @@ pub(super) fn open_all(
         if let Some(known) = known {
             let notes = listen::tune(&known.socket, &options);
             warnings.extend(notes.iter().map(|note| format!("{}: {note}", known.shown)));
-            match with_datagrams(known, speaks_http3(listener), thread_count, &options) {
+            match with_datagrams(known, listener, &options, inherited, thread_count) {
                 Ok(known) => all.push(known),
                 Err(failure) => {
                     give_up_new(&all, kept);
@@ -69,24 +70,33 @@ pub(super) fn open_all(
     Ok((all, warnings))
 }
 
-/// HTTP/3 is spoken there.
-fn speaks_http3(listener: &Listener) -> bool {
-    let is_tcp = matches!(listener.address, ListenAddress::Tcp(_));
-    is_tcp && listener.tls.as_ref().is_some_and(|tls| tls.http3)
+/// HTTP/3 is spoken there: over what we open ourselves on a port, and over UDP sockets that were
+/// handed down where the listener was.
+fn speaks_http3(listener: &Listener, inherited: &[(String, OwnedFd)]) -> bool {
+    let has_sockets = match &listener.address {
+        ListenAddress::Tcp(_) => true,
+        ListenAddress::Unix(_) => false,
+        ListenAddress::Inherited(name) => {
+            find_inherited(name, SocketType::DGRAM, inherited).is_some()
+        }
+    };
+    has_sockets && listener.tls.as_ref().is_some_and(|tls| tls.http3)
 }
 
 /// A listener that stays, with sockets for HTTP/3 as it needs them now.
 fn with_datagrams(
     known: &Rc<KeptListener>,
-    speaks_http3: bool,
-    thread_count: usize,
+    listener: &Listener,
     options: &Options,
+    inherited: &[(String, OwnedFd)],
+    thread_count: usize,
 ) -> Result<Rc<KeptListener>, Failure> {
+    let speaks_http3 = speaks_http3(listener, inherited);
     if speaks_http3 != known.datagrams.is_empty() {
         return Ok(Rc::clone(known));
     }
     let datagrams = match speaks_http3 {
-        true => listen::open_datagrams(&known.socket, thread_count, options)
+        true => open_datagrams(listener, &known.socket, options, inherited, thread_count)
             .map_err(|error| Failure::System(error.to_string()))?,
         false => Vec::new(),
     };
@@ -98,6 +108,28 @@ fn with_datagrams(
         datagrams,
         file: known.file.clone(),
     }))
+}
+
+/// The sockets of HTTP/3 beside a listener's: at its address, or those that were handed down.
+fn open_datagrams(
+    listener: &Listener,
+    listening: &OwnedFd,
+    options: &Options,
+    inherited: &[(String, OwnedFd)],
+    thread_count: usize,
+) -> Result<Vec<OwnedFd>, listen::Error> {
+    if let ListenAddress::Inherited(name) = &listener.address
+        && let Some(socket) = find_inherited(name, SocketType::DGRAM, inherited)
+    {
+        let socket = socket.try_clone().map_err(|source| listen::Error {
+            address: format!("the inherited socket `{name}`"),
+            step: "use",
+            advice: "",
+            source,
+        })?;
+        return listen::adopt_datagrams(socket, name, thread_count, options);
+    }
+    listen::open_datagrams(listening, thread_count, options)
 }
 
 /// The socket of a listener, and those for HTTP/3 where it is spoken. Of the ports that the kernel
@@ -112,11 +144,12 @@ fn open_both(
     let mut tries_left = if any_port { PORT_TRIES } else { 1 };
     loop {
         let opened = open_one(listener, options, inherited)?;
-        if !speaks_http3(listener) {
+        if !speaks_http3(listener, inherited) {
             return Ok((opened, Vec::new()));
         }
         tries_left -= 1;
-        match listen::open_datagrams(&opened.socket, thread_count, options) {
+        let datagrams = open_datagrams(listener, &opened.socket, options, inherited, thread_count);
+        match datagrams {
             Ok(datagrams) => return Ok((opened, datagrams)),
             Err(_) if tries_left > 0 => {}
             Err(error) => return Err(Failure::System(error.to_string())),
@@ -145,8 +178,10 @@ fn adopt(
     options: &Options,
     inherited: &[(String, OwnedFd)],
 ) -> Result<listen::Opened, Failure> {
-    let found = inherited.iter().find(|(known, _)| known == name);
-    let Some((_, socket)) = found else {
+    // A unit's sockets have one name: its UDP sockets are for HTTP/3.
+    let any = || inherited.iter().find(|(known, _)| known == name);
+    let stream = find_inherited(name, SocketType::STREAM, inherited);
+    let Some(socket) = stream.or_else(|| any().map(|(_, socket)| socket)) else {
         let known: Vec<&str> = inherited.iter().map(|(known, _)| known.as_str()).collect();
         let known = if known.is_empty() {
             "none".to_owned()
@@ -162,6 +197,18 @@ fn adopt(
         .try_clone()
         .map_err(|error| Failure::System(error.to_string()))?;
     listen::adopt(socket, name, options).map_err(|error| Failure::System(error.to_string()))
+}
+
+/// The first socket of a name and kind that was handed down.
+fn find_inherited<'a>(
+    name: &str,
+    kind: SocketType,
+    inherited: &'a [(String, OwnedFd)],
+) -> Option<&'a OwnedFd> {
+    let is_it = |(known, socket): &&(String, OwnedFd)| {
+        known == name && sockopt::socket_type(socket) == Ok(kind)
+    };
+    inherited.iter().find(is_it).map(|(_, socket)| socket)
 }
 
 /// Removes the socket files of listeners that are in the first list only.
