@@ -6,7 +6,7 @@ use super::harness::{Place, wait_for_end};
 use super::{begin, certificate, config, has_client, run, site};
 
 /// A file that no window and no buffer holds whole.
-fn write_long(place: &Place) {
+pub(super) fn write_long(place: &Place) {
     let text: String = (0..400_000)
         .map(|number| format!("{number:09}\n"))
         .collect();
@@ -103,5 +103,26 @@ fn upgrade_passes_the_datagrams_of_a_download_on_to_the_server_that_drains() {
     }
     wait_for_end(old);
     run(&hob, &["fetch", "/hello.txt"]);
+    hob.stop();
+}
+
+#[test]
+fn request_behind_the_last_one_is_rejected_and_answered_when_it_comes_again() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    write_long(&place);
+    place.replace_program(|path| {
+        std::fs::copy(env!("CARGO_BIN_EXE_hob"), path).unwrap();
+    });
+    let hob = place.serve_text(&config("", "true", ""));
+    let old = hob.server();
+    let late = begin(&hob, &["rejected", &site(&place), "long.txt", "/hello.txt"]);
+    hob.signal(Signal::USR2);
+    hob.wait_for("upgraded, the new server is process");
+    // H3_REQUEST_REJECTED, both ways: nothing was done, it may be sent again.
+    assert_eq!(late.finish(), "0x10b 0x10b\n");
+    wait_for_end(old);
     hob.stop();
 }

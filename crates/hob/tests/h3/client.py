@@ -2,7 +2,8 @@
 """An HTTP/3 client on aioquic, which shares no line with hob.
 
     client.py install                        into target/aioquic, from PyPI; says why it could not
-    client.py PORT CASE [ARGUMENT]...        one of the cases below, against 127.0.0.1
+    client.py PORT CASE [ARGUMENT]...        one of the cases below, against 127.0.0.1, or the ADDRESS and
+                                             PORT in the environment
 
 A case prints what it saw and ends with 0, or says what was wrong. It drives sockets and clock itself, so that
 it can change its port, hold back what it owes, and send what no library would.
@@ -10,6 +11,7 @@ it can change its port, hold back what it owes, and send what no library would.
 
 import fcntl
 import json
+import os
 import select
 import socket
 import ssl
@@ -20,6 +22,7 @@ from pathlib import Path
 
 PACKAGES = ["aioquic==1.7.2"]
 SECONDS_MAX = 60
+ADDRESS = os.environ.get("ADDRESS", "127.0.0.1")
 VENV = Path(__file__).resolve().parents[4] / "target" / "aioquic"
 PYTHON = VENV / "bin" / "python"
 
@@ -50,7 +53,7 @@ def install() -> str:
 class Client:
     """One connection, and what came over its streams."""
 
-    def __init__(self, port: int, name: str = "localhost", ticket=None, certificate=None, **options):
+    def __init__(self, port: int, name: str = "localhost", ticket=None, certificate=None, early="", **options):
         from aioquic.h3.connection import H3_ALPN, H3Connection
         from aioquic.quic.configuration import QuicConfiguration
         from aioquic.quic.connection import QuicConnection
@@ -68,7 +71,7 @@ class Client:
             configuration.load_cert_chain(*certificate)
         self.name = name
         self.quic = QuicConnection(configuration=configuration, session_ticket_handler=self.tickets.append)
-        self.address = ("127.0.0.1", port)
+        self.address = (ADDRESS, port, 0, 0) if ":" in ADDRESS else (ADDRESS, port)
         self.sock = self.new_socket()
         self.http = H3Connection(self.quic)
         # It knows nothing of HEAD, whose answers have a size and no body; sizes are checked here.
@@ -83,15 +86,27 @@ class Client:
         # Bytes of the server's own streams: its control stream is among them.
         self.control = bytearray()
         self.quic.connect(self.address, now=time.monotonic())
+        if early:
+            self.early_stream = self.ask(early)
+            self.flush()
+            self.early_packets = self.sent_early()
         self.until(lambda: self.is_shaken)
 
     @staticmethod
     def new_socket() -> socket.socket:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock = socket.socket(socket.AF_INET6 if ":" in ADDRESS else socket.AF_INET, socket.SOCK_DGRAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-        sock.bind(("127.0.0.1", 0))
+        sock.bind((ADDRESS, 0))
         sock.setblocking(False)
         return sock
+
+    def sent_early(self) -> int:
+        """How many packets of 0-RTT wait for their acknowledgement."""
+        from aioquic import tls
+        from aioquic.quic.packet import QuicPacketType
+
+        sent = self.quic._spaces[tls.Epoch.ONE_RTT].sent_packets.values()
+        return sum(packet.packet_type == QuicPacketType.ZERO_RTT for packet in sent)
 
     def move(self) -> None:
         """Goes on from another port, with another connection id."""
@@ -360,12 +375,20 @@ def resume(port: int, path: str) -> None:
 
 
 def early(port: int, path: str) -> None:
-    """Requests before the handshake is done are not taken."""
+    """A request before the handshake is done is not taken, whatever the ticket is said to allow."""
     first = Client(port)
     first.get(path)
     first.until(lambda: first.tickets)
-    print(first.tickets[-1].max_early_data_size)
+    ticket = first.tickets[-1]
+    print(ticket.max_early_data_size)
     first.end()
+    ticket.max_early_data_size = 0xFFFFFFFF
+    second = Client(port, ticket=ticket, early=path)
+    print(second.early_packets > 0, second.quic.tls.session_resumed, second.quic.tls.early_data_accepted)
+    # What was sent too early is lost, and sent again.
+    second.finish(second.early_stream)
+    expect(b"hello\n", second.body(second.early_stream), path)
+    second.end()
 
 
 def malformed(port: int) -> None:
@@ -522,6 +545,29 @@ def refused(port: int) -> None:
     raise ValueError("the connection was taken")
 
 
+def rejected(port: int, folder: str, name: str, small: str) -> None:
+    """A request behind the last one that is answered is rejected, and answered over a new connection."""
+    wanted = (Path(folder) / name).read_bytes()
+    client = Client(port, max_data=200_000, max_stream_data=100_000)
+    stream = client.ask(f"/{name}")
+    client.until(lambda: len(client.body(stream)) > 50_000)
+    print("begun", flush=True)
+    sys.stdin.readline()
+    # Meanwhile it takes no more of the answer, whose connection would end with it.
+    client.quic._write_stream_limits = lambda **of: None
+    client.until(lambda: client.control.endswith(bytes([7, 1, stream + 4])))
+    late = client.ask(small)
+    client.until(lambda: late in client.reset and late in client.stopped)
+    print(hex(client.reset[late]), hex(client.stopped[late]))
+    again = Client(port)
+    expect(b"hello\n", again.get(small), "the request sent again")
+    again.end()
+    del client.quic._write_stream_limits
+    client.finish(stream)
+    expect(wanted, client.body(stream), name)
+    client.end()
+
+
 def slow(port: int, folder: str, name: str) -> None:
     """Begins to fetch a file, waits for a line of input, and takes the rest."""
     wanted = (Path(folder) / name).read_bytes()
@@ -594,7 +640,7 @@ CASES = {
     case.__name__: case
     for case in [
         fetch, files, sixty, tiny, upload, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
-        floods, long_heads, retry, refused, slow, stuck, idle, leave, named, certified,
+        floods, long_heads, retry, refused, rejected, slow, stuck, idle, leave, named, certified,
     ]
 }  # fmt: skip
 
@@ -608,7 +654,7 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     try:
-        CASES[sys.argv[2]](int(sys.argv[1]), *sys.argv[3:])
+        CASES[sys.argv[2]](int(os.environ.get("PORT", sys.argv[1])), *sys.argv[3:])
     except ValueError as error:
         print(f"{sys.argv[2]}: {error}", file=sys.stderr)
         return 1
