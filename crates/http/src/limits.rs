@@ -146,6 +146,11 @@ pub(crate) const H2_EARLY_PRIORITIES_MAX: usize = 16;
 pub(crate) const H2_RESETS_REMEMBERED: usize = 64;
 /// Window of a whole connection: it grows as bytes come, each stream's as they are read.
 pub(crate) const H2_CONNECTION_WINDOW_BYTES: i64 = 1024 * 1024;
+/// Largest window of a stream: it begins with 64 KiB and doubles while its body is read as fast as
+/// it comes.
+pub(crate) const H2_STREAM_WINDOW_BYTES_MAX: i64 = 1024 * 1024;
+/// Bytes by which all windows of streams of a connection may have grown.
+pub(crate) const H2_WINDOW_GROWTH_BYTES_MAX: i64 = 2 * 1024 * 1024;
 /// Bytes of answers made for one connection before they are handed to the kernel.
 pub(crate) const H2_FILL_BYTES: usize = 64 * 1024;
 /// Streams of one HTTP/3 connection that are open at a time: requests answered side by side. The

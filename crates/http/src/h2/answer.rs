@@ -5,9 +5,9 @@ use crate::digits::push_decimal;
 use crate::h2::conn::Conn;
 use crate::h2::frame::{self, Code, HEADER_BYTES, PAYLOAD_BYTES};
 use crate::h2::hpack::{Encoder, Stored, encode_field, place_of};
-use crate::h2::stream::{Receiving, Writing};
+use crate::h2::stream::{Receiving, Stream, Writing};
 use crate::head::Fields;
-use crate::limits::H2_TINY_DATA_BYTES;
+use crate::limits::{H2_STREAM_WINDOW_BYTES_MAX, H2_TINY_DATA_BYTES, H2_WINDOW_GROWTH_BYTES_MAX};
 use crate::response::{Prepared, ResponseHead};
 use crate::status;
 
@@ -285,16 +285,20 @@ impl Conn {
         }
     }
 
-    /// The stream's reader has room for so many bytes more: the client may send as much.
+    /// The stream's reader has taken what came but for so many bytes: the client may send as much
+    /// as the window has room for then. It doubles when half of it was used and read: over a long
+    /// path no more than a window comes in a round trip.
     //= rfc9113#6.9.1
-    pub fn offer(&mut self, stream: u32, room: usize, out: &mut Vec<u8>) {
+    pub fn offer(&mut self, stream: u32, held_bytes: usize, out: &mut Vec<u8>) {
+        let growth_left = H2_WINDOW_GROWTH_BYTES_MAX - self.streams.grown_bytes();
         let Some(open) = self.streams.find(stream) else {
             return;
         };
-        let room = (room as i64).min(frame::WINDOW_BYTES);
-        let more = room - open.receive_window;
+        let held = held_bytes as i64;
         // Little at a time is not worth a frame.
-        if !matches!(open.receiving, Receiving::Body(_)) || more < frame::WINDOW_BYTES / 2 {
+        let is_little =
+            |open: &Stream| open.window_bytes - held - open.receive_window < open.window_bytes / 2;
+        if !matches!(open.receiving, Receiving::Body(_)) || is_little(open) {
             return;
         }
         // What is announced and fits is on its way anyway.
@@ -303,6 +307,11 @@ impl Conn {
         {
             return;
         }
+        if held == 0 {
+            let most = H2_STREAM_WINDOW_BYTES_MAX - open.window_bytes;
+            open.window_bytes += open.window_bytes.min(most).min(growth_left).max(0);
+        }
+        let more = open.window_bytes - held - open.receive_window;
         open.receive_window += more;
         frame::push_window_update(stream, more as u32, out);
     }

@@ -2,7 +2,7 @@
 
 use crate::h2::budget::Flood;
 use crate::h2::conn::{Conn, Desk, Event, Failure, Given, Stage, Step, Took};
-use crate::h2::frame::{self, Code, HEADER_BYTES, Header, WINDOW_BYTES};
+use crate::h2::frame::{self, Code, HEADER_BYTES, Header};
 use crate::h2::stream::{Receiving, Writing};
 use crate::limits::{H2_CONNECTION_WINDOW_BYTES, H2_TINY_DATA_BYTES};
 
@@ -125,7 +125,8 @@ impl Conn {
                 return Ok(None);
             }
             () => {
-                let is_much = window_left < WINDOW_BYTES / 2 && stream.sending == Writing::Ended;
+                let is_much = window_left < stream.window_bytes / 2;
+                let is_much = is_much && stream.sending == Writing::Ended;
                 if is_much && !ends {
                     self.reset(id, Code::NoError, desk.out);
                 }

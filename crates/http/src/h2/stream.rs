@@ -10,6 +10,9 @@ pub(super) struct Stream {
     pub(super) id: u32,
     /// What the client may still send.
     pub(super) receive_window: i64,
+    /// What it may have sent that nobody has read: at most, and more than at first for one whose
+    /// reader keeps up.
+    pub(super) window_bytes: i64,
     /// What we may still send; below zero after the client has made its windows smaller.
     pub(super) send_window: i64,
     pub(super) receiving: Receiving,
@@ -51,6 +54,7 @@ impl Stream {
         Stream {
             id,
             receive_window: WINDOW_BYTES,
+            window_bytes: WINDOW_BYTES,
             send_window,
             receiving: Receiving::Ended,
             sending: Writing::Nothing,
@@ -119,6 +123,12 @@ impl Streams {
         };
         self.ids.swap_remove(at);
         self.open.swap_remove(at);
+    }
+
+    /// Bytes by which windows have grown.
+    pub(super) fn grown_bytes(&self) -> i64 {
+        let grown = |stream: &Stream| stream.window_bytes - WINDOW_BYTES;
+        self.open.iter().map(grown).sum()
     }
 
     /// An idle connection holds little: what one request after the other needs.

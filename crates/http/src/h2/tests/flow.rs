@@ -77,14 +77,14 @@ fn stream_window_grows_as_its_body_is_read_and_the_connection_s_as_it_comes() {
     }
     assert_eq!(server.sent(), "");
     // Nobody has read a byte: there is nothing to offer.
-    server.core.offer(1, 65_536 - 3 * 16_384, &mut server.out);
+    server.core.offer(1, 3 * 16_384, &mut server.out);
     assert_eq!(server.sent(), "");
-    server.core.offer(1, 65_536, &mut server.out);
-    assert_eq!(server.sent(), "1 WINDOW 49152\n");
-    server.core.offer(1, 65_536, &mut server.out);
+    server.core.offer(1, 16_384, &mut server.out);
+    assert_eq!(server.sent(), "1 WINDOW 32768\n");
+    server.core.offer(1, 16_384, &mut server.out);
     assert_eq!(server.sent(), "", "it was offered already");
     for _ in 0..4 {
-        server.core.offer(1, 65_536, &mut server.out);
+        server.core.offer(1, 0, &mut server.out);
         server.feed(&data(1, &[b'a'; 16_384], false));
     }
     // One byte more than was offered.
@@ -98,6 +98,50 @@ fn stream_window_grows_as_its_body_is_read_and_the_connection_s_as_it_comes() {
         "1 POST / host=h body\n1 broken: DATA beyond the window of its stream\n"
     );
     assert_eq!(full.sent(), "1 RST 3\n");
+}
+
+/// What a stream's window is once a body of this many bytes has come, each read at once or not.
+fn window_after(server: &mut Server, id: u32, bytes: usize, is_read: bool) -> i64 {
+    server.feed(&post(id, &[]));
+    for _ in 0..bytes / 16_384 {
+        server.feed(&data(id, &[b'a'; 16_384], false));
+        if is_read {
+            server.core.offer(id, 0, &mut server.out);
+        }
+    }
+    server.core.streams.find(id).unwrap().receive_window
+}
+
+#[test]
+fn window_of_a_body_that_is_read_as_it_comes_grows_up_to_its_limits() {
+    const MIB: i64 = 1024 * 1024;
+    let mut server = Server::greeted();
+    assert_eq!(window_after(&mut server, 1, 32_768, true), 2 * 65_535);
+    let windows = [3, 5, 7].map(|id| window_after(&mut server, id, 1 << 24, true));
+    // Two grow to their limit, and the third to what is left for the connection.
+    let grown = 2 * MIB - (2 * 65_535 - 65_535) - 2 * (MIB - 65_535);
+    assert!(windows[0] > MIB / 2 && windows[0] <= MIB, "{windows:?}");
+    assert!(windows[1] > MIB / 2 && windows[1] <= MIB, "{windows:?}");
+    assert!(windows[2] <= 65_535 + grown, "{windows:?}");
+    assert_eq!(server.core.streams.grown_bytes(), 2 * MIB);
+    assert_eq!(window_after(&mut server, 9, 32_768, true), 65_535);
+    // What ends makes room again.
+    server.feed(&[reset(3), reset(5)].concat());
+    assert_eq!(window_after(&mut server, 11, 32_768, true), 2 * 65_535);
+    assert!(!server.seen().contains("broken"));
+}
+
+#[test]
+fn window_of_a_body_that_is_read_late_stays_small() {
+    let mut server = Server::greeted();
+    assert_eq!(window_after(&mut server, 1, 49_152, false), 16_383);
+    for _ in 0..40 {
+        server.core.offer(1, 16_384, &mut server.out);
+        server.feed(&data(1, &[b'a'; 16_384], false));
+        server.core.offer(1, 16_384, &mut server.out);
+    }
+    assert_eq!(server.core.streams.grown_bytes(), 0);
+    assert!(!server.seen().contains("broken"));
 }
 
 #[test]

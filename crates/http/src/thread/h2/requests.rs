@@ -10,7 +10,7 @@ use crate::body::BodyError;
 use crate::h1::Refusal;
 use crate::h2::conn::Opened;
 use crate::h2::{Code, Event, Failure, Flood};
-use crate::limits::{BODY_WINDOW_BYTES, READ_BYTES_PER_TURN, REQUESTS_PER_TURN};
+use crate::limits::{READ_BYTES_PER_TURN, REQUESTS_PER_TURN};
 use crate::request::{HalfClose, Incoming, IncomingState, Request};
 use crate::response::{Answer, Answered};
 use crate::thread::conn::Conn;
@@ -324,9 +324,8 @@ impl<A: Answer + 'static> Thread<A> {
         if announced.is_some_and(|announced| announced > exchange.body_limit.get()) {
             return self.refuse_body(session, at);
         }
-        let room = BODY_WINDOW_BYTES.saturating_sub(held_bytes);
         session.core.continue_now(stream.id, &mut self.output);
-        session.core.offer(stream.id, room, &mut self.output);
+        session.core.offer(stream.id, held_bytes, &mut self.output);
         // Whoever has not read what is there does not wait for the client.
         stream.body_by_ms = match held_bytes {
             0 if session.core.is_tunnel(stream.id) => u64::MAX,
