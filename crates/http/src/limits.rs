@@ -113,6 +113,8 @@ pub(crate) const HEADERS_INLINE: usize = 128;
 pub(crate) const ASIDE_CONNECTIONS_MAX: usize = 64;
 /// Connections over their limit that a thread still reads from, so that their client sees the 503.
 pub(crate) const REFUSED_CONNECTIONS_MAX: usize = 64;
+/// How long such a client is waited for to say which protocol it speaks, in milliseconds.
+pub(crate) const REFUSED_GREETING_MS: u64 = 500;
 /// Requests kept for re-use per thread.
 pub(crate) const REQUEST_POOL_MAX: usize = 64;
 /// A head buffer larger than this is not kept for re-use, in bytes.

@@ -425,6 +425,12 @@ impl Conn {
         }
     }
 
+    /// The first bytes must come until then, as if they were the begin of a head.
+    pub(crate) fn wait_for_first_bytes(&mut self, by_ms: u64) {
+        self.awaited = Deadline::Head;
+        self.awaited_by_ms = by_ms;
+    }
+
     fn wait_for(&mut self, awaited: Deadline, now_ms: u64) {
         let limits = &self.limits;
         let time = match awaited {

@@ -125,6 +125,14 @@ pub(crate) fn push_window_update(stream: u32, increment: u32, out: &mut Vec<u8>)
     out.extend_from_slice(&increment.to_be_bytes());
 }
 
+/// All that is said to a client there is no room for: it may try again, nothing was done.
+//= rfc9113#3.4
+//= rfc9113#6.8
+pub(crate) fn push_refusal(reason: &str, out: &mut Vec<u8>) {
+    push_header(0, SETTINGS, 0, 0, out);
+    push_goaway(0, Code::Calm, reason, out);
+}
+
 pub(crate) fn push_reset(stream: u32, code: Code, out: &mut Vec<u8>) {
     push_header(4, RST_STREAM, 0, stream, out);
     out.extend_from_slice(&(code as u32).to_be_bytes());

@@ -10,10 +10,15 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags};
 
 use crate::h1::{self, Next};
-use crate::limits::{ACCEPTS_PER_TURN, ASIDE_CONNECTIONS_MAX, REFUSED_CONNECTIONS_MAX};
+use crate::h2::{PREFACE, frame};
+use crate::limits::{
+    ACCEPTS_PER_TURN, ASIDE_CONNECTIONS_MAX, REFUSED_CONNECTIONS_MAX, REFUSED_GREETING_MS,
+};
 use crate::request::Facts;
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Counted, Stage};
+use crate::thread::drive::{Fate, Greeting, Step};
+use crate::thread::pump::Read;
 use crate::thread::run::Thread;
 use crate::thread::shared::{Crew, Letter};
 use crate::tls::Terms;
@@ -125,6 +130,8 @@ impl Accepts {
 /// What a client gets when there is no room for its connection.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n\
     Connection: close\r\n\r\n";
+/// The same in TLS: an alert, `internal_error`. Which protocol it would have been nobody knows yet.
+const FULL_TLS: &[u8] = &[21, 3, 3, 0, 2, 2, 80];
 
 impl<A: Answer + 'static> Thread<A> {
     pub(crate) fn accept(&mut self, listener: u16) {
@@ -209,11 +216,52 @@ impl<A: Answer + 'static> Thread<A> {
         }
         self.refused_count += 1;
         self.mailbox.conn_count.fetch_add(1, Ordering::Relaxed);
-        self.output.extend_from_slice(full_text(&accepted));
+        let is_secure = accepted.tls.is_some();
         let mut conn = self.conn_of(accepted);
+        if is_secure {
+            self.say_full(&mut conn, FULL_TLS);
+        } else {
+            let by_ms = self.now_ms + REFUSED_GREETING_MS;
+            conn.core.wait_for_first_bytes(by_ms);
+            conn.stage = Stage::TurnedAway;
+        }
+        self.drive_and_keep(conn);
+    }
+
+    /// There is no room for a connection in clear text: its first bytes say in which protocol it is
+    /// told so.
+    pub(crate) fn hear_out(&mut self, conn: &mut Conn) -> Step {
+        if conn.is_readable {
+            match self.receive(conn, PREFACE.len()) {
+                Read::Bytes(count) => conn.carry.extend_from_slice(&self.input[..count]),
+                Read::Nothing => {}
+                Read::Eof | Read::Broken => return Step::Close,
+            }
+        }
+        match Greeting::of(&conn.carry) {
+            // Who says nothing is told when its time is up.
+            Greeting::Part => return Step::Wait,
+            Greeting::Whole => {
+                let mut goaway = Vec::new();
+                frame::push_refusal("there is no room for one more connection", &mut goaway);
+                self.say_full(conn, &goaway);
+            }
+            Greeting::Other => self.say_full(conn, FULL),
+        }
+        Step::Again
+    }
+
+    /// Its time to say what it speaks is up.
+    pub(crate) fn turn_down(&mut self, conn: &mut Conn) -> Fate {
+        self.say_full(conn, FULL);
+        self.drive(conn)
+    }
+
+    fn say_full(&mut self, conn: &mut Conn, said: &[u8]) {
+        self.output.extend_from_slice(said);
+        conn.carry = Vec::new();
         conn.core.give_up_input();
         conn.stage = Stage::Flushing(Next::Linger);
-        self.drive_and_keep(conn);
     }
 
     /// Serves a connection that is counted already. Its first bytes are often there: they are tried
@@ -248,10 +296,10 @@ impl<A: Answer + 'static> Thread<A> {
     }
 }
 
-/// What a client is told that has no room; one that speaks TLS hears an alert, `internal_error`.
+/// What a client is told at once.
 fn full_text(accepted: &Accepted) -> &'static [u8] {
     match accepted.tls {
-        Some(_) => &[21, 3, 3, 0, 2, 2, 80],
+        Some(_) => FULL_TLS,
         None => FULL,
     }
 }

@@ -75,6 +75,8 @@ pub(crate) enum Stage {
     Handshake,
     /// Reading a request head, or waiting for one.
     Reading,
+    /// There is no room for it; what it speaks is not known yet.
+    TurnedAway,
     /// The answer is on its way.
     Later(Pin<Box<dyn Future<Output = Response>>>),
     /// The body comes as a stream, or raw bytes flow both ways.

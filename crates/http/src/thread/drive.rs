@@ -27,7 +27,7 @@ pub(crate) enum Fate {
 
 /// What the first bytes of a connection in clear text say of its protocol.
 //= rfc9113#3.3
-enum Greeting {
+pub(crate) enum Greeting {
     /// HTTP/2: all of its preface is there.
     Whole,
     /// HTTP/2 as far as it goes.
@@ -37,7 +37,7 @@ enum Greeting {
 }
 
 impl Greeting {
-    fn of(input: &[u8]) -> Greeting {
+    pub(crate) fn of(input: &[u8]) -> Greeting {
         let len = input.len().min(PREFACE.len());
         match input[..len] == PREFACE[..len] {
             false => Greeting::Other,
@@ -132,6 +132,7 @@ impl<A: Answer + 'static> Thread<A> {
         match conn.stage {
             Stage::Handshake => self.shake(conn),
             Stage::Reading => self.read_requests(conn),
+            Stage::TurnedAway => self.hear_out(conn),
             Stage::Later(_) => self.poll_answer(conn),
             Stage::Stream(_) | Stage::Pipe(_) if conn.has_left_by_fin() => Step::Close,
             Stage::Stream(_) => self.pull(conn),

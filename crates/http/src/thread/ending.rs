@@ -191,6 +191,9 @@ impl<A: Answer + 'static> Thread<A> {
                 // What the kernel holds for a client that takes nothing goes at once.
                 conn.close_with_reset();
             }
+            Deadline::Head if matches!(conn.stage, Stage::TurnedAway) => {
+                return self.turn_down(conn);
+            }
             Deadline::Head => {
                 self.refuse_head(conn, HEAD_TOO_SLOW);
                 return self.drive(conn);

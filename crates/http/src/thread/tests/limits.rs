@@ -10,6 +10,7 @@ use hob_trace::{Fault, Outcome};
 use super::client::Client;
 use super::dummy::pattern;
 use super::{Running, serve};
+use crate::h2::PREFACE;
 use crate::limits::{ASIDE_CONNECTIONS_MAX, Limits};
 use crate::thread::Listening;
 
@@ -264,6 +265,35 @@ fn a_connection_too_many_gets_503() {
     server.wait_for_open(1);
     assert_eq!(server.connect().ask("/ready").text(), "ready");
     assert_eq!(second.ask("/ready").text(), "ready");
+}
+
+//= rfc9113#6.8
+#[test]
+fn connection_too_many_is_told_so_in_the_protocol_it_speaks() {
+    let server = serve(Limits {
+        connection_count: 0,
+        ..Limits::default()
+    });
+    // Its preface may come in pieces.
+    let mut line = server.connect();
+    line.write(&PREFACE[..5]).unwrap();
+    line.write(&PREFACE[5..]).unwrap();
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let goaway = [0, 0, 48, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11];
+    let reason = b"there is no room for one more connection";
+    assert_eq!(line.rest(), [&settings[..], &goaway, reason].concat());
+    // One that begins alike and speaks HTTP/1, and one that says nothing at all.
+    for said in [
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
+        "PR",
+        "",
+    ] {
+        let mut client = server.connect();
+        client.write(said.as_bytes()).unwrap();
+        assert!(client.head().starts_with("HTTP/1.1 503 "), "{said}");
+        client.assert_end();
+    }
+    assert_eq!(counter(&server, |c| c.limit_connections.value()), 4);
 }
 
 #[test]
