@@ -256,6 +256,22 @@ def fetch(port: int, *paths: str) -> None:
     client.end()
 
 
+def whole(port: int, path: str) -> None:
+    """What comes for a path, as it comes: none of it is kept."""
+    client = Client(port, max_data=8_000_000, max_stream_data=4_000_000)
+    take = client.take
+
+    def pass_on(event) -> None:
+        take(event)
+        for body in client.bodies.values():
+            sys.stdout.buffer.write(body)
+        client.bodies.clear()
+
+    client.take = pass_on
+    client.finish(client.ask(path))
+    client.end()
+
+
 def files(port: int, folder: str, *names: str) -> None:
     """Files come as they are on disk: one after the other, side by side, and with HEAD."""
     expected = {f"/{name}": (Path(folder) / name).read_bytes() for name in names}
@@ -639,7 +655,7 @@ def certified(port: int, path: str, name: str, *files: str) -> None:
 CASES = {
     case.__name__: case
     for case in [
-        fetch, files, sixty, tiny, upload, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
+        fetch, whole, files, sixty, tiny, upload, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
         floods, long_heads, retry, refused, rejected, slow, stuck, idle, leave, named, certified,
     ]
 }  # fmt: skip

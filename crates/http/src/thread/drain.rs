@@ -15,6 +15,8 @@ use crate::thread::shared::Drain;
 pub(crate) struct Draining {
     pub(crate) deadline_ms: u64,
     pub(crate) grace_ms: u64,
+    /// Connections over QUIC were told which request is the last one.
+    has_told_last: bool,
 }
 
 /// How often a draining thread looks whether it is done, at least.
@@ -33,6 +35,7 @@ impl<A: Answer + 'static> Thread<A> {
         self.draining = Some(Draining {
             deadline_ms: by(drain.deadline),
             grace_ms: by(drain.grace),
+            has_told_last: false,
         });
         self.tell_to_leave();
         self.end_when_drained();
@@ -77,7 +80,13 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Closes connections without a request, after a last look for one.
     fn close_idle(&mut self) {
-        self.tell_to_leave_h3();
+        // Once: each goes by itself when it has its answers, and having all look again is work for
+        // the next turn, which would look again.
+        if let Some(draining) = &mut self.draining
+            && !std::mem::replace(&mut draining.has_told_last, true)
+        {
+            self.tell_to_leave_h3();
+        }
         for index in 0..self.slots.len() {
             let idle = self.slots[index].conn.take_if(|conn| conn.is_idle());
             if let Some(mut conn) = idle {
