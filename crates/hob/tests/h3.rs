@@ -352,6 +352,14 @@ fn answers_over_tcp_tell_of_it_unless_it_is_off() {
         let answer = fields(&hob, protocol);
         assert!(answer.contains(&told), "{answer}");
     }
+    // Clients may reach it under another port; what is told changes without a restart.
+    let other = config("", "{ http3_port = 4433 }", "");
+    place.write("hob.toml", &other);
+    hob.signal(rustix::process::Signal::HUP);
+    hob.wait_for("reloaded, generation 2");
+    let answer = fields(&hob, "--http1.1");
+    let told = "\r\nalt-svc: h3=\":4433\"; ma=86400\r\n";
+    assert!(answer.contains(told), "{answer}");
     hob.stop();
     let off = place.serve_text(&config("", "{ http3 = false }", ""));
     let answer = fields(&off, "--http1.1");

@@ -188,6 +188,10 @@ impl Server {
         sites.set_client_rules(&tls::client_rules(&config, &keys)?);
         let mut numbered = self.number_listeners(listeners, control);
         self.join_datagrams(&mut numbered, datagrams);
+        for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
+            let port = listener.tls.as_ref().and_then(|tls| tls.http3_port);
+            listening.tell_of_datagrams(port);
+        }
         for (listening, terms) in numbered.iter_mut().zip(terms) {
             listening.tls = terms;
         }

@@ -37,7 +37,7 @@ pub struct Listening {
     /// What [`open_datagrams`](crate::listen::open_datagrams) gives: the two ends of a relay, then
     /// sockets for QUIC, one for each thread as far as there are some. None is no HTTP/3.
     pub datagrams: Vec<Arc<OwnedFd>>,
-    /// What answers over TCP tell of it; see [`Listening::set_datagrams`].
+    /// What answers over TCP tell of it; see [`Listening::tell_of_datagrams`].
     pub alt_svc: Option<Arc<[u8]>>,
 }
 
@@ -54,15 +54,19 @@ impl Listening {
         }
     }
 
-    /// Speaks HTTP/3 over these sockets, as [`Listening::datagrams`] has them, and says so in
-    /// answers over TCP.
-    //= rfc9114#3.1.1
+    /// Speaks HTTP/3 over these sockets, as [`Listening::datagrams`] has them.
     pub fn set_datagrams(&mut self, datagrams: Vec<Arc<OwnedFd>>) {
-        // The UDP socket may have another port, where a service manager bound both.
-        let port = datagrams.last().and_then(|socket| local_address(socket));
-        let line = |address: SocketAddr| format!("h3=\":{}\"; ma=86400", address.port());
-        self.alt_svc = port.map(|address| line(address).into_bytes().into());
         self.datagrams = datagrams;
+    }
+
+    /// Says in answers over TCP where HTTP/3 is spoken, if it is: on this port, or on the socket's
+    /// own, which is not the one for TCP where a service manager bound both.
+    //= rfc9114#3.1.1
+    pub fn tell_of_datagrams(&mut self, port: Option<u16>) {
+        let own = self.datagrams.last();
+        let own = own.and_then(|socket| Some(local_address(socket)?.port()));
+        let told = own.map(|own| port.unwrap_or(own));
+        self.alt_svc = told.map(|port| format!("h3=\":{port}\"; ma=86400").into_bytes().into());
     }
 
     /// A listener for those who must get in though the server is full. At most 64 connections are

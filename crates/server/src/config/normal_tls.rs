@@ -14,7 +14,11 @@ impl ListenTls {
         let minimum = if self.only_13 { "1.3" } else { "1.2" };
         writeln!(f, "tls.minimum = \"{minimum}\"")?;
         writeln!(f, "tls.suites = {:?}", self.suites)?;
-        writeln!(f, "tls.http3 = {}", self.http3)
+        writeln!(f, "tls.http3 = {}", self.http3)?;
+        match self.http3_port {
+            Some(port) => writeln!(f, "tls.http3_port = {port}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub struct ListenTls {
     pub suites: Vec<&'static str>,
     /// HTTP/3 is spoken on the UDP port of the same number.
     pub http3: bool,
+    /// The UDP port that clients are told of; `None` is the one it is spoken on.
+    pub http3_port: Option<u16>,
 }
 
 /// What TLS listeners offer for a site.
@@ -95,6 +97,7 @@ pub(crate) fn build_listen_tls(
         certificate: certificate(tls, &[], faults),
         only_13,
         http3: tls.flag("http3") && has_13,
+        http3_port: tls.has("http3_port").then(|| tls.number("http3_port")),
         suites,
     };
     Some((built, spots(tls)))

@@ -2,12 +2,12 @@
 //! either may read what is for the other.
 //!
 //! ```text
-//! remote: family 1, address 16, port 2, scope 4 | local: family 1, address 16 | ecn 1 | the datagram
+//! remote: family 1, address 16, port 2, scope 4 | local: family 1, address 16 | ecn 1 | datagram
 //! ```
 //!
-//! A family is 4 or 6, and 0 where the address is not known. IPv4 addresses are written as IPv6 has
-//! them; a socket for both families has them so too, and then they must stay so. The relay is a pair
-//! of sockets that keep messages whole; what there is no room for is lost, as on any other way.
+//! A family is 4 or 6, and 0 where the address is not known. IPv4 addresses are written as IPv6
+//! has them; a socket for both families has them so too, and then they must stay so. The relay is a
+//! pair of sockets that keep messages whole; what there is no room for is lost, as on any other way.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 

@@ -60,6 +60,20 @@ pub static LISTEN_TLS: Table = Table {
             )
             .example("false")
             .aka(&["h3", "quic", "http/3"]),
+        Key::new(
+            "http3_port",
+            Integer {
+                min: 1,
+                max: 65_535,
+            },
+            Nothing("the one it is spoken on"),
+        )
+        .says(
+            "The UDP port that answers over TCP tell of, where clients reach it under another \
+             number: behind a firewall or in a container.",
+        )
+        .example("443")
+        .aka(&["alt_svc", "alt-svc", "quic_port"]),
     ],
 };
 
