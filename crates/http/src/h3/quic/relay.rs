@@ -7,7 +7,8 @@
 //!
 //! A family is 4 or 6, and 0 where the address is not known. IPv4 addresses are written as IPv6
 //! has them; a socket for both families has them so too, and then they must stay so. The relay is a
-//! pair of sockets that keep messages whole; what there is no room for is lost, as on any other way.
+//! pair of sockets that keep messages whole; what there is no room for is lost, as on any other
+//! way.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
