@@ -181,6 +181,24 @@ impl RequestHead {
         self.connect_protocol.map(|span| span.of(&self.bytes))
     }
 
+    /// The protocol that the client would rather speak over this connection: the first of
+    /// `Upgrade`, where `Connection` names that. `None` before HTTP/1.1, and after it, where a
+    /// tunnel is asked for by [`RequestHead::connect_protocol`].
+    //= rfc9110#7.8
+    pub fn upgrade(&self) -> Option<&[u8]> {
+        let value = self.value(Known::Upgrade)?;
+        let options = self.values(Known::Connection.name().as_bytes());
+        let is_asked = options
+            .flat_map(|value| value.split(|&byte| byte == b','))
+            .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"));
+        if !is_asked || self.protocol != Protocol::Http11 {
+            return None;
+        }
+        let first = value.split(|&byte| byte == b',').next()?.trim_ascii();
+        let name = first.split(|&byte| byte == b'/').next()?;
+        is_name(name).then_some(first)
+    }
+
     /// All fields in the order sent; names are as sent, compare them without case.
     pub fn fields(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields

@@ -316,6 +316,20 @@ impl Request {
         self.exchange.half_close.set(meaning);
     }
 
+    /// What the client asks to speak through a tunnel, such as `websocket`: by `Upgrade`, where it
+    /// sends no body, or by extended CONNECT. Who answers such a request with
+    /// [`Body::Tunnel`](crate::Body::Tunnel) opens it; any other answer ignores the wish.
+    pub fn tunnel(&self) -> Option<&[u8]> {
+        if self.is_on_detour() {
+            return None;
+        }
+        let head = self.sent_head();
+        match head.connect_protocol() {
+            None if self.body_len() == Some(0) => head.upgrade(),
+            protocol => protocol,
+        }
+    }
+
     /// The announced size of the body in bytes; `None` when it comes in chunks.
     pub fn body_len(&self) -> Option<u64> {
         if self.is_on_detour() {

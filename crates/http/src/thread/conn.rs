@@ -172,11 +172,9 @@ impl Conn {
         }
     }
 
-    /// True when the client has sent FIN and the answer under way takes that for its leaving. To a
-    /// tunnel FIN is the end of one direction.
+    /// True when the client has sent FIN and the answer under way takes that for its leaving.
     pub(crate) fn has_left_by_fin(&self) -> bool {
         self.is_half_closed
-            && !self.core.is_tunnel()
             && self
                 .request
                 .as_ref()

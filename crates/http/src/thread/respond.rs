@@ -7,7 +7,7 @@ use crate::body::{Body, Chunk};
 use crate::h1::{Next, Refusal, Sending};
 use crate::limits::COPY_BYTES_MAX;
 use crate::raw;
-use crate::request::{IncomingState, Request};
+use crate::request::{HalfClose, IncomingState, Request};
 use crate::response::{Answer, Response};
 use crate::thread::conn::{Conn, Piece, Stage};
 use crate::thread::run::Thread;
@@ -109,6 +109,8 @@ impl<A: Answer + 'static> Thread<A> {
             record.head_bytes_out = (self.output.len() - before) as u64;
         }
         request.exchange.body.borrow_mut().state = IncomingState::Open;
+        // FIN is the end of one direction, and nobody's leaving.
+        request.set_half_close(HalfClose::Serve);
         if let Body::Tunnel(body) = response.body {
             conn.stage = Stage::Stream(body);
         }
