@@ -26,7 +26,8 @@
 //! 33 hello    small: version, large: carrier chosen (1 stream, 2 shm); payload: name and version
 //!             of the library, text
 //! 34 head     small: status, or 0: as CGI says, from a Status or Location field, else 200;
-//!             payload: lines "Name: value\n"; LAST: no body; TUNNEL: what follows is raw
+//!             payload: lines "Name: value\n"; LAST: no body; TUNNEL: what follows is raw both
+//!             ways, in `data` and `body`, which now also comes for a request that had none
 //! 35 data     bytes of the answer's body; LAST on the last: then no end is needed
 //! 36 end      ends the answer; payload: trailer lines, or with FAILED the reason
 //! 37 info     small: 1xx status; payload: lines

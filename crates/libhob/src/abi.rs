@@ -409,9 +409,13 @@ pub unsafe extern "C" fn hob_interim(
     })
 }
 
-/// Sends the head of a tunnel (101, or 200 for CONNECT): from now on hob_read reads what the client
-/// sends, and hob_write and hob_flush send to it. No version of hob offers programs tunnels yet: a
-/// program that opens one is ended.
+/// Sends the head of a tunnel: from now on hob_read reads what the client sends, and hob_write and
+/// hob_flush send to it. Only for a request that has the variable HOB_TUNNEL, which names what the
+/// client asks to speak. The status is 101, 200 or 0, which all mean the same: the client gets the
+/// one of its protocol. So it does the Upgrade field.
+///
+/// hob_read returns 0 once the client has ended its side, which then may still be written to;
+/// hob_finish ends both. While hob_is_draining says 1 the server waits for the tunnel's end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hob_tunnel(
     request: *mut hob_request,

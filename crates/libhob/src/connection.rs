@@ -86,7 +86,8 @@ pub(crate) struct Pending {
 /// What accepting gives.
 #[derive(Debug)]
 pub(crate) enum Accepted {
-    Request(u32, OwnedBlock),
+    /// Its number and variables, and whether it came with nothing to follow.
+    Request(u32, OwnedBlock, bool),
     NoMore,
 }
 
@@ -219,7 +220,7 @@ impl Inner {
                 self.keep(pending.block);
                 continue;
             }
-            let id = pending.head.request;
+            let (id, is_without_body) = (pending.head.request, pending.head.is_last());
             self.active.push(Active {
                 id,
                 body: pending.body,
@@ -228,7 +229,8 @@ impl Inner {
                 is_cancelled: pending.is_cancelled,
             });
             let block = OwnedBlock::check(pending.block).map_err(Failure::from);
-            return Some(block.map(|block| Accepted::Request(id, block)));
+            let accepted = |block| Accepted::Request(id, block, is_without_body);
+            return Some(block.map(accepted));
         }
         self.is_draining.then_some(Ok(Accepted::NoMore))
     }

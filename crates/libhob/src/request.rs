@@ -39,6 +39,8 @@ pub(crate) struct Request {
     trailers: Vec<u8>,
     is_head_sent: bool,
     is_tunnel: bool,
+    /// It came with nothing to follow.
+    is_without_body: bool,
     output: Output,
     /// Bytes of a file that go before what is in `output`.
     file: Option<(OwnedFd, FileRange)>,
@@ -52,9 +54,9 @@ pub(crate) struct Request {
 impl Request {
     /// The next request; `None` when none will come any more.
     pub(crate) fn accept(source: &Source, until: Until) -> Result<Option<Request>, Failure> {
-        let (id, block, buffers) = match source {
+        let (id, block, is_without_body, buffers) = match source {
             Source::Plain(plain) => match plain.begin()? {
-                Some(block) => (0, block, Default::default()),
+                Some(block) => (0, block, false, Default::default()),
                 None => return Ok(None),
             },
             Source::Hob(connection) => {
@@ -63,9 +65,10 @@ impl Request {
                 let begun =
                     locked.wait(until, None, Waits::Arrival, |inner| inner.begin(credit))?;
                 match begun? {
-                    Accepted::Request(id, block) => {
+                    Accepted::Request(id, block, is_without_body) => {
                         let inner = locked.inner();
-                        (id, block, [inner.buffer(), inner.buffer()])
+                        let buffers = [inner.buffer(), inner.buffer()];
+                        (id, block, is_without_body, buffers)
                     }
                     Accepted::NoMore => return Ok(None),
                 }
@@ -81,6 +84,7 @@ impl Request {
             trailers: Vec::new(),
             is_head_sent: false,
             is_tunnel: false,
+            is_without_body,
             output: Output::new(collected),
             file: None,
             piece: Vec::new(),
@@ -191,11 +195,21 @@ impl Request {
 
     /// The head leaves, and what follows is raw both ways.
     pub(crate) fn tunnel(&mut self, status: u16, lines: &[u8]) -> Result<(), Failure> {
-        if matches!(self.source, Source::Plain(_)) {
+        let Source::Hob(connection) = &self.source else {
             return Err(Failure::Unsupported);
+        };
+        if !matches!(status, 0 | 101 | 200..=299) {
+            return Err(Failure::Misuse);
         }
+        let connection = connection.clone();
         self.set_head(status, lines)?;
         self.is_tunnel = true;
+        if self.is_without_body {
+            // From here on bytes come for a request that had no body.
+            if let Some(active) = connection.lock().inner().request(self.id) {
+                active.is_body_over = false;
+            }
+        }
         self.flush()
     }
 

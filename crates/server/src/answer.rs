@@ -167,7 +167,7 @@ impl Desk {
         if raw == b"*" {
             return without_route(site, plain::options(plain::READING));
         }
-        if head.method() == b"CONNECT" {
+        if head.method() == b"CONNECT" && head.connect_protocol().is_none() {
             let mut refusal = plain::wrong_method(b"CONNECT", plain::READING);
             // A client that does not wait for the tunnel may have sent bytes for its other end
             // already: they must not be taken for requests.
@@ -206,6 +206,12 @@ impl Desk {
                 "limits.body: the announced body is too large",
             );
             return Answered::Ready(dress(site, Some(route), plain::error(413)));
+        }
+        if head.connect_protocol().is_some() && !matches!(route.handler, Handler::Resident(_)) {
+            // Nothing there speaks through a tunnel.
+            //= rfc9220#3
+            note_fault(request, Fault::Client, "no tunnels are opened here");
+            return Answered::Ready(dress(site, Some(route), plain::error(501)));
         }
         let answered = self.ask(route, request, path, below);
         if route.is_final {

@@ -532,6 +532,7 @@ impl Server {
     }
 
     fn drain(&self, drain: Drain) {
+        self.shared.fleet.drain_tunnels();
         for index in 0..self.crew.thread_count() {
             Handle::new(&self.crew, index)
                 .run(move |thread: &mut Thread<Answers>| thread.drain(drain));
@@ -592,7 +593,8 @@ pub(crate) fn limits(limits: &config::Limits) -> Limits {
         connection_count: limits.connections,
         connection_count_per_client: limits.connections_per_client,
         body_bytes: limits.body,
-        ..Limits::default()
+        // A route decides whether it has something to speak through a tunnel.
+        h2_connect_protocol: true,
     }
 }
 

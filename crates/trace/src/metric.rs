@@ -170,6 +170,7 @@ counters! {
     worker_takebacks: "Requests handed to a worker ahead and taken back, because it took long.";
     worker_handbacks: "Requests that a worker had not started when it ended, given to another.";
     worker_liars: "Workers ended because they broke the protocol.";
+    tunnels: "Tunnels that programs have opened.";
     worker_wakes: "Sleeping workers that were woken, in shared memory.";
     worker_bells: "Wakes of a server thread by a worker, in shared memory.";
     ways_given: "Times a thread let others have the processor before it slept, having handed work over.";
@@ -186,6 +187,7 @@ counters! {
     limit_resident_first_byte: "Requests ended: no head from a worker in time (504).";
     limit_resident_total: "Requests ended: a worker took too long (504).";
     limit_resident_progress: "Requests ended: a worker fell silent (504).";
+    limit_resident_tunnel: "Tunnels ended: nothing came through them either way.";
     limit_resident_variables: "Requests refused: their variables were too long for a worker (431).";
     limit_resident_interims: "Interim answers of a worker left out: more than one request may have.";
     limit_resident_unread: "Workers ended: they asked more than they read the replies of.";

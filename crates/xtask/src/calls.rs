@@ -121,7 +121,7 @@ const CALLS: &[(&str, [&str; 4])] = &[
         ["hob_interim", "request.inform", "$request->info", ""],
     ),
     (
-        "a tunnel (no server offers it yet)",
+        "raw bytes both ways (a tunnel)",
         ["hob_tunnel", "", "", ""],
     ),
     (

@@ -39,6 +39,7 @@ impl Resident {
             ("first_byte", timeout.first_byte),
             ("total", timeout.total),
             ("progress", timeout.progress),
+            ("tunnel", timeout.tunnel),
         ] {
             writeln!(f, "resident.timeout.{name} = {}", duration_text(time))?;
         }

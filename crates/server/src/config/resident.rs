@@ -117,6 +117,8 @@ pub struct Timeouts {
     pub total: Duration,
     /// Between two pieces of an answer.
     pub progress: Duration,
+    /// Between two pieces of a tunnel, whichever way they go.
+    pub tunnel: Duration,
 }
 
 /// Where the parts of a `resident` stand.
@@ -240,6 +242,7 @@ pub(crate) fn build_resident(
             first_byte: timeout.time("first_byte"),
             total: timeout.time("total"),
             progress: timeout.time("progress"),
+            tunnel: timeout.time("tunnel"),
         }),
         grace: section.time("grace"),
         runs,

@@ -56,6 +56,8 @@ pub struct Asked<'a> {
     pub script: Script<'a>,
     /// `Authorization` is passed.
     pub passes_authorization: bool,
+    /// The program may answer with a tunnel.
+    pub may_tunnel: bool,
 }
 
 /// Where a program stands, in the URL and on the disk.
@@ -217,6 +219,16 @@ pub static TABLE: &[Variable] = &[
         |asked, out| {
             push_unique_id(asked.request, out);
             Present::Yes
+        },
+    ),
+    custom(
+        "HOB_TUNNEL",
+        "What the client asks to speak through a tunnel, such as `websocket`, where the program may \
+         open one: the first protocol of `Upgrade` over HTTP/1.1, that of an extended `CONNECT` \
+         over HTTP/2 and 3. Not set otherwise.",
+        |asked, out| match asked.request.tunnel() {
+            Some(protocol) if asked.may_tunnel => text(out, protocol),
+            _ => Present::No,
         },
     ),
     custom(
@@ -382,7 +394,8 @@ A field that comes more than once is one variable, its values joined by `, ` (th
 - fields whose name has other characters than letters, digits and `-`: `X_User` would become the
   same variable as `X-User`, which perhaps another server in front vouches for;
 - what describes the connection, not the request: `Connection`, `Keep-Alive`, `Proxy-Connection`,
-  `TE`, `Trailer`, `Transfer-Encoding` and `Upgrade`.
+  `TE`, `Trailer`, `Transfer-Encoding` and `Upgrade`; `HTTP_CONNECTION` and `HTTP_UPGRADE` are set
+  where `HOB_TUNNEL` is set, over HTTP/1.1.
 ";
 
 impl Variable {
@@ -530,7 +543,9 @@ pub fn push_unique_id(request: &Request, out: &mut Vec<u8>) {
 //= rfc3875#4.1.18
 fn fields(asked: &Asked<'_>, add: &mut impl FnMut(&[u8], &[u8])) {
     let head = asked.request.head();
-    let passed = |name: &[u8]| is_passed(name, asked.passes_authorization);
+    // Programs find there what they look for before they open a tunnel.
+    let asks = asked.may_tunnel && head.upgrade().is_some() && asked.request.tunnel().is_some();
+    let passed = |name: &[u8]| is_passed(name, asked.passes_authorization, asks);
     let mut all: Vec<_> = head.fields().filter(|(name, _)| passed(name)).collect();
     // The sort is stable: values of one name stay in the order they came in.
     all.sort_by(|(one, _), (other, _)| lower(one).cmp(lower(other)));
@@ -562,7 +577,7 @@ fn lower(name: &[u8]) -> impl Iterator<Item = u8> {
     name.iter().map(u8::to_ascii_lowercase)
 }
 
-fn is_passed(name: &[u8], passes_authorization: bool) -> bool {
+fn is_passed(name: &[u8], passes_authorization: bool, passes_upgrade: bool) -> bool {
     const UNPASSED: &[&[u8]] = &[
         b"connection",
         b"content-length",
@@ -575,11 +590,12 @@ fn is_passed(name: &[u8], passes_authorization: bool) -> bool {
         b"transfer-encoding",
         b"upgrade",
     ];
+    const UPGRADE: &[&[u8]] = &[b"connection", b"upgrade"];
     const SECRET: &[&[u8]] = &[b"authorization", b"proxy-authorization"];
     let is_one_of = |names: &[&[u8]]| names.iter().any(|one| one.eq_ignore_ascii_case(name));
     name.iter()
         .all(|&byte| byte == b'-' || byte.is_ascii_alphanumeric())
-        && !is_one_of(UNPASSED)
+        && (!is_one_of(UNPASSED) || passes_upgrade && is_one_of(UPGRADE))
         && (passes_authorization || !is_one_of(SECRET))
 }
 
@@ -602,6 +618,7 @@ mod tests {
                 document_root: b"/srv/site",
             },
             passes_authorization: false,
+            may_tunnel: false,
         };
         change(&mut asked);
         let mut all = Vec::new();

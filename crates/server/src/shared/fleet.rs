@@ -118,6 +118,13 @@ impl Fleet {
             .collect()
     }
 
+    /// The server stops: workers with tunnels, which would not end by themselves, are told.
+    pub(crate) fn drain_tunnels(&self) {
+        for pool in self.pools() {
+            pool.drain_tunnels();
+        }
+    }
+
     /// Sees to it that every pool has the workers it should have.
     pub(crate) fn tend(&self) {
         for pool in self.pools() {

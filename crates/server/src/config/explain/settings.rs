@@ -121,6 +121,7 @@ fn of_resident(resident: &Resident) -> Vec<(&'static str, Setting)> {
         ),
         ("timeout.total", text(&duration_text(timeout.total))),
         ("timeout.progress", text(&duration_text(timeout.progress))),
+        ("timeout.tunnel", text(&duration_text(timeout.tunnel))),
         ("grace", text(&duration_text(resident.grace))),
         (
             "pass_authorization",

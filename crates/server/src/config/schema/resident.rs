@@ -223,6 +223,13 @@ pub static TIMEOUT: Table = Table {
             .says("Longest pause between two pieces of an answer that the client waits for.")
             .example("\"5m\"")
             .aka(&["idle"]),
+        Key::new("tunnel", TIME_OR_NONE, secs(300))
+            .says(
+                "How long nothing may come through a tunnel (a WebSocket, say) in either \
+                 direction; then it is broken off. `total` and `progress` do not hold for tunnels.",
+            )
+            .example("\"1h\"")
+            .aka(&["websocket", "upgrade"]),
     ],
 };
 

@@ -208,6 +208,7 @@ impl Job {
                 document_root: &cgi.document_root,
             },
             passes_authorization: cgi.settings.pass_authorization,
+            may_tunnel: false,
         };
         let mut outcome = Ok(());
         variables::each(&asked, |name, value| {

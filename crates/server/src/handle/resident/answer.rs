@@ -52,7 +52,7 @@ pub(super) struct Place {
     /// The request's body, when it was collected first.
     spooled: Option<Box<Spooled>>,
     /// The request's body has ended, or nobody reads it any more.
-    is_body_over: bool,
+    pub(super) is_body_over: bool,
     pub(super) is_over: bool,
 }
 
@@ -73,6 +73,9 @@ pub(crate) fn answer(ask: Ask<'_>, path: &[u8], below: usize) -> Answered {
     } = ask;
     if let Some(refusal) = refuse_method(&request) {
         return Answered::Ready(refusal);
+    }
+    if request.head().connect_protocol().is_some() && !resident.may_tunnel() {
+        return Answered::Ready(plain::error(501));
     }
     request.set_half_close(resident.half_close);
     let body_bytes = request.body_len();
@@ -194,6 +197,7 @@ impl Queued {
 async fn wait(mut place: Place) -> Response {
     let waited = poll_fn(|cx| place.poll_head(cx)).await;
     match waited {
+        Ok(HeadSaid::Tunnel(status, lines)) => place.open_tunnel(status, &lines),
         Ok(head) => {
             // A file that cannot be sent is told of by the status.
             let first = match place.first_file().await {
@@ -355,7 +359,7 @@ impl Place {
         self.is_over = true;
     }
 
-    fn fail(mut self, failure: &Failure) -> Response {
+    pub(super) fn fail(mut self, failure: &Failure) -> Response {
         self.is_over = true;
         if let Failure::NoWorkers = failure {
             self.counters.limit_workers.add(1);
@@ -405,6 +409,10 @@ impl Place {
             is_chunked,
         } = head;
         fields.set(b"Server", plain::SERVER);
+        let is_elsewhere = local.is_some() || control.instead.is_some();
+        if self.promises_tunnel(status, is_elsewhere) {
+            return Err((self, Failure::NoTunnel));
+        }
         if let Some(target) = &local {
             self.take_no_body();
             return Ok(inside(fields, target));

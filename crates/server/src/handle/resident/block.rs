@@ -43,6 +43,7 @@ impl Resident {
                 document_root: &self.document_root,
             },
             passes_authorization: self.settings.pass_authorization,
+            may_tunnel: self.may_tunnel(),
         };
         let mut block = self.begin(&asked).map_err(failure)?;
         let mut outcome = Ok(());

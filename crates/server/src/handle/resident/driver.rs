@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -245,14 +246,30 @@ impl Core {
             self.blame = Some("it sent a second head for one request".to_owned());
             return;
         }
-        if head.has(message::TUNNEL) {
-            self.blame = Some("it opened a tunnel, which hob does not offer programs".to_owned());
-            return;
-        }
-        self.put_head(index, HeadSaid::Lines(head.small, payload.to_vec()));
+        let lines = payload.to_vec();
+        let said = match head.has(message::TUNNEL) {
+            true => {
+                self.begin_tunnel(index);
+                HeadSaid::Tunnel(head.small, lines)
+            }
+            false => HeadSaid::Lines(head.small, lines),
+        };
+        self.put_head(index, said);
         if head.is_last() {
             self.finish(index, Ending::Whole(Vec::new()));
         }
+    }
+
+    /// From here on its time is that of a tunnel.
+    fn begin_tunnel(&mut self, index: usize) {
+        let one = self.requests.at(index);
+        one.is_tunnel = true;
+        one.pause_max = self.pool.settings.timeout.tunnel;
+        one.total_due_ms = u64::MAX;
+        // Bytes come for a request that had no body.
+        one.is_body_sent &= one.exchange.has_body;
+        self.post.tunnels.fetch_add(1, Ordering::Relaxed);
+        self.home.counters.tunnels.add(1);
     }
 
     /// The head of an answer is here.
@@ -261,7 +278,7 @@ impl Core {
         let one = self.requests.at(index);
         one.is_started = true;
         one.has_head = true;
-        one.step_due_ms = limit(now_ms, self.pool.settings.timeout.progress);
+        one.begin_pause(now_ms);
         if one.given_up_until_ms.is_none() {
             self.wakers.extend(one.exchange.put_head(said));
         }
@@ -280,7 +297,7 @@ impl Core {
             return;
         }
         one.data_credit -= len;
-        one.step_due_ms = limit(now_ms, self.pool.settings.timeout.progress);
+        one.begin_pause(now_ms);
         if len > 0 {
             let mut is_wanted = false;
             if one.given_up_until_ms.is_none() {
@@ -306,9 +323,12 @@ impl Core {
         }
         if head.is_last() {
             self.finish(index, Ending::Whole(Vec::new()));
-        } else if self.requests.at(index).data_credit < PAYLOAD_BYTES_MAX {
+            return;
+        }
+        let one = self.requests.at(index);
+        if one.data_credit < PAYLOAD_BYTES_MAX && !one.is_tunnel {
             // It waits for the client now, or will with its next piece.
-            self.requests.at(index).step_due_ms = u64::MAX;
+            one.step_due_ms = u64::MAX;
         }
     }
 

@@ -62,13 +62,16 @@ impl Core {
             let failure = match one.has_head {
                 _ if now_ms >= one.total_due_ms => Failure::Total,
                 false if now_ms >= one.step_due_ms => Failure::FirstByte,
-                true if now_ms >= one.step_due_ms => Failure::Progress,
+                true if now_ms < one.step_due_ms => continue,
+                true if one.is_tunnel => Failure::TunnelIdle,
+                true => Failure::Progress,
                 _ => continue,
             };
             let counters = &self.home.counters;
             match failure {
                 Failure::Total => counters.limit_resident_total.add(1),
                 Failure::FirstByte => counters.limit_resident_first_byte.add(1),
+                Failure::TunnelIdle => counters.limit_resident_tunnel.add(1),
                 _ => counters.limit_resident_progress.add(1),
             }
             one.give_up(wire, after(now_ms, grace));

@@ -84,6 +84,8 @@ struct State {
 pub(super) enum HeadSaid {
     /// Lines of fields, and a status, or 0 where they say it.
     Lines(u16, Vec<u8>),
+    /// The same; what follows is raw both ways.
+    Tunnel(u16, Vec<u8>),
     /// What stood before a body, as CGI has it.
     Read(CgiHead),
 }
@@ -94,6 +96,8 @@ impl HeadSaid {
     pub(super) fn read(self) -> Result<CgiHead, BadHead> {
         match self {
             HeadSaid::Lines(status, lines) => read_fields(status, &lines),
+            // Its status says only that it is one.
+            HeadSaid::Tunnel(_, lines) => read_fields(200, &lines),
             HeadSaid::Read(head) => Ok(head),
         }
     }
@@ -459,6 +463,10 @@ impl Exchange {
     /// The answer's head. The waker is to be called once everything that has come is here.
     pub(super) fn put_head(&self, head: HeadSaid) -> Option<Waker> {
         let mut state = self.lock();
+        if let HeadSaid::Tunnel(..) = head {
+            // Where no body was announced, the client's bytes come now.
+            state.is_body_over &= self.has_body;
+        }
         state.head = Some(head);
         state.answer.take()
     }

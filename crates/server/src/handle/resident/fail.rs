@@ -27,6 +27,12 @@ pub(super) enum Failure {
     Total,
     /// It fell silent.
     Progress,
+    /// Nothing came through its tunnel either way.
+    TunnelIdle,
+    /// It opened a tunnel that the client has not asked for, or with a status that opens none.
+    WrongTunnel(&'static str),
+    /// The client wants a tunnel and nothing else, and the program opened none.
+    NoTunnel,
     /// The worker's process ended.
     Died(String),
     /// The worker broke the protocol.
@@ -67,7 +73,8 @@ impl Failure {
             | Failure::NoWorkers
             | Failure::TooManyFiles
             | Failure::Stopping => 503,
-            Failure::FirstByte | Failure::Total | Failure::Progress => 504,
+            Failure::FirstByte | Failure::Total | Failure::Progress | Failure::TunnelIdle => 504,
+            Failure::NoTunnel => 501,
             Failure::Said(_) => 500,
             Failure::Unpassable(_) => 400,
             Failure::TooLong => 431,
@@ -79,7 +86,7 @@ impl Failure {
     pub(super) fn fault(&self) -> Fault {
         match self.status() {
             503 => Fault::Server,
-            400 | 431 => Fault::Client,
+            400 | 431 | 501 => Fault::Client,
             _ => Fault::Script,
         }
     }
@@ -98,6 +105,11 @@ impl Failure {
             }
             Failure::Total => "limits: resident.timeout.total: the answer took too long",
             Failure::Progress => "limits: resident.timeout.progress: the answer fell silent",
+            Failure::TunnelIdle => {
+                "limits: resident.timeout.tunnel: nothing came through the tunnel either way"
+            }
+            Failure::WrongTunnel(reason) => reason,
+            Failure::NoTunnel => "the client asked for a tunnel, which the program does not open",
             Failure::Died(_) => "the worker ended while it had the request",
             Failure::Malformed(_) => "the worker broke the protocol",
             Failure::Said(_) => "the program failed",

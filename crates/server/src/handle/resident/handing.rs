@@ -93,7 +93,7 @@ impl Core {
             }
             if news.taken_bytes > 0 {
                 one.data_credit += news.taken_bytes;
-                one.step_due_ms = limit(now_ms, self.pool.settings.timeout.progress);
+                one.begin_pause(now_ms);
                 wire.push(
                     Head::new(Kind::Window, number).large(news.taken_bytes as u32),
                     b"",
@@ -115,6 +115,9 @@ impl Core {
             let body = news.body.unwrap_or_default();
             one.body_credit -= body.len();
             one.is_body_sent |= is_last;
+            if one.is_tunnel {
+                one.begin_pause(now_ms);
+            }
             let flags = if is_last { message::LAST } else { 0 };
             wire.push(Head::new(Kind::Body, number).flags(flags), &body);
             self.sent_last = 0;
@@ -128,6 +131,9 @@ impl Core {
     pub(super) fn finish(&mut self, index: usize, ending: Ending) {
         let one = self.requests.remove(index);
         self.over.push(one.number);
+        if one.is_tunnel {
+            self.post.tunnels.fetch_sub(1, Ordering::Relaxed);
+        }
         let now_ms = self.home.reactor.now_ms();
         self.wakers.extend(one.exchange.end(ending));
         let served = self.post.served.fetch_add(1, Ordering::Relaxed) + 1;
@@ -237,10 +243,12 @@ fn underway(number: u32, exchange: Arc<Exchange>, pool: &Pool, now_ms: u64) -> U
         is_body_sent: !exchange.has_body,
         exchange,
         has_head: false,
+        is_tunnel: false,
         is_started: false,
         body_credit: BODY_WINDOW_BYTES as usize,
         data_credit: STREAM_WINDOW_BYTES as usize,
         dropped_bytes: 0,
+        pause_max: timeout.progress,
         step_due_ms: limit(now_ms, timeout.first_byte),
         total_due_ms: limit(now_ms, timeout.total),
         given_up_until_ms: None,

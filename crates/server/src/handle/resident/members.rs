@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -191,6 +192,15 @@ impl State {
         if let Some(member) = members.find(|one| one.post.number == number) {
             member.drain();
         }
+    }
+
+    /// Workers with open tunnels go, when they have finished what they have.
+    pub(super) fn drain_tunnels(&mut self) {
+        let members = self.members.iter_mut();
+        let has_tunnels = |one: &Member| one.post.tunnels.load(Ordering::Relaxed) > 0;
+        members
+            .filter(|one| has_tunnels(one) && one.stage != Stage::Draining)
+            .for_each(Member::drain);
     }
 
     /// Workers of versions before this one go, when they have finished what they have.

@@ -17,6 +17,7 @@
 //! - `start` starting a process, `host` the hosts that hob brings along, `native` the compiled
 //!   parts that make them faster
 //! - `watch` files whose change replaces the workers, `renew` how
+//! - `tunnel` answers after which raw bytes flow both ways
 //! - `file` files that a program passes by their descriptors
 //! - `fail` what went wrong, `status` what is told of pools
 //! - `build` a handler as the config has it, `limits` what nobody needs to set
@@ -51,6 +52,7 @@ mod shared;
 mod spooled;
 mod start;
 pub(crate) mod status;
+mod tunnel;
 mod watch;
 mod wire;
 pub(crate) mod worker;

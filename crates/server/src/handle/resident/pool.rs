@@ -365,6 +365,11 @@ impl Pool {
         true
     }
 
+    /// The server stops: programs end their tunnels when they hear that no more requests come.
+    pub(crate) fn drain_tunnels(&self) {
+        self.lock().drain_tunnels();
+    }
+
     /// The program is no longer in the config.
     fn retire(&self) {
         let mut state = self.lock();

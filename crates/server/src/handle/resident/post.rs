@@ -20,6 +20,8 @@ pub(super) struct Post {
     pub(super) pid: AtomicU32,
     /// Requests answered.
     pub(super) served: AtomicU64,
+    /// Tunnels open.
+    pub(super) tunnels: AtomicU32,
     /// Resident size when it was last looked at, in bytes.
     pub(super) memory_bytes: AtomicU64,
     /// How it greeted.
@@ -76,6 +78,7 @@ impl Post {
             started_ms,
             pid: AtomicU32::new(0),
             served: AtomicU64::new(0),
+            tunnels: AtomicU32::new(0),
             memory_bytes: AtomicU64::new(0),
             greeting: OnceLock::new(),
             mail: Mutex::default(),

@@ -1,16 +1,20 @@
 //! The requests that one worker has under way, in the order of their numbers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hob_http::{Hold, Reactor};
 
 use crate::handle::resident::exchange::Exchange;
+use crate::handle::resident::ladder::limit;
 
 /// One of them.
 pub(super) struct Underway {
     pub(super) number: u32,
     pub(super) exchange: Arc<Exchange>,
     pub(super) has_head: bool,
+    /// What follows its head is raw both ways.
+    pub(super) is_tunnel: bool,
     /// The worker has said something of it.
     pub(super) is_started: bool,
     /// Bytes of body that may be sent.
@@ -20,12 +24,21 @@ pub(super) struct Underway {
     pub(super) data_credit: usize,
     /// Bytes of data that were thrown away, and not told to the worker yet.
     pub(super) dropped_bytes: usize,
+    /// Longest pause between two pieces, once its head is there; zero is none.
+    pub(super) pause_max: Duration,
     /// When its head must be there, or its next piece, in loop time; `u64::MAX` for never.
     pub(super) step_due_ms: u64,
     /// When all of it must be there.
     pub(super) total_due_ms: u64,
     /// Nobody waits for it any more; it is to be over by then, or the worker is ended.
     pub(super) given_up_until_ms: Option<u64>,
+}
+
+impl Underway {
+    /// A piece of it has moved, or its head is there: its next pause begins.
+    pub(super) fn begin_pause(&mut self, now_ms: u64) {
+        self.step_due_ms = limit(now_ms, self.pause_max);
+    }
 }
 
 /// All of them.

@@ -1,0 +1,160 @@
+//! Tunnels of programs that stay, over HTTP/1.1, the same over TLS, HTTP/2 and HTTP/3, opened by
+//! clients that share no line with hob (`tunnel/pipe.py`).
+#![allow(clippy::unwrap_used)]
+
+mod harness;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use harness::{Hob, Place, library, text_of};
+use rustix::process::Signal;
+
+// Cargo builds the library beside the tests because of this.
+use hob as _;
+
+const WAYS: [&str; 4] = ["h1", "h1s", "h2", "h3"];
+
+/// The program behind both ports, with further keys of its table.
+fn serve(place: &Place, top: &str, keys: &str) -> Hob {
+    place.folder("cgi");
+    library::compile("crates/hob/tests/tunnel/program.c", &place.path("cgi"));
+    place.serve_text(&format!(
+        "{top}\n[[listen]]\naddress = \"127.0.0.1:0\"\n\n\
+         [[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n\
+         [[site]]\nroot = \"site\"\n[[site.route]]\npath = \"/app/*\"\n\
+         resident = {{ run = [\"cgi/program\"], workers = {{ concurrency = 8, max = 1 }}{keys} }}\n"
+    ))
+}
+
+/// False, with a line that says why, where the clients cannot be had.
+fn has_clients() -> bool {
+    static REASON: OnceLock<Option<String>> = OnceLock::new();
+    let reason = REASON.get_or_init(|| {
+        let install = Command::new("python3").arg(pipe()).arg("install").output();
+        match install {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => Some(text_of(&output)),
+            Err(error) => Some(error.to_string()),
+        }
+    });
+    if let Some(reason) = reason {
+        println!("skipped: the clients cannot be installed: {reason}");
+    }
+    reason.is_none()
+}
+
+fn pipe() -> &'static str {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tunnel/pipe.py")
+}
+
+fn client(hob: &Hob, way: &str, cases: &[&str]) -> Command {
+    let python = "/../../target/tunnels/bin/python";
+    let port = match way {
+        "h1" => hob.port(),
+        _ => hob.tls_port(),
+    };
+    let mut command = Command::new(format!("{}{python}", env!("CARGO_MANIFEST_DIR")));
+    command.arg(pipe()).args([way, &port.to_string()]);
+    command.args(cases);
+    command
+}
+
+/// Runs cases to their end; the client must be content.
+fn run(hob: &Hob, way: &str, cases: &[&str]) {
+    let output = client(hob, way, cases).output().unwrap();
+    let printed = hob.printed();
+    assert!(
+        output.status.success(),
+        "{way} {cases:?}: {}\n{printed}",
+        text_of(&output)
+    );
+}
+
+#[test]
+fn bytes_go_both_ways_until_both_sides_have_ended() {
+    if !has_clients() {
+        return;
+    }
+    for (carrier, ways) in [("shm", &WAYS[..]), ("stream", &["h1"])] {
+        let place = Place::new();
+        let hob = serve(&place, "", &format!(", carrier = \"{carrier}\""));
+        for way in ways {
+            run(&hob, way, &["echo", "about", "refused"]);
+        }
+        hob.stop();
+    }
+}
+
+#[test]
+fn each_side_hears_of_the_end_of_the_other() {
+    if !has_clients() {
+        return;
+    }
+    let place = Place::new();
+    let hob = serve(&place, "", "");
+    for (at, way) in WAYS.iter().enumerate() {
+        run(&hob, way, &["gone", "killed"]);
+        hob.wait_for_count("signal 9", at + 1);
+        assert_eq!(place.counter("tunnels"), 2 * at as u64 + 2);
+    }
+    hob.wait_for_count("echo: the client has left", WAYS.len());
+    assert_eq!(place.counter("worker_crashes"), 4);
+    hob.stop();
+}
+
+#[test]
+fn silent_tunnel_is_broken_off() {
+    if !has_clients() {
+        return;
+    }
+    let place = Place::new();
+    let hob = serve(&place, "", ", timeout = { tunnel = \"1s\" }");
+    for way in ["h1", "h2"] {
+        run(&hob, way, &["silent"]);
+    }
+    assert_eq!(place.counter("limit_resident_tunnel"), 2);
+    hob.stop();
+}
+
+#[test]
+fn slow_side_stops_the_other() {
+    const BYTES_MAX: u64 = 24_000_000;
+    if !has_clients() {
+        return;
+    }
+    let place = Place::new();
+    let hob = serve(&place, "", "");
+    for (at, way) in WAYS.iter().enumerate() {
+        run(&hob, way, &["slow", "deaf"]);
+        let printed = hob.wait_for_count("flood: ", at + 1);
+        let told = printed.rsplit("flood: ").next().unwrap();
+        let written: u64 = told.split(' ').next().unwrap().parse().unwrap();
+        assert!(written < BYTES_MAX, "{way}: {written} bytes were written");
+        hob.wait_for_count("deaf: the client has left", at + 1);
+    }
+    hob.stop();
+}
+
+#[test]
+fn tunnels_end_when_the_server_does() {
+    if !has_clients() {
+        return;
+    }
+    for way in WAYS {
+        let place = Place::new();
+        let mut hob = serve(&place, "drain = \"2s\"", "");
+        let mut client = client(&hob, way, &["drained"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(client.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "begun\n");
+        hob.signal(Signal::TERM);
+        assert!(client.wait().unwrap().success(), "{way}: {}", hob.printed());
+        assert_eq!(hob.exit_code(), Some(0), "{}", hob.printed());
+    }
+}
