@@ -262,7 +262,8 @@ impl Conn {
     }
 
     /// The answer is complete. What is left of the request nobody reads: it may come if it is
-    /// short, else the client is told to keep it, at once or when that shows.
+    /// short, else the client is told to keep it, at once or when that shows. A client without a
+    /// window would wait for one, and show nothing.
     //= rfc9113#8.1
     fn end_answer(&mut self, id: u32, out: &mut Vec<u8>) {
         self.budgets.answered();
@@ -277,7 +278,7 @@ impl Conn {
             }
             Receiving::Body(left)
                 if !stream.continue_is_due
-                    && left.is_none_or(|left| left as i64 <= stream.receive_window) =>
+                    && left.map_or(1, |left| left as i64) <= stream.receive_window =>
             {
                 stream.receiving = Receiving::Unread(left);
             }

@@ -203,13 +203,21 @@ fn request_that_goes_on_after_its_answer() {
     assert_eq!(server.sent(), "");
     server.feed(&data(5, b"abc", false));
     assert_eq!(server.sent(), "5 RST 0\n");
+    // Nothing would show of one that has no window left.
+    server.feed(&post(7, &[]));
+    for len in [16_384, 16_384, 16_384, 16_383] {
+        server.feed(&data(7, &vec![b'a'; len], false));
+    }
+    server.sent();
+    server.answer(7, 0);
+    assert!(server.sent().ends_with("END\n7 RST 0\n"));
     assert!(server.core.is_idle());
     assert!(!server.seen().contains("broken"));
     // The rules hold for what nobody reads as well.
-    server.feed(&post(7, &[]));
-    server.answer(7, 0);
-    server.feed(&super::request(7, &[("a", "b")], false));
-    assert!(server.sent().ends_with("7 RST 1\n"));
+    server.feed(&post(9, &[]));
+    server.answer(9, 0);
+    server.feed(&super::request(9, &[("a", "b")], false));
+    assert!(server.sent().ends_with("9 RST 1\n"));
 }
 
 #[test]
