@@ -16,6 +16,7 @@ import native
 THROUGH_LIBHOB = [
     "test_wsgi",
     "test_asgi",
+    "test_websocket",
     "test_loop",
     "test_probe",
     "test_samples",

@@ -350,6 +350,11 @@ static PyObject *coroutine_of(Call *call, const struct Turn *turn) {
         return NULL;
     }
     Py_XDECREF(state);
+    if (wants_websocket()) {
+        PyObject *socket = PyObject_CallMethod(turn->host, "websocket", "OO", (PyObject *)call, scope);
+        Py_DECREF(scope);
+        return socket;
+    }
     PyObject *receive = PyObject_GetAttr((PyObject *)call, word_receive);
     PyObject *send = PyObject_GetAttr((PyObject *)call, word_send);
     PyObject *made = NULL;

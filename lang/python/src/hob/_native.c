@@ -230,6 +230,18 @@ static PyObject *exchange_head(Exchange *self, PyObject *words) {
     return none();
 }
 
+/* tunnel(fields): from here on bytes are raw both ways. */
+static PyObject *exchange_tunnel(Exchange *self, PyObject *fields) {
+    char *lines;
+    Py_ssize_t length;
+    if (!is_there(self) || PyBytes_AsStringAndSize(fields, &lines, &length) < 0)
+        return NULL;
+    if (has_failed(self, lib.tunnel(self->request, 101, lines, (size_t)length)))
+        return NULL;
+    self->has_begun = true;
+    return none();
+}
+
 /* flush(): sends a head that still waits. */
 static PyObject *exchange_flush(Exchange *self, PyObject *unused) {
     (void)unused;
@@ -463,6 +475,7 @@ static PyMethodDef exchange_methods[] = {
     {"look", (PyCFunction)exchange_look, METH_NOARGS, NULL},
     {"answer", (PyCFunction)exchange_answer, METH_VARARGS, NULL},
     {"head", (PyCFunction)exchange_head, METH_VARARGS, NULL},
+    {"tunnel", (PyCFunction)exchange_tunnel, METH_O, NULL},
     {"flush", (PyCFunction)exchange_flush, METH_NOARGS, NULL},
     {"write", (PyCFunction)(void (*)(void))exchange_write, METH_VARARGS | METH_KEYWORDS, NULL},
     {"end", (PyCFunction)exchange_end, METH_VARARGS, NULL},
@@ -573,6 +586,11 @@ static PyObject *server_carrier(Server *self, void *unused) {
     return PyUnicode_FromString(lib.carrier(self->server));
 }
 
+static PyObject *server_is_draining(Server *self, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(lib.is_draining(self->server) == 1);
+}
+
 static void server_free(Server *self) {
     /* The connection stays until the process ends: its end is what the server sees as ours. */
     PyTypeObject *type = Py_TYPE(self);
@@ -594,6 +612,7 @@ static PyGetSetDef server_values[] = {
     {"concurrency", (getter)server_concurrency, NULL, NULL, NULL},
     {"carrier", (getter)server_carrier, NULL, NULL, NULL},
     {"fd", (getter)server_fd, NULL, NULL, NULL},
+    {"is_draining", (getter)server_is_draining, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -17,7 +17,7 @@
 #include "hob.h"
 
 /* What the package's Python code expects of this module; native.py has the same number. */
-#define INTERFACE 4
+#define INTERFACE 5
 
 /* ---- libhob, opened at run time ---- */
 
@@ -25,7 +25,8 @@
     X(connect) X(accept) X(concurrency) X(carrier) X(set_lifetime)                           \
     X(content_length) X(read) X(head) X(trailer) X(interim) X(write) X(flush) X(finish)      \
     X(fail) X(is_cancelled) X(log) X(trace) X(callout) X(explain) X(version) X(indexed)      \
-    X(variables) X(accept_within) X(read_within) X(write_some) X(look) X(fd)
+    X(variables) X(accept_within) X(read_within) X(write_some) X(look) X(fd)                 \
+    X(tunnel) X(is_draining)
 
 #define FIELD(name) __typeof__(&hob_##name) name;
 struct calls {
@@ -137,6 +138,9 @@ int make_words(const struct Word *words, size_t count);
 
 /* The scope of a call; a new reference. `base` and `extensions` are copied. */
 PyObject *scope_of(PyObject *call, hob_request *request, PyObject *base, PyObject *extensions);
+
+/* Whether the request of the last scope asks for a WebSocket. */
+bool wants_websocket(void);
 
 /* Makes its strings; -1 with an error. */
 int prepare_scope(void);

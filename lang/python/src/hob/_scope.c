@@ -5,6 +5,8 @@
  */
 #include "_native.h"
 
+#include <strings.h>
+
 static PyObject *key_method, *key_scheme, *key_version, *key_root, *key_path, *key_raw, *key_query;
 static PyObject *key_client, *key_server, *key_headers, *key_extensions, *key_hob, *key_exchange;
 
@@ -38,6 +40,7 @@ static struct {
     int16_t field_at[VARIABLE_COUNT_MAX + 1]; /* of a variable, in `fields`; or below zero */
     long port;                                /* the client's */
     unsigned changed;
+    bool is_websocket;                        /* what HOB_TUNNEL asks for */
 } kept;
 
 static PyObject *latin(const char *text, size_t size) {
@@ -177,6 +180,15 @@ static PyObject *value_of(const struct Variable *one) {
     return PyBytes_FromStringAndSize(one->value, (Py_ssize_t)one->value_bytes);
 }
 
+static void look_for_tunnel(const struct Variable *one) {
+    if (strcmp(one->name, "HOB_TUNNEL") == 0)
+        kept.is_websocket = strcasecmp(one->value, "websocket") == 0;
+}
+
+bool wants_websocket(void) {
+    return kept.is_websocket;
+}
+
 /* A variable has another value: what depends on it is to be made anew. */
 static int take_change(void *unused, size_t place, const struct Variable *one) {
     (void)unused;
@@ -185,6 +197,7 @@ static int take_change(void *unused, size_t place, const struct Variable *one) {
             kept.changed |= sources[at].parts;
     if (strcmp(one->name, "REMOTE_PORT") == 0)
         kept.port = number_of(one->value, one->value_bytes);
+    look_for_tunnel(one);
     if (kept.field_at[place] < 0)
         return 0;
     PyObject *field = pair(field_name(one), value_of(one));
@@ -201,6 +214,7 @@ static int renew_scope(PyObject *base, hob_request *request, struct Variables al
     kept.scope = PyDict_Copy(base);
     kept.fields = PyList_New(0);
     kept.port = 0;
+    kept.is_websocket = false;
     if (kept.scope == NULL || kept.fields == NULL)
         return -1;
     for (; next_variable(&all, &one.name, &one.name_bytes, &one.value, &one.value_bytes); place++) {
@@ -209,6 +223,7 @@ static int renew_scope(PyObject *base, hob_request *request, struct Variables al
             kept.field_at[place] = name == Py_None ? -1 : (int16_t)PyList_Size(kept.fields);
         if (strcmp(one.name, "REMOTE_PORT") == 0)
             kept.port = number_of(one.value, one.value_bytes);
+        look_for_tunnel(&one);
         if (name == Py_None) {
             Py_DECREF(name);
             continue;

@@ -1,7 +1,7 @@
 """Runs an ASGI 3 application: many requests at a time on one event loop.
 
-HTTP with streaming both ways, disconnects, trailers and early hints; lifespan before the server is
-greeted, so that a start that fails is the reason the server shows. WebSockets are not offered.
+HTTP with streaming both ways, disconnects, trailers and early hints; WebSockets (websocket.py);
+lifespan before the server is greeted, so that a start that fails is the reason the server shows.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from .stream import (
     PIECE_BYTES_MAX,
     QUIET,
     READ_BYTES,
+    TUNNEL,
     Cancelled,
     Channel,
     Disconnected,
@@ -44,6 +45,7 @@ from .stream import (
     callout_message,
     checked_fields,
     checked_status,
+    comes_of_leaving,
     greeting,
     pack,
 )
@@ -107,6 +109,7 @@ class Server(Channel["Call"]):
         self._socket = sock
         self._tasks: Set[asyncio.Task[None]] = set()
         self._ready: List[Call] = []
+        self.websockets: Set[Any] = set()
         self._unsent = bytearray()
         self._writers: List[asyncio.Future[None]] = []
         self._done: asyncio.Future[None] = self.loop.create_future()
@@ -176,6 +179,8 @@ class Server(Channel["Call"]):
             for call in ready:
                 self._start(call)
         if self.is_draining:
+            for one in list(self.websockets):
+                one.go_away()
             self._check_end()
 
     def _start(self, call: Call) -> None:
@@ -224,6 +229,7 @@ class Call(Incoming):
     _is_body_taken = False
     _has_trailers = False
     _is_head = False
+    _is_websocket = False
     _head: Optional[bytes] = None
     _waiters: Optional[List[asyncio.Future[None]]] = None
 
@@ -232,13 +238,18 @@ class Call(Incoming):
     async def run(self) -> None:
         """The application, from its scope to its end, which may be long after the answer's."""
         try:
-            await self.channel.application(self._scope(), self.receive, self.send)
+            scope = self._scope()
+            if self._is_websocket:
+                server = self.channel
+                await serve_websocket(server.application, Tunnel(self), scope, server.websockets)
+            else:
+                await self.channel.application(scope, self.receive, self.send)
             if not self.is_over and not self.is_cancelled:
                 print("hob: the application ended before its answer was complete", file=sys.stderr)
                 self._fail("the application ended before its answer was complete")
         except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {error}"
-            if not (self.is_cancelled and _comes_of_leaving(error)):
+            if not (self.is_cancelled and comes_of_leaving(error)):
                 traceback.print_exc()
             self._fail(reason)
         finally:
@@ -417,6 +428,8 @@ class Call(Incoming):
         get = found.get
         method = found[b"REQUEST_METHOD"].decode("latin-1")
         self._is_head = method == "HEAD"
+        if b"HOB_TUNNEL" in found:
+            self._is_websocket = found[b"HOB_TUNNEL"].lower() == b"websocket"
         root = get(b"SCRIPT_NAME", b"").decode("utf-8", "replace")
         client = get(b"REMOTE_ADDR")
         protocol = get(b"SERVER_PROTOCOL", b"HTTP/1.1")
@@ -444,6 +457,55 @@ class Call(Incoming):
         return scope
 
 
+async def serve_websocket(
+    application: Application, pipe: Any, scope: Scope, among: Set[Any]
+) -> None:
+    """A connection from its handshake to its end. Who has none does not load what they need."""
+    from . import websocket
+
+    await websocket.serve(application, pipe, scope, among)
+
+
+class Tunnel:
+    """The bytes of a Call that has become a tunnel (websocket.Pipe)."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def open(self, fields: Pairs) -> None:
+        call, lines = self._call, field_lines(fields)
+        call._is_started = True
+        # Bytes come for a request that had no body.
+        call.is_whole = call.is_whole and call.length is None
+        call.channel.send(pack(len(lines), HEAD, TUNNEL, 101, call.ident, 0) + lines)
+
+    async def refuse(self, status: int, fields: Pairs, body: bytes) -> None:
+        self._call._begin({"status": status, "headers": fields})
+        await self._call._body(body, False)
+
+    async def read(self) -> Optional[bytes]:
+        call = self._call
+        while not (call.is_cancelled or call.is_over):
+            if call.pieces:
+                data = b"".join(call.pieces)
+                call.pieces.clear()
+                call._give_back(len(data))
+                return data
+            if call.is_whole:
+                return b""
+            await call._change()
+        return None
+
+    async def write(self, data: bytes) -> None:
+        if self._call.is_cancelled or self._call.is_over:
+            raise Cancelled("the client has left")
+        await self._call._body(data, True)
+
+    def end(self) -> None:
+        if not self._call.is_over:
+            self._call._end(b"")
+
+
 class Shared:
     """The native part's connection on an event loop, and the requests that are under way.
 
@@ -458,6 +520,8 @@ class Shared:
         self, application: Application, connection: Any, state: Optional[Dict[str, Any]]
     ) -> None:
         self._connection = connection
+        self._application = application
+        self._websockets: Set[Any] = set()
         self._concurrency: int = connection.concurrency
         self._loop = asyncio.get_running_loop()
         base: Scope = {"type": "http", "asgi": VERSIONS}
@@ -495,7 +559,11 @@ class Shared:
                 self._bell.ring()
                 if not (self._is_full or self._waiters or self._is_draining):
                     return  # the leader found nothing more, which is what lets us sleep
-                if not self._connection.look():
+                has_news = self._connection.look()
+                if self._websockets and self._connection.is_draining:
+                    for one in list(self._websockets):
+                        one.go_away()
+                if not has_news:
                     return
         except (Disconnected, Malformed) as error:
             self._end(error)
@@ -598,12 +666,17 @@ class Shared:
         """A coroutine, where an application has given another thing to be awaited."""
         await awaitable
 
+    async def websocket(self, call: Any, scope: Scope) -> None:
+        """A request that asks for a WebSocket."""
+        pipe = SharedTunnel(self, call)
+        await serve_websocket(self._application, pipe, scope, self._websockets)
+
     def ended(self, call: Any, error: Optional[BaseException]) -> bool:
         """What an application left undone is done; whether its error is for the loop."""
         exchange = call.exchange
         try:
             if isinstance(error, (Exception, SystemExit)):
-                if not (exchange.is_cancelled and _comes_of_leaving(error)):
+                if not (exchange.is_cancelled and comes_of_leaving(error)):
                     traceback.print_exception(type(error), error, error.__traceback__)
                 exchange.fail(f"{type(error).__name__}: {error}")
             elif error is None and not exchange.is_over and not exchange.look():
@@ -692,13 +765,38 @@ class Shared:
                 self._wake()
 
 
-def _comes_of_leaving(error: Optional[BaseException]) -> bool:
-    """Whether an exception is, or was raised because of, what `send` raises."""
-    while error is not None:
-        if isinstance(error, Cancelled):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+class SharedTunnel:
+    """The same of a request of the native part."""
+
+    def __init__(self, host: Shared, call: Any) -> None:
+        self._host = host
+        self._call = call
+
+    def open(self, fields: Pairs) -> None:
+        self._call.exchange.tunnel(field_lines(fields))
+        self._host._rest_soon()
+
+    async def refuse(self, status: int, fields: Pairs, body: bytes) -> None:
+        self._call.exchange.answer(checked_status(status), field_lines(fields), body)
+
+    async def read(self) -> Optional[bytes]:
+        exchange = self._call.exchange
+        self._host._rest_soon()
+        while not (exchange.is_over or exchange.look()):
+            data: Optional[bytes] = exchange.take_now()
+            if data is not None:
+                return data
+            await self._host._change(self._call)
+        return None
+
+    async def write(self, data: bytes) -> None:
+        if self._call.exchange.is_over:
+            raise Cancelled("the client has left")
+        await self._host.rest(self._call, data, True)
+
+    def end(self) -> None:
+        if not self._call.exchange.is_over:
+            self._call.exchange.end()
 
 
 class Names(Dict[bytes, bytes]):

@@ -67,6 +67,15 @@ class Cancelled(ConnectionError):
     """The client left, or the answer was over, before the request was complete."""
 
 
+def comes_of_leaving(error: Optional[BaseException]) -> bool:
+    """Whether an exception is, or was raised because of, what `send` raises."""
+    while error is not None:
+        if isinstance(error, Cancelled):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 class Incoming:
     """What has arrived of one request, and how much of its answer may leave."""
 

@@ -27,6 +27,10 @@ const PYTHON: Modules = &[
         include_str!("../../../../../lang/python/src/hob/bell.py"),
     ),
     (
+        "hob.frames",
+        include_str!("../../../../../lang/python/src/hob/frames.py"),
+    ),
+    (
         "hob.host",
         include_str!("../../../../../lang/python/src/hob/host.py"),
     ),
@@ -45,6 +49,10 @@ const PYTHON: Modules = &[
     (
         "hob.stream",
         include_str!("../../../../../lang/python/src/hob/stream.py"),
+    ),
+    (
+        "hob.websocket",
+        include_str!("../../../../../lang/python/src/hob/websocket.py"),
     ),
     (
         "hob.wsgi",

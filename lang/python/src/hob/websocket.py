@@ -1,0 +1,371 @@
+"""WebSockets of an ASGI application: the handshake, the messages, and their end.
+
+What carries the bytes is a Pipe: a tunnel of the stream (asgi.py), or of the native part. A reader
+of its own answers pings and hears of the end while the application does something else.
+
+HOB_WEBSOCKET_MESSAGE_MAX: bytes of the longest message that is taken (16 MiB), else 1009.
+HOB_WEBSOCKET_PING: seconds between two pings (60); who does not answer one in that time is given
+up. 0 is none: then a connection ends that is silent for the server's `timeout.tunnel`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+from collections import deque
+from typing import (
+    Any,
+    Awaitable,
+    Callable,
+    Deque,
+    Dict,
+    Iterable,
+    List,
+    Optional,
+    Protocol,
+    Set,
+    Tuple,
+)
+
+from .frames import (
+    ABNORMAL,
+    BINARY,
+    CLOSE,
+    CODES,
+    GOING_AWAY,
+    INTERNAL,
+    NO_STATUS,
+    NORMAL,
+    PING,
+    PONG,
+    RESTART,
+    TEXT,
+    Event,
+    Fault,
+    Frames,
+    close_frame,
+    frame,
+    number_of,
+)
+from .lifespan import Message, Scope
+from .stream import Cancelled, comes_of_leaving
+
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Pairs = Iterable[Tuple[bytes, bytes]]
+
+MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+PING_SECONDS = 60
+# So much waits for an application that does not receive; then the client has to wait, too.
+WAITING_BYTES_MAX = 65536
+# How long the client may take to answer a close frame.
+CLOSE_SECONDS = 10.0
+# RFC 6455 section 1.3.
+GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+
+class Pipe(Protocol):
+    """Bytes both ways, once it is open."""
+
+    def open(self, fields: Pairs) -> None: ...
+    async def refuse(self, status: int, fields: Pairs, body: bytes) -> None: ...
+    async def read(self) -> Optional[bytes]:
+        """The next bytes; none at the client's end, None when it has left."""
+        ...
+
+    async def write(self, data: bytes) -> None: ...
+    def end(self) -> None: ...
+
+
+def fault_of(scope: Scope) -> int:
+    """The status for a handshake that is none; 0 where it is good."""
+    fields: Dict[bytes, bytes] = dict(scope["headers"])
+    if fields.get(b"sec-websocket-version") != b"13":
+        return 426
+    if scope["method"] == "CONNECT":
+        return 0
+    try:
+        key = binascii.a2b_base64(fields.get(b"sec-websocket-key", b""))
+    except ValueError:
+        key = b""
+    return 0 if scope["method"] == "GET" and len(key) == 16 else 400
+
+
+def scope_of(scope: Scope) -> Scope:
+    """The scope of a WebSocket, made of one of HTTP."""
+    fields: Dict[bytes, bytes] = dict(scope["headers"])
+    offered = fields.get(b"sec-websocket-protocol", b"").decode("latin-1").split(",")
+    made = dict(scope)
+    made.pop("method")
+    made["type"] = "websocket"
+    made["scheme"] = "wss" if scope["scheme"] == "https" else "ws"
+    made["subprotocols"] = [name.strip() for name in offered if name.strip()]
+    made["extensions"] = {
+        "websocket.http.response": {},
+        "hob": scope["extensions"]["hob"],
+    }
+    return made
+
+
+def accept_of(key: bytes) -> bytes:
+    """The value of Sec-WebSocket-Accept."""
+    from hashlib import sha1  # which brings a large library along
+
+    return binascii.b2a_base64(sha1(key + GUID).digest(), newline=False)
+
+
+async def serve(application: Application, pipe: Pipe, scope: Scope, among: Set[WebSocket]) -> None:
+    """One connection, from its handshake to its end. It is among the others meanwhile."""
+    status = fault_of(scope)
+    if status:
+        await pipe.refuse(status, [(b"Sec-WebSocket-Version", b"13")], b"")
+        return
+    one = WebSocket(pipe, scope_of(scope))
+    among.add(one)
+    try:
+        await one.run(application)
+    except Exception as error:
+        if not comes_of_leaving(error):
+            raise
+    finally:
+        among.discard(one)
+
+
+class WebSocket:
+    """One connection: the application's `receive` and `send`."""
+
+    def __init__(self, pipe: Pipe, scope: Scope) -> None:
+        self._pipe = pipe
+        self._scope = scope
+        self._loop = asyncio.get_running_loop()
+        most = number_of("HOB_WEBSOCKET_MESSAGE_MAX", MESSAGE_BYTES_MAX)
+        self._frames = Frames(most)
+        self._ping_seconds = number_of("HOB_WEBSOCKET_PING", PING_SECONDS)
+        self._waiting: Deque[Message] = deque([{"type": "websocket.connect"}])
+        self._waiting_bytes = 0
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._writing = asyncio.Lock()
+        self._reader: Optional[asyncio.Task[None]] = None
+        self._pinger: Optional[asyncio.TimerHandle] = None
+        self._is_answered = True
+        self._is_accepted = False
+        self._refusal: Optional[Tuple[int, List[Tuple[bytes, bytes]], List[bytes]]] = None
+        #: A close frame, or the refusal, has left: the application may send no more.
+        self._has_closed = False
+        #: Nothing more comes from the client.
+        self._has_ended = False
+        #: What the close frame says, whatever the application does on hearing of the end.
+        self._why: Optional[Tuple[int, str]] = None
+        #: The application has ended: nobody takes messages.
+        self._is_unwanted = False
+
+    async def run(self, application: Application) -> None:
+        """The application, from its scope to the end of the connection. Raises what it raises."""
+        try:
+            await application(self._scope, self.receive, self.send)
+            if not self._is_accepted and not self._has_closed and not self._has_ended:
+                raise RuntimeError("the application ended before it accepted or refused")
+        except BaseException:
+            if self._is_accepted:
+                await self._close(INTERNAL, "")
+            raise
+        else:
+            await self._close(NORMAL, "")
+        finally:
+            await self._finish()
+
+    async def receive(self) -> Message:
+        """The next message; after the last one the disconnect, again and again."""
+        while not self._waiting:
+            if self._has_ended or (self._has_closed and not self._is_accepted):
+                return {"type": "websocket.disconnect", "code": ABNORMAL, "reason": ""}
+            self._news.clear()
+            await self._news.wait()
+        message = self._waiting[0]
+        if message["type"] != "websocket.disconnect":
+            self._waiting.popleft()
+            self._waiting_bytes -= _size(message)
+            self._room.set()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Accept, a message, close, or an answer in place of them."""
+        kind = message["type"]
+        if not self._is_accepted:
+            await self._begin(kind, message)
+        elif kind == "websocket.send":
+            if self._has_ended:
+                raise Cancelled("the connection is closed")
+            data = message.get("bytes")
+            if data is not None:
+                await self._write(frame(BINARY, bytes(data)))
+            else:
+                await self._write(frame(TEXT, message["text"].encode()))
+        elif kind == "websocket.close":
+            await self._close(message.get("code", NORMAL), message.get("reason") or "")
+        else:
+            raise RuntimeError(f"a message of type {kind!r} after the connection was accepted")
+
+    def go_away(self) -> None:
+        """No more requests come: the client is asked to come again, to another process."""
+        if self._is_accepted:
+            self._why = self._why or (RESTART, "")
+            self._end(RESTART, "")
+            self._spawn(self._close(RESTART, ""))
+
+    async def _begin(self, kind: str, message: Message) -> None:
+        """What the application says first."""
+        if self._has_closed or self._has_ended:
+            raise Cancelled("the client has left, or was refused")
+        if kind == "websocket.accept":
+            self._accept(message)
+        elif kind == "websocket.close":
+            self._has_closed = True
+            await self._pipe.refuse(403, [], b"")
+        elif kind == "websocket.http.response.start":
+            fields = [(bytes(name), bytes(value)) for name, value in message.get("headers", ())]
+            self._refusal = (message["status"], fields, [])
+        elif kind == "websocket.http.response.body" and self._refusal is not None:
+            status, fields, pieces = self._refusal
+            pieces.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                self._has_closed = True
+                await self._pipe.refuse(status, fields, b"".join(pieces))
+        else:
+            raise RuntimeError(f"a message of type {kind!r} before the connection was accepted")
+
+    def _accept(self, message: Message) -> None:
+        fields = [(bytes(name), bytes(value)) for name, value in message.get("headers", ())]
+        key = dict(self._scope["headers"]).get(b"sec-websocket-key")
+        if key is not None and self._scope["http_version"] == "1.1":
+            fields.append((b"Sec-WebSocket-Accept", accept_of(key)))
+        if message.get("subprotocol"):
+            fields.append((b"Sec-WebSocket-Protocol", message["subprotocol"].encode("latin-1")))
+        self._is_accepted = True
+        self._pipe.open(fields)
+        self._reader = self._spawn(self._read())
+        self._wait_for_pong()
+
+    async def _read(self) -> None:
+        """Takes what the client sends, until its end."""
+        try:
+            while not self._has_ended:
+                data = await self._pipe.read()
+                if not data:
+                    break
+                self._is_answered = True
+                for event in self._frames.feed(data):
+                    await self._handle(event)
+                while self._waiting_bytes > WAITING_BYTES_MAX and not self._has_ended:
+                    self._room.clear()
+                    await self._room.wait()
+        except Fault as fault:
+            self._why = (fault.code, str(fault))
+            self._end(fault.code, str(fault))
+            await self._close(fault.code, str(fault))
+        except ConnectionError:
+            pass
+        self._end(ABNORMAL, "")
+
+    async def _handle(self, event: Event) -> None:
+        if event.kind == TEXT or event.kind == BINARY:
+            name = "text" if event.kind == TEXT else "bytes"
+            if self._is_unwanted:
+                return
+            message: Message = {"type": "websocket.receive", name: event.data}
+            self._waiting.append(message)
+            self._waiting_bytes += _size(message)
+            self._news.set()
+        elif event.kind == PING:
+            assert isinstance(event.data, bytes)
+            if not self._has_closed:
+                await self._write(frame(PONG, event.data))
+        elif event.kind == CLOSE:
+            self._end(event.code, str(event.data))
+            await self._close(NORMAL if event.code == NO_STATUS else event.code, "")
+
+    def _end(self, code: int, reason: str) -> None:
+        """Nothing more comes: the application hears of it once."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        self._waiting.append({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self._news.set()
+        self._room.set()
+
+    async def _write(self, data: bytes) -> None:
+        async with self._writing:
+            if self._has_closed:
+                raise Cancelled("the connection is closed")
+            await self._pipe.write(data)
+
+    async def _close(self, code: int, reason: str) -> None:
+        """Sends a close frame, if none was sent."""
+        if self._has_closed or not self._is_accepted:
+            return
+        if self._why is not None:
+            code, reason = self._why
+        if code not in CODES:
+            code = NORMAL
+        async with self._writing:
+            if self._has_closed:
+                return
+            self._has_closed = True
+            try:
+                await self._pipe.write(close_frame(code, reason))
+            except ConnectionError:
+                self._end(ABNORMAL, "")
+        # One that does not answer it is not waited for.
+        self._loop.call_later(CLOSE_SECONDS, self._end, ABNORMAL, "")
+
+    async def _finish(self) -> None:
+        """The client's close frame is waited for, but not for long; then both sides end."""
+        if self._pinger is not None:
+            self._pinger.cancel()
+        reader = self._reader
+        if reader is not None:
+            # Nobody takes the messages that come before it.
+            self._is_unwanted = True
+            self._waiting_bytes = 0
+            self._room.set()
+            await asyncio.wait([reader], timeout=CLOSE_SECONDS)
+            reader.cancel()
+        if self._is_accepted:
+            self._pipe.end()
+
+    def _wait_for_pong(self) -> None:
+        if self._ping_seconds:
+            self._pinger = self._loop.call_later(self._ping_seconds, self._ping)
+
+    def _ping(self) -> None:
+        if self._has_ended or self._has_closed:
+            return
+        if not self._is_answered:
+            self._why = (GOING_AWAY, "no answer to a ping")
+            self._end(ABNORMAL, "no answer to a ping")
+            self._spawn(self._close(GOING_AWAY, "no answer to a ping"))
+            return
+        self._is_answered = False
+        self._spawn(self._write_ping())
+        self._wait_for_pong()
+
+    async def _write_ping(self) -> None:
+        try:
+            await self._write(frame(PING, b""))
+        except ConnectionError:
+            self._end(ABNORMAL, "")
+
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        _tasks.add(task)
+        task.add_done_callback(_tasks.discard)
+        return task
+
+
+_tasks: set[asyncio.Task[None]] = set()  # the loop alone would forget them
+
+
+def _size(message: Message) -> int:
+    return len(message.get("text") or message.get("bytes") or b"")
