@@ -1,10 +1,12 @@
-//! Tunnels of programs that stay, over HTTP/1.1, the same over TLS, HTTP/2 and HTTP/3, opened by
-//! clients that share no line with hob (`tunnel/pipe.py`).
+//! Tunnels of programs that stay, and WebSockets in them, over HTTP/1.1, the same over TLS, HTTP/2
+//! and HTTP/3, opened by clients that share no line with hob (`tunnel/pipe.py`,
+//! `tunnel/sockets.py`).
 #![allow(clippy::unwrap_used)]
 
 mod harness;
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -20,12 +22,52 @@ const WAYS: [&str; 4] = ["h1", "h1s", "h2", "h3"];
 fn serve(place: &Place, top: &str, keys: &str) -> Hob {
     place.folder("cgi");
     library::compile("crates/hob/tests/tunnel/program.c", &place.path("cgi"));
+    let keys = format!("run = [\"cgi/program\"]{keys}");
+    serve_route(place, top, "/app/*", &keys)
+}
+
+fn serve_route(place: &Place, top: &str, path: &str, keys: &str) -> Hob {
     place.serve_text(&format!(
         "{top}\n[[listen]]\naddress = \"127.0.0.1:0\"\n\n\
          [[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n\
-         [[site]]\nroot = \"site\"\n[[site.route]]\npath = \"/app/*\"\n\
-         resident = {{ run = [\"cgi/program\"], workers = {{ concurrency = 8, max = 1 }}{keys} }}\n"
+         [[site]]\nroot = \"site\"\n[[site.route]]\npath = \"{path}\"\n\
+         resident = {{ workers = {{ concurrency = 8, max = 1 }}, {keys} }}\n"
     ))
+}
+
+/// Which carrier an ASGI application is reached by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Means {
+    /// Pure Python, over a socket.
+    Stream,
+    /// The native part, through shared memory.
+    Native,
+}
+
+/// The application with WebSockets; `None` where the native part cannot be built.
+fn serve_app(place: &Place, means: Means) -> Option<Hob> {
+    place.folder("cgi");
+    place.write("cgi/app.py", include_str!("tunnel/app.py"));
+    library::readable(&place.path("cgi/app.py"));
+    let mut env = String::from("HOB_WEBSOCKET_MESSAGE_MAX = \"1500000\"");
+    if means == Means::Native {
+        let part = place.path("_native.abi3.so");
+        let build = Command::new("python3")
+            .arg(library::root().join("lang/python/build_native.py"))
+            .arg(&part)
+            .output()
+            .unwrap();
+        if !build.status.success() {
+            println!("skipped: {}", text_of(&build));
+            return None;
+        }
+        library::readable(&part);
+        let library = library::copy(&place.path(""));
+        let (part, library) = (part.display(), library.display());
+        env += &format!(", HOB_NATIVE = \"{part}\", HOB_LIBRARY = \"{library}\"");
+    }
+    let keys = format!("asgi = \"app:application\", dir = \"cgi\", env = {{ {env} }}");
+    Some(serve_route(place, "drain = \"20s\"", "/ws/*", &keys))
 }
 
 /// False, with a line that says why, where the clients cannot be had.
@@ -49,21 +91,26 @@ fn pipe() -> &'static str {
     concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tunnel/pipe.py")
 }
 
-fn client(hob: &Hob, way: &str, cases: &[&str]) -> Command {
+fn client(hob: &Hob, file: &str, way: &str, cases: &[&str]) -> Command {
     let python = "/../../target/tunnels/bin/python";
     let port = match way {
         "h1" => hob.port(),
         _ => hob.tls_port(),
     };
     let mut command = Command::new(format!("{}{python}", env!("CARGO_MANIFEST_DIR")));
-    command.arg(pipe()).args([way, &port.to_string()]);
+    command.arg(Path::new(pipe()).with_file_name(file));
+    command.args([way, &port.to_string()]);
     command.args(cases);
     command
 }
 
 /// Runs cases to their end; the client must be content.
 fn run(hob: &Hob, way: &str, cases: &[&str]) {
-    let output = client(hob, way, cases).output().unwrap();
+    run_file(hob, "pipe.py", way, cases);
+}
+
+fn run_file(hob: &Hob, file: &str, way: &str, cases: &[&str]) {
+    let output = client(hob, file, way, cases).output().unwrap();
     let printed = hob.printed();
     assert!(
         output.status.success(),
@@ -137,6 +184,21 @@ fn slow_side_stops_the_other() {
     hob.stop();
 }
 
+/// Starts a case, and stops the server when it is where it wants to be.
+fn stop_within(mut hob: Hob, file: &str, way: &str) {
+    let mut client = client(&hob, file, way, &["drained"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut output = BufReader::new(client.stdout.take().unwrap());
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    hob.signal(Signal::TERM);
+    assert!(client.wait().unwrap().success(), "{way}: {}", hob.printed());
+    assert_eq!(hob.exit_code(), Some(0), "{}", hob.printed());
+}
+
 #[test]
 fn tunnels_end_when_the_server_does() {
     if !has_clients() {
@@ -144,17 +206,30 @@ fn tunnels_end_when_the_server_does() {
     }
     for way in WAYS {
         let place = Place::new();
-        let mut hob = serve(&place, "drain = \"2s\"", "");
-        let mut client = client(&hob, way, &["drained"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut output = BufReader::new(client.stdout.take().unwrap());
-        output.read_line(&mut line).unwrap();
-        assert_eq!(line, "begun\n");
-        hob.signal(Signal::TERM);
-        assert!(client.wait().unwrap().success(), "{way}: {}", hob.printed());
-        assert_eq!(hob.exit_code(), Some(0), "{}", hob.printed());
+        let hob = serve(&place, "drain = \"2s\"", "");
+        stop_within(hob, "pipe.py", way);
+    }
+}
+
+#[test]
+fn websockets_work_over_every_protocol() {
+    if !has_clients() {
+        return;
+    }
+    for (means, carrier) in [(Means::Stream, "stream"), (Means::Native, "shm")] {
+        let place = Place::new();
+        let Some(hob) = serve_app(&place, means) else {
+            return;
+        };
+        for way in WAYS {
+            run_file(&hob, "sockets.py", way, &["echo", "limits"]);
+        }
+        let status = place.status();
+        let text = status.to_string();
+        assert!(
+            text.contains(&format!("\"carrier\":\"{carrier}\"")),
+            "{text}"
+        );
+        stop_within(hob, "sockets.py", "h2");
     }
 }
