@@ -120,10 +120,7 @@ const CALLS: &[(&str, [&str; 4])] = &[
         "an informational answer",
         ["hob_interim", "request.inform", "$request->info", ""],
     ),
-    (
-        "raw bytes both ways (a tunnel)",
-        ["hob_tunnel", "", "", ""],
-    ),
+    ("raw bytes both ways (a tunnel)", ["hob_tunnel", "", "", ""]),
     (
         "give up on a request",
         ["hob_fail", "request.fail", "$request->fail", ""],
