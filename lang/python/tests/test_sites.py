@@ -25,7 +25,7 @@ import peer
 import served
 
 SITES = served.visible(Path(__file__).resolve().parent / "sites")
-PACKAGES = ["django>=4.2,<6", "starlette>=0.37,<2", "python-multipart<1", "anyio<5", "uvloop<1"]
+PACKAGES = ["django>=4.2,<6", "starlette>=0.37,<2", "python-multipart<1", "anyio<5", "uvloop<1", "websockets>=13,<17"]
 
 
 def environment() -> str:
@@ -52,7 +52,7 @@ def environment() -> str:
 
 
 def _imports(python: Path) -> bool:
-    words = [str(python), "-c", "import django, starlette, python_multipart, uvloop"]
+    words = [str(python), "-c", "import django, starlette, python_multipart, uvloop, websockets"]
     return subprocess.run(words, capture_output=True).returncode == 0
 
 
@@ -257,6 +257,24 @@ resident.workers = {{ max = 1, concurrency = 32 }}
 
     def test_the_faster_loop_is_taken_where_it_is_installed(self) -> None:
         self.assertEqual(self.site.ask("/feed/loop").body, b"uvloop")
+
+    def test_websocket_is_talked_to(self) -> None:
+        client = """
+import sys
+from websockets.sync.client import connect
+with connect(sys.argv[1], proxy=None) as socket:
+    for text in ("one", "two"):
+        socket.send(text)
+        print(socket.recv())
+"""
+        path = "/feed/talk"
+        words = [self.python, "-c", client, f"ws://127.0.0.1:{self.site.port}{path}"]
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=peer.PATIENCE_SECONDS
+        )
+        said = [json.loads(line) for line in done.stdout.splitlines()]
+        expected = [{"path": path, "said": word} for word in ("one", "two")]
+        self.assertEqual(said, expected, done.stderr)
 
     def test_background_task_runs_after_its_answer(self) -> None:
         self.assertEqual(self.site.ask("/feed/note").body, b"noted")

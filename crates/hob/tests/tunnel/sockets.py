@@ -5,6 +5,7 @@ tunnels of pipe.py over HTTP/2 and 3.
     sockets.py WAY PORT CASE...                 as pipe.py
 """
 
+import asyncio
 import ssl
 
 import pipe
@@ -13,10 +14,11 @@ MESSAGE_BYTES_MAX = 1_500_000  # as the route has it
 
 
 class Socket:
-    """A WebSocket over HTTP/1.1."""
+    """A WebSocket over HTTP/1.1, each step of which is waited for. (The package's client with threads reads and
+    writes TLS at the same time, which Pythons before 3.13 do not bear.)"""
 
     def __init__(self, way: str, port: int, path: str):
-        from websockets.sync.client import connect
+        from websockets.asyncio.client import connect
 
         options = {}
         if way == "h1s":
@@ -25,30 +27,41 @@ class Socket:
             options["ssl"].verify_mode = ssl.CERT_NONE
         scheme = "wss" if way == "h1s" else "ws"
         url = f"{scheme}://localhost:{port}{path}"
-        self.ws = connect(url, subprotocols=["other", "chat"], max_size=None, proxy=None, **options)
+        self.loop = asyncio.new_event_loop()
+
+        async def connected():
+            options.update(max_size=None, proxy=None, open_timeout=pipe.SECONDS_MAX)
+            return await connect(url, subprotocols=["other", "chat"], **options)
+
+        self.ws = self.run(connected())
+
+    def run(self, step):
+        return self.loop.run_until_complete(asyncio.wait_for(step, pipe.SECONDS_MAX))
 
     def subprotocol(self):
         return self.ws.subprotocol
 
     def send(self, data) -> None:
-        self.ws.send(data)
+        self.run(self.ws.send(data))
 
     def take(self):
-        return self.ws.recv(pipe.SECONDS_MAX)
+        return self.run(self.ws.recv())
 
     def ping(self) -> None:
-        if not self.ws.ping(b"there?").wait(pipe.SECONDS_MAX):
-            raise ValueError("no pong came")
+        async def answered():
+            await (await self.ws.ping(b"there?"))
+
+        self.run(answered())
 
     def close(self, code: int, reason: str) -> None:
-        self.ws.close(code, reason)
+        self.run(self.ws.close(code, reason))
 
     def closed(self):
         """Code and reason of the server's close frame, which must come."""
         from websockets.exceptions import ConnectionClosed
 
         try:
-            got = self.ws.recv(pipe.SECONDS_MAX)
+            got = self.take()
         except ConnectionClosed as closed:
             return closed.rcvd and (closed.rcvd.code, closed.rcvd.reason)
         raise ValueError(f"a message came: {got[:100]!r}")
@@ -119,10 +132,8 @@ class Framed:
         event = self.event()
         if not isinstance(event, CloseConnection):
             raise ValueError(f"a message came: {event}")
-        try:
+        if not self.tunnel.has_ended:
             self.say(event.response())
-        except Exception:
-            pass  # the stream may be over, and nobody waits for it
         return event.code, event.reason
 
 

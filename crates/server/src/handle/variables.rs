@@ -719,6 +719,35 @@ mod tests {
     }
 
     #[test]
+    fn tunnel_is_told_of_where_it_may_be_opened() {
+        let told = |head: &str, may_tunnel| {
+            let all = variables_of(head, |asked| asked.may_tunnel = may_tunnel);
+            let names = ["HOB_TUNNEL", "HTTP_UPGRADE", "HTTP_CONNECTION"];
+            names.map(|name| value(&all, name).map(str::to_owned))
+        };
+        let head = "GET / HTTP/1.1\nHost: a\nConnection: keep-alive, Upgrade\n\
+                    Upgrade: WebSocket, other\n\n";
+        let some = |text: &str| Some(text.to_owned());
+        let all = [
+            some("WebSocket"),
+            some("WebSocket, other"),
+            some("keep-alive, Upgrade"),
+        ];
+        assert_eq!(told(head, true), all);
+        assert_eq!(told(head, false), [None, None, None]);
+        for head in [
+            "GET / HTTP/1.1\nHost: a\nUpgrade: websocket\n\n",
+            "GET / HTTP/1.1\nHost: a\nConnection: upgrade\n\n",
+            "GET / HTTP/1.1\nHost: a\nConnection: upgrade\nUpgrade: web socket\n\n",
+            "GET / HTTP/1.0\nHost: a\nConnection: upgrade\nUpgrade: websocket\n\n",
+            "POST / HTTP/1.1\nHost: a\nContent-Length: 1\nConnection: upgrade\n\
+             Upgrade: websocket\n\n",
+        ] {
+            assert_eq!(told(head, true), [None, None, None], "{head}");
+        }
+    }
+
+    #[test]
     fn host_names_the_server() {
         for (host, name, port) in [
             ("example.org", "example.org", "80"),

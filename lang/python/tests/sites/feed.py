@@ -8,7 +8,8 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
 
 
 @contextlib.asynccontextmanager
@@ -82,6 +83,12 @@ async def broken(request: Request):
     raise ZeroDivisionError("as asked")
 
 
+async def talk(socket: WebSocket):
+    await socket.accept()
+    async for text in socket.iter_text():
+        await socket.send_json({"path": socket.url.path, "said": text})
+
+
 application = Starlette(
     lifespan=lifespan,
     routes=[
@@ -95,5 +102,6 @@ application = Starlette(
         Route("/form", form, methods=["POST"]),
         Route("/loop", loop),
         Route("/broken", broken),
+        WebSocketRoute("/talk", talk),
     ],
 )
