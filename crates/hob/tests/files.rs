@@ -285,7 +285,7 @@ fn empty_file_and_files_above_the_cache_limit_come_whole() {
 }
 
 #[test]
-fn old_clients_are_answered_and_their_connection_closed_unless_they_keep_it() {
+fn h1_only_old_clients_are_answered_and_their_connection_closed_unless_they_keep_it() {
     let place = Place::new();
     let hob = place.serve_config("");
     let answer = raw(hob.port(), b"GET /hello.txt HTTP/1.0\r\n\r\n");

@@ -49,7 +49,6 @@ fn exact_name_wins_over_the_longest_star_over_the_default() {
         ("127.0.0.1", ""),
         ("[::1]:8080", "[::1]"),
         ("[0:0::1]", "[::1]"),
-        ("", ""),
     ] {
         let answer = ask(hob.port(), "GET", "/", &format!("Host: {host}\r\n"));
         assert_eq!(
@@ -58,6 +57,15 @@ fn exact_name_wins_over_the_longest_star_over_the_default() {
             "{host}"
         );
     }
+    hob.stop();
+}
+
+/// Later versions have a host in every request.
+#[test]
+fn h1_only_request_without_a_host_is_for_the_default() {
+    let place = Place::new();
+    let hob = place.serve_text(&config(&["example.org", ""]));
+    assert_eq!(ask(hob.port(), "GET", "/", "Host: \r\n").text(), "");
     let answer = raw(hob.port(), b"GET / HTTP/1.0\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     hob.stop();
@@ -81,8 +89,9 @@ fn host_in_the_target_wins_over_the_field() {
     hob.stop();
 }
 
+/// About the field `Host`; the pseudo-header of later versions has unit tests in `http`.
 #[test]
-fn host_that_is_missing_doubled_or_malformed_gets_400() {
+fn h1_only_host_that_is_missing_doubled_or_malformed_gets_400() {
     let place = Place::new();
     let hob = place.serve_config("");
     for fields in [

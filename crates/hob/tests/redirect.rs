@@ -88,7 +88,12 @@ fn no_request_adds_a_line_or_another_host() {
     assert_eq!(location(&hob, "/go/"), "/");
     assert_eq!(location(&hob, "/go/%23a%3Fb"), "/%23a%3Fb");
     hob.stop();
+}
 
+/// The clients that carry tests over HTTP/2 and 3 send no malformed host, and none without one.
+#[test]
+fn h1_only_malformed_host_is_not_led_to() {
+    let place = Place::new();
     let hob = serve(&place, "/go/*", "\"https://{host}/in\"");
     for host in [
         "evil.example/",

@@ -80,6 +80,24 @@ const STEPS: &[Step] = &[
         limit: minutes(25),
     },
     Step {
+        name: "over-tls",
+        call: Call::Xtask(&["over", "tls"]),
+        needs: Needs::Program,
+        limit: minutes(10),
+    },
+    Step {
+        name: "over-h2",
+        call: Call::Xtask(&["over", "h2"]),
+        needs: Needs::Program,
+        limit: minutes(10),
+    },
+    Step {
+        name: "over-h3",
+        call: Call::Xtask(&["over", "h3"]),
+        needs: Needs::Program,
+        limit: minutes(10),
+    },
+    Step {
         name: "lang-c",
         call: Call::Xtask(&["lang", "c"]),
         needs: Needs::Program,

@@ -16,6 +16,7 @@ mod generate;
 mod header;
 mod lang;
 mod native;
+mod over;
 mod run;
 mod samples;
 mod served;
@@ -61,6 +62,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--skip-missing] [JUDGE]...",
         what: "have other people's programs judge the welcome example",
         run: conformance::command,
+    },
+    Command {
+        name: "over",
+        arguments: "tls|h2|h3 [NAME]...",
+        what: "run the tests of features again, spoken in another protocol",
+        run: over::command,
     },
     Command {
         name: "fuzz",

@@ -86,7 +86,7 @@ impl Site {
     fn get_in_two(&self, path: &str, fields: &str, fifo: &Path) -> Answer {
         let mut connection = Connection::open(self.hob.port()).unwrap();
         // Over HTTP/1.0 a body of unknown size is not framed.
-        let ask = format!("GET {path} HTTP/1.0\r\n{fields}\r\n");
+        let ask = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\n{fields}\r\n");
         connection.send(ask.as_bytes()).unwrap();
         let (status, headers) = connection.read_head().unwrap();
         std::fs::write(fifo, "go\n").unwrap();
@@ -147,7 +147,9 @@ fn events_are_not_delayed_in_any_coding() {
         let mut stream = TcpStream::connect(("127.0.0.1", site.hob.port())).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         // Over HTTP/1.0 a body of unknown size is not framed.
-        let ask = format!("GET /cgi/events HTTP/1.0\r\nAccept-Encoding: {coding}\r\n\r\n");
+        let ask = format!(
+            "GET /cgi/events HTTP/1.0\r\nHost: localhost\r\nAccept-Encoding: {coding}\r\n\r\n"
+        );
         stream.write_all(ask.as_bytes()).unwrap();
         let mut got = Vec::new();
         let mut wait_for = |text: &str| {

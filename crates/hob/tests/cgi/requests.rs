@@ -1,6 +1,7 @@
 //! What programs are told of a request, and how its body reaches them (RFC 3875 section 4).
 
 use crate::harness::client::{Connection, call, exchange};
+use crate::harness::over::Protocol;
 use crate::site::Programs;
 
 /// Prints its environment, its arguments and where it works.
@@ -20,7 +21,7 @@ fn variable<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 #[test]
 fn variables_are_those_of_the_rfc() {
     let programs = show().serve("");
-    let port = programs.port();
+    let (port, tested) = (programs.port(), Protocol::tested());
     let request = "POST /cgi/show.cgi/a%20b/c?x=1&y=%26 HTTP/1.1\r\nHost: Example.org:99\r\n\
                    Content-Type: text/x-test\r\nContent-Length: 4\r\nAccept: a\r\nX_Bad: 1\r\n\
                    Accept: b\r\nProxy: http://evil/\r\nAuthorization: Basic x\r\n\
@@ -31,12 +32,12 @@ fn variables_are_those_of_the_rfc() {
     for (name, value) in [
         ("GATEWAY_INTERFACE", "CGI/1.1".to_owned()),
         ("SERVER_SOFTWARE", "hob".to_owned()),
-        ("SERVER_PROTOCOL", "HTTP/1.1".to_owned()),
+        ("SERVER_PROTOCOL", tested.version().to_owned()),
         ("SERVER_NAME", "Example.org".to_owned()),
-        ("SERVER_PORT", port.to_string()),
+        ("SERVER_PORT", programs.hob().own_port().to_string()),
         ("SERVER_ADDR", "127.0.0.1".to_owned()),
         ("REQUEST_METHOD", "POST".to_owned()),
-        ("REQUEST_SCHEME", "http".to_owned()),
+        ("REQUEST_SCHEME", tested.scheme().to_owned()),
         ("REQUEST_URI", "/cgi/show.cgi/a%20b/c?x=1&y=%26".to_owned()),
         ("SCRIPT_NAME", "/cgi/show.cgi".to_owned()),
         (
@@ -74,7 +75,6 @@ fn variables_are_those_of_the_rfc() {
     assert_eq!(variable(&text, "UNIQUE_ID").unwrap().split('-').count(), 3);
     let unset = [
         "AUTH_TYPE",
-        "HTTPS",
         "HTTP_AUTHORIZATION",
         "HTTP_CONNECTION",
         "HTTP_CONTENT_LENGTH",
@@ -89,6 +89,8 @@ fn variables_are_those_of_the_rfc() {
     for name in unset {
         assert_eq!(variable(&text, name), None, "{name}");
     }
+    let https = (tested != Protocol::H1).then_some("on");
+    assert_eq!(variable(&text, "HTTPS"), https);
     let dir = format!("in {}", programs.place.path("cgi").display());
     assert!(text.lines().any(|line| line == dir), "{text}");
     programs.stop();

@@ -8,17 +8,20 @@
 pub mod client;
 pub mod library;
 pub mod load;
+pub mod over;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+use over::{Carrier, Protocol};
 
 /// Reached only when something is wrong, however busy the machine.
 pub const DEADLINE: Duration = Duration::from_secs(60);
@@ -73,8 +76,14 @@ impl Place {
         }
     }
 
+    /// Writes a file; a config so that hob speaks what is tested.
     pub fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
+        let path = self.path(name);
+        match name.ends_with(".toml") {
+            true => std::fs::write(path, Protocol::tested().config(text)),
+            false => std::fs::write(path, text),
+        }
+        .unwrap();
     }
 
     /// Makes a folder that the program may write to.
@@ -201,6 +210,7 @@ struct Printed {
 pub struct Hob {
     child: Child,
     printed: Arc<Printed>,
+    carrier: OnceLock<Carrier>,
 }
 
 impl Hob {
@@ -218,7 +228,11 @@ impl Hob {
         let printed = Arc::new(Printed::default());
         collect(child.stdout.take().unwrap(), printed.clone());
         collect(child.stderr.take().unwrap(), printed.clone());
-        Hob { child, printed }
+        Hob {
+            child,
+            printed,
+            carrier: OnceLock::new(),
+        }
     }
 
     /// Waits for a line with this text and returns it.
@@ -260,8 +274,27 @@ impl Hob {
             .clone()
     }
 
-    /// The port of the first TCP listener.
+    /// The port of the first TCP listener; of what carries HTTP/1.1 to it where the tests run over
+    /// another protocol.
     pub fn port(&self) -> u16 {
+        match Protocol::tested() {
+            Protocol::H1 => self.clear_port(),
+            protocol => {
+                let start = || Carrier::start(protocol, self.tls_port());
+                self.carrier.get_or_init(start).port
+            }
+        }
+    }
+
+    /// The port of hob itself that the tests speak to.
+    pub fn own_port(&self) -> u16 {
+        match Protocol::tested() {
+            Protocol::H1 => self.clear_port(),
+            _ => self.tls_port(),
+        }
+    }
+
+    fn clear_port(&self) -> u16 {
         let line = self.wait_for("listening on http://");
         line.rsplit(':').next().unwrap().parse().unwrap()
     }

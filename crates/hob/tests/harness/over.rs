@@ -1,0 +1,102 @@
+//! The same tests over other protocols: with `HOB_TEST_OVER` set to `tls`, `h2` or `h3`, hob gets a
+//! TLS listener instead of a clear one, and a test the port of `tests/over/program.rs`, which
+//! carries its HTTP/1.1 there.
+//!
+//! Tests about HTTP/1 itself have `h1_only` in their names and are left out then.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// What hob is spoken to in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1 in clear.
+    H1,
+    Tls,
+    H2,
+    H3,
+}
+
+impl Protocol {
+    /// The one that these tests run over.
+    pub fn tested() -> Protocol {
+        match std::env::var("HOB_TEST_OVER").as_deref() {
+            Err(_) | Ok("" | "h1") => Protocol::H1,
+            Ok("tls") => Protocol::Tls,
+            Ok("h2") => Protocol::H2,
+            Ok("h3") => Protocol::H3,
+            Ok(other) => panic!("HOB_TEST_OVER={other}: it is h1, tls, h2 or h3"),
+        }
+    }
+
+    /// What programs and logs are told.
+    pub fn version(self) -> &'static str {
+        match self {
+            Protocol::H1 | Protocol::Tls => "HTTP/1.1",
+            Protocol::H2 => "HTTP/2.0",
+            Protocol::H3 => "HTTP/3.0",
+        }
+    }
+
+    pub fn scheme(self) -> &'static str {
+        match self {
+            Protocol::H1 => "http",
+            _ => "https",
+        }
+    }
+
+    /// The config with which hob speaks it.
+    pub fn config(self, text: &str) -> String {
+        let tls = match self {
+            Protocol::H1 => return text.to_owned(),
+            Protocol::Tls | Protocol::H2 => "{ certificate = \"self-signed\", http3 = false }",
+            Protocol::H3 => "\"self-signed\"",
+        };
+        let clear = "address = \"127.0.0.1:0\"\n";
+        text.replace(clear, &format!("{clear}tls = {tls}\n"))
+    }
+}
+
+/// Carries a test's connections to hob; ends with this value.
+pub struct Carrier {
+    program: Child,
+    pub port: u16,
+}
+
+impl Carrier {
+    pub fn start(protocol: Protocol, port: u16) -> Carrier {
+        let name = format!("{protocol:?}").to_lowercase();
+        let path = program();
+        let program = Command::new(&path)
+            .args([name, port.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut program = program.unwrap_or_else(|error| {
+            let hint = "`cargo build -p hob --example over` builds it";
+            panic!("{}: {error}; {hint}", path.display())
+        });
+        let mut line = String::new();
+        let mut said = BufReader::new(program.stdout.take().unwrap());
+        said.read_line(&mut line).unwrap();
+        let port = line.trim().parse().unwrap();
+        Carrier { program, port }
+    }
+}
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+/// Where cargo puts examples: beside the folder of tests.
+fn program() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent()
+        .unwrap()
+        .with_file_name("examples")
+        .join("over")
+}

@@ -1,0 +1,132 @@
+//! HTTP/3 towards hob, by `quinn` and the `h3` crate.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use h3::client::{RequestStream, SendRequest};
+use h3::error::Code;
+use h3_quinn::{OpenStreams, RecvStream, SendStream};
+use http::{HeaderMap, Request};
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{Endpoint, TransportConfig, VarInt};
+use rustls::ClientConfig;
+use tokio::task::{JoinHandle, spawn_local};
+
+use super::PIECE_BYTES;
+use super::carry::{Download, Received, Server, Upload};
+
+/// A socket for all connections.
+pub(crate) fn endpoint(client: Arc<ClientConfig>) -> Endpoint {
+    let mut endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
+    let crypto = QuicClientConfig::try_from(client).unwrap();
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    // A side that does not read is felt early, as over TCP.
+    let window = VarInt::from_u32(4 * PIECE_BYTES as u32);
+    let mut transport = TransportConfig::default();
+    transport
+        .stream_receive_window(window)
+        .send_window(window.into_inner());
+    config.transport_config(Arc::new(transport));
+    endpoint.set_default_client_config(config);
+    endpoint
+}
+
+/// A connection.
+pub(crate) struct Connection {
+    requests: SendRequest<OpenStreams, Bytes>,
+    driver: JoinHandle<()>,
+}
+
+pub(crate) async fn connect(endpoint: Endpoint, port: u16) -> io::Result<Connection> {
+    let address = ([127, 0, 0, 1], port).into();
+    let quic = endpoint
+        .connect(address, "localhost")
+        .map_err(io::Error::other)?;
+    let quic = h3_quinn::Connection::new(quic.await?);
+    let (mut driver, requests) = h3::client::new(quic).await.map_err(io::Error::other)?;
+    let driver = spawn_local(async move {
+        poll_fn(|context| driver.poll_close(context)).await;
+    });
+    Ok(Connection { requests, driver })
+}
+
+impl Server for Connection {
+    type Upload = Body;
+    type Download = Answer;
+
+    async fn send(&mut self, mut head: Request<()>, is_whole: bool) -> io::Result<(Body, Answer)> {
+        *head.version_mut() = http::Version::HTTP_3;
+        let stream = self.requests.send_request(head).await;
+        let (mut sending, receiving) = stream.map_err(io::Error::other)?.split();
+        if is_whole {
+            sending.finish().await.map_err(io::Error::other)?;
+        }
+        let answer = Answer {
+            stream: receiving,
+            has_begun: false,
+        };
+        Ok((Body(sending), answer))
+    }
+
+    async fn ended(&mut self) {
+        let _ = (&mut self.driver).await;
+    }
+}
+
+/// The body of a request.
+pub(crate) struct Body(RequestStream<SendStream<Bytes>, Bytes>);
+
+impl Upload for Body {
+    async fn data(&mut self, data: Bytes) -> io::Result<()> {
+        self.0.send_data(data).await.map_err(io::Error::other)
+    }
+
+    async fn end(&mut self, trailers: Option<HeaderMap>) -> io::Result<()> {
+        if let Some(trailers) = trailers {
+            let sent = self.0.send_trailers(trailers).await;
+            sent.map_err(io::Error::other)?;
+        }
+        self.0.finish().await.map_err(io::Error::other)
+    }
+
+    fn reset(&mut self) {
+        self.0.stop_stream(Code::H3_REQUEST_CANCELLED);
+    }
+}
+
+/// An answer.
+pub(crate) struct Answer {
+    stream: RequestStream<RecvStream, Bytes>,
+    has_begun: bool,
+}
+
+impl Download for Answer {
+    async fn next(&mut self) -> io::Result<Received> {
+        if !self.has_begun {
+            let head = self
+                .stream
+                .recv_response()
+                .await
+                .map_err(io::Error::other)?;
+            if head.status().is_informational() {
+                return Ok(Received::Interim(head));
+            }
+            self.has_begun = true;
+            // Whether the stream ends here is only known when it has.
+            let is_whole = false;
+            return Ok(Received::Head { head, is_whole });
+        }
+        match self.stream.recv_data().await.map_err(io::Error::other)? {
+            Some(mut data) => Ok(Received::Data(data.copy_to_bytes(data.remaining()))),
+            None => {
+                let trailers = self.stream.recv_trailers().await;
+                Ok(Received::End(trailers.map_err(io::Error::other)?))
+            }
+        }
+    }
+
+    /// Dropping it says so; the library panics where it is told while it waits for data.
+    fn reset(&mut self) {}
+}
