@@ -2,8 +2,8 @@
 //! protocol. `crates/hob/tests/harness/over.rs` tells how.
 //!
 //! These are the tests of features: what a client gets must not depend on what it speaks. Tests
-//! with `h1_only` in their names are about HTTP/1 itself, and those in `ABOUT_PROCESSES` take long
-//! and look at what a request does not reach. Both are filtered out, not counted.
+//! with `h1_only` in their names are about HTTP/1 itself; they and those in `NOT_SPOKEN` are filtered
+//! out, not counted.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,12 +13,12 @@ use crate::run;
 /// The files of tests in `crates/hob/tests`.
 const FEATURES: &[&str] = &[
     "after_steps",
+    "bodies",
     "cache",
     "cgi",
     "codings",
     "files",
     "hosts",
-    "limits",
     "lines",
     "redirect",
     "resident",
@@ -27,8 +27,35 @@ const FEATURES: &[&str] = &[
     "warm",
 ];
 
-/// Tests, or modules of them, about how programs live and die; parts of their names.
-const ABOUT_PROCESSES: &[&str] = &[];
+/// Parts of the names of tests, or of modules of them, that take long and would see nothing of the
+/// protocol.
+const NOT_SPOKEN: &[&str] = &[
+    // What is kept in memory, and how soon a change on the disk is seen.
+    "_crawl",
+    "new_index_and_new_compressed_copy",
+    "pinned_",
+    "root_that_leads_elsewhere",
+    "two_changes_within_one_tick",
+    // How programs that stay are started, counted, renewed and ended.
+    "lifetime::",
+    "pool::",
+    "renewal::",
+    "scaling::",
+    // The lives of warm hosts, and what a script may do in one.
+    "_compiled_",
+    "daemon_survives",
+    "end_of_a_script",
+    "file_that_is_not_python",
+    "hosts::host",
+    "lives::",
+    "module_that_cannot_be_loaded",
+    "objects_that_a_script_leaves",
+    "offered::",
+    "requests_get_random_numbers",
+    "script_kept_compiled",
+    "script_may_do_with_processes",
+    "script_that_changes",
+];
 
 /// Runs the tests whose names hold one of those given, or all. They end with cargo's counts.
 pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {
@@ -51,7 +78,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     }
     test.arg("--").args(names).args(["--skip", "h1_only"]);
     // Whoever names a test wants it.
-    for name in ABOUT_PROCESSES.iter().filter(|_| names.is_empty()) {
+    for name in NOT_SPOKEN.iter().filter(|_| names.is_empty()) {
         test.args(["--skip", name]);
     }
     has_worked(test.current_dir(root).env("HOB_TEST_OVER", protocol))

@@ -75,6 +75,8 @@ impl Seen {
         );
         let same = |text: String| {
             let text = text.replace(&id, "time=T").replace("/warm/", "/cold/");
+            // Whether the connection's session was a new one is a matter of time, too.
+            let text = text.replace("Resumed", "Initial");
             text.replace(stopped, &own)
         };
         let mut fields = reply.answer.headers.clone();
