@@ -316,8 +316,11 @@ impl<A: Answer + 'static> Thread<A> {
             let mut record = request.record_mut();
             record.fault = Fault::Client;
             record.reason = Some(BODY_TOO_LARGE.reason);
+            if record.status != 413 {
+                // Else it was counted with its head, and now the body comes.
+                self.counters.limit_body.add(1);
+            }
         }
-        self.counters.limit_body.add(1);
         session.stop_reading(at, Code::NoError);
         let mut body = request.exchange.body.borrow_mut();
         body.break_off(BodyError::TooLarge);
