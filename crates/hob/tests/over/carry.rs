@@ -54,10 +54,7 @@ pub(crate) enum Received {
 
 /// How a request and its answer went.
 enum Outcome {
-    /// The answer is whole, and all of the request was read.
     Whole,
-    /// The answer is whole; this is left of the request.
-    Early(Framing),
     /// The answer broke off, or none came.
     Broken,
     /// The test has left.
@@ -82,14 +79,6 @@ pub(crate) async fn serve<S: Server>(
         match exchange(&mut requests, &mut answers, &mut server, &head).await {
             Outcome::Whole if head.is_kept => {}
             Outcome::Whole => return answers.end_sending().await,
-            Outcome::Early(rest) => {
-                if !head.is_kept {
-                    answers.end_sending().await;
-                }
-                if !read_past(&mut requests, rest).await || !head.is_kept {
-                    return;
-                }
-            }
             Outcome::Broken => return answers.break_off().await,
             Outcome::Left => {
                 // Only the request is taken back: hob has to hear of it without the connection's end.
@@ -124,7 +113,16 @@ async fn exchange<S: Server>(
     };
     let outcome = match first(answer(answers, head, &mut download), sending).await {
         First::This(Ok(())) if is_sent => Outcome::Whole,
-        First::This(Ok(())) => Outcome::Early(framing),
+        First::This(Ok(())) => {
+            // It came before the end of the request, the rest of which goes on.
+            if !head.is_kept {
+                answers.end_sending().await;
+            }
+            match send(requests, &mut framing, &mut upload).await {
+                Ok(()) => Outcome::Whole,
+                Err(_) => Outcome::Left,
+            }
+        }
         First::This(Err(Failure::OfHob)) => Outcome::Broken,
         First::This(Err(Failure::OfTest)) | First::That(()) => Outcome::Left,
     };
@@ -215,17 +213,6 @@ async fn answer(
                 Err(error) if error.kind() == io::ErrorKind::Other => return Err(Failure::OfHob),
                 sent => return sent.map_err(of_test),
             },
-        }
-    }
-}
-
-/// Reads the rest of a request that was answered before its end. False where the test left instead.
-async fn read_past(requests: &mut Requests, mut rest: Framing) -> bool {
-    loop {
-        match requests.part(&mut rest).await {
-            Ok(Part::Data(_)) => {}
-            Ok(Part::End(_)) => return true,
-            Err(_) => return false,
         }
     }
 }
