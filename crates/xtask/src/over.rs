@@ -1,5 +1,5 @@
-//! `cargo xtask over tls|h2|h3 [NAME]...`: tests that were written over HTTP/1.1, again over another
-//! protocol. `crates/hob/tests/harness/over.rs` tells how.
+//! `cargo xtask over tls|h2|h3 [NAME]...`: tests that were written over HTTP/1.1, again over
+//! another protocol. `crates/hob/tests/harness/over.rs` tells how.
 //!
 //! These are the tests of features: what a client gets must not depend on what it speaks. Tests
 //! with `h1_only` in their names are about HTTP/1 itself; they and those in `NOT_SPOKEN` and
@@ -41,8 +41,8 @@ const NOT_SPOKEN: &[&str] = &[
     "pool::",
     "renewal::",
     "scaling::",
-    // The lives of warm hosts, and what a script may do in one; how much of an answer that breaks off
-    // arrives, which they compare, is up to QUIC.
+    // The lives of warm hosts, and what a script may do in one; how much of an answer that breaks
+    // off arrives, which they compare, is up to QUIC.
     "_compiled_",
     "daemon_survives",
     "end_of_a_script",
@@ -62,7 +62,7 @@ const NOT_SPOKEN: &[&str] = &[
 
 /// What fails over one protocol, and is not understood yet.
 const OPEN: &[(&str, &str)] = &[
-    // After a stream was stopped in the middle of its answer a program that ignores SIGTERM goes on,
+    // A stream was stopped in the middle of its answer: a program that ignores SIGTERM goes on,
     // as long as the connection does.
     ("h3", "client_that_leaves_ends_the_program"),
     // 300 connections, one after the other, leave more than 8 MiB for a while.

@@ -81,7 +81,7 @@ pub(crate) async fn serve<S: Server>(
             Outcome::Whole => return answers.end_sending().await,
             Outcome::Broken => return answers.break_off().await,
             Outcome::Left => {
-                // Only the request is taken back: hob has to hear of it without the connection's end.
+                // Only the request is taken back: the connection's end would say it too.
                 spawn_local(async move { server.ended().await });
                 return;
             }

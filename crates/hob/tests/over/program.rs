@@ -1,10 +1,10 @@
 //! Carries what a test says over HTTP/1.1 to hob over another protocol: `over PROTOCOL PORT`.
 //!
 //! A test is written once and speaks HTTP/1.1 in clear. With `HOB_TEST_OVER` set to `tls`, `h2` or
-//! `h3` the harness starts this program beside hob and gives the test its port. Each connection of a
-//! test becomes one of that protocol, each request one of its requests; what hob answers goes back
-//! as HTTP/1.1. What breaks on one side breaks on the other, and a side that does not read stops
-//! the one that sends.
+//! `h3` the harness starts this program beside hob and gives the test its port. Each connection of
+//! a test becomes one of that protocol, each request one of its requests; what hob answers goes
+//! back as HTTP/1.1. What breaks on one side breaks on the other, and a side that does not read
+//! stops the one that sends.
 //!
 //! - `front` HTTP/1.1 with the test
 //! - `carry` one connection of a test: its requests and their answers
