@@ -62,9 +62,6 @@ const NOT_SPOKEN: &[&str] = &[
 
 /// What fails over one protocol, and is not understood yet.
 const OPEN: &[(&str, &str)] = &[
-    // A stream was stopped in the middle of its answer: a program that ignores SIGTERM goes on,
-    // as long as the connection does.
-    ("h3", "client_that_leaves_ends_the_program"),
     // 300 connections, one after the other, leave more than 8 MiB for a while.
     ("h3", "slow_client_stops_the_worker"),
     // Once, 59 of 60 look-ups had been counted when the last was answered.

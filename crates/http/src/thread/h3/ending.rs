@@ -26,7 +26,7 @@ impl<A: Answer + 'static> Thread<A> {
             return;
         }
         let request = stream.request.take();
-        stream.work = None;
+        // Before the answer is dropped: who makes it looks whether the client has left.
         if let Some(request) = &request {
             request.exchange.leave();
         }
