@@ -47,6 +47,10 @@ const PYTHON: Modules = &[
         include_str!("../../../../../lang/python/src/hob/native.py"),
     ),
     (
+        "hob.shared",
+        include_str!("../../../../../lang/python/src/hob/shared.py"),
+    ),
+    (
         "hob.stream",
         include_str!("../../../../../lang/python/src/hob/stream.py"),
     ),
