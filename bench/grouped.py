@@ -20,6 +20,15 @@ class Grouped:
         (self.group / "tasks").write_text(str(os.getpid()))
         os.sched_setaffinity(0, {0})
 
+    def await_answer(self, path):
+        """Waits until it answers; stops the table when it does not."""
+        for _ in range(100):
+            url = f"http://127.0.0.1:{self.port}{path}"
+            if subprocess.run(["curl", "-sfo", "/dev/null", url]).returncode == 0:
+                return
+            time.sleep(0.1)
+        raise SystemExit(f"{self.name} does not answer")
+
     def cpu_us(self):
         """Microseconds of CPU time of all its processes, those that are gone included."""
         return int((self.group / "cpuacct.usage").read_text()) / 1e3
@@ -38,3 +47,13 @@ class Grouped:
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
+
+
+def certificate(folder, key="ec"):
+    """Makes `cert.pem` and `key.pem`, readable by every server's account; `ec` is P-256, `rsa` 2048 bits."""
+    kinds = {"ec": ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"], "rsa": ["rsa:2048"]}
+    made = ["-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem"]
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    command = ["openssl", "req", "-x509", "-newkey", *kinds[key], "-nodes", "-days", "2", *names, *made]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    os.chmod(f"{folder}/key.pem", 0o644)

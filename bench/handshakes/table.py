@@ -9,11 +9,11 @@ for first. Keys are exchanged as each server does it: hob hybrid, X25519 with ML
 under nginx X25519 alone. The same without TLS is a row too: what is above it is the handshake. Each server stands in a cpuacct control group of its own on CPU 0, the load on CPU 1; a
 round is every row once, and the figure is the median of the rounds. Must run as root.
 """
-import argparse, json, os, pathlib, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, json, os, pathlib, shutil, statistics, subprocess, sys, tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from grouped import Grouped, free_port
+from grouped import Grouped, certificate, free_port
 
 HOB = """threads = 1
 control = "off"
@@ -32,12 +32,6 @@ server {{ listen 127.0.0.1:{clear}; }}
 server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {work}/cert.pem; ssl_certificate_key {work}/key.pem;
 ssl_protocols TLSv1.3; ssl_ecdh_curve X25519; ssl_conf_command Ciphersuites {suite}; ssl_session_cache shared:s:10m; }} }}
 """
-
-
-KEYS = {
-    "ec": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
-    "rsa": ["-newkey", "rsa:2048"],
-}
 
 
 def commands(work, hob, suite):
@@ -71,7 +65,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--hob", required=True, type=os.path.abspath)
     parser.add_argument("--load", type=os.path.abspath, help="another hob, for the load")
-    parser.add_argument("--key", choices=KEYS, default="ec")
+    parser.add_argument("--key", choices=("ec", "rsa"), default="ec")
     parser.add_argument("--suite", default="TLS_AES_128_GCM_SHA256")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--secs", type=int, default=2)
@@ -80,18 +74,13 @@ def main():
         os.chmod(work, 0o755)
         (pathlib.Path(work) / "www").mkdir()
         (pathlib.Path(work) / "www" / "empty.txt").write_text("")
-        subprocess.run(
-            ["openssl", "req", "-x509", *KEYS[wanted.key], "-nodes",
-             "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-             "-keyout", f"{work}/key.pem", "-out", f"{work}/cert.pem"],
-            check=True, stderr=subprocess.DEVNULL)
-        os.chmod(f"{work}/key.pem", 0o644)
+        certificate(work, wanted.key)
         servers = []
         for name, command, clear, port in commands(work, wanted.hob, wanted.suite):
-            server = Grouped(name, command, port)
-            servers.append((server, clear, port))
-        time.sleep(1)
+            servers.append((Grouped(name, command, clear), clear, port))
         try:
+            for server, _, _ in servers:
+                server.await_answer("/empty.txt")
             figures = {}
             for _ in range(wanted.rounds):
                 for server, clear, port in servers:

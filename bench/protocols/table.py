@@ -8,11 +8,11 @@ over TLS with one and with ten streams per connection, with one and with ten con
 in a cpuacct control group of its own on CPU 0 with one thread, the load on CPU 1; a round is every
 row once, and the figure is the median of the rounds. Must run as root; needs wrk and h2load.
 """
-import argparse, os, pathlib, re, statistics, subprocess, sys, tempfile, time
+import argparse, os, pathlib, re, statistics, subprocess, sys, tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from grouped import Grouped, free_port
+from grouped import Grouped, certificate, free_port
 
 HOB = """threads = 1
 control = "off"
@@ -59,17 +59,13 @@ def main():
         (pathlib.Path(work) / "www").mkdir()
         for name, size in SIZES.items():
             (pathlib.Path(work) / "www" / f"{name}.txt").write_text("x" * size)
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-             "-days", "2", "-subj", "/CN=localhost", "-keyout", f"{work}/key.pem", "-out", f"{work}/cert.pem"],
-            check=True, stderr=subprocess.DEVNULL)
-        os.chmod(f"{work}/key.pem", 0o644)
+        certificate(work)
         clear, secure = free_port(), free_port()
         config = pathlib.Path(work) / "hob.toml"
         config.write_text(HOB.format(work=work, clear=clear, secure=secure))
         server = Grouped("hob", [wanted.hob, "serve", "--config", str(config)], clear)
-        time.sleep(1)
         try:
+            server.await_answer("/0k.txt")
             figures = {}
             for _ in range(wanted.rounds):
                 for clients in (1, 10):

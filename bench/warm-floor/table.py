@@ -8,7 +8,7 @@ The same two scripts, which print a head and nothing else, as a bare fork of the
 Each stands in a cpuacct control group of its own on CPU 0, the load on CPU 1; a round is every row
 once, and the figure is the median of the rounds. Must run as root; needs wrk and curl.
 """
-import argparse, os, pathlib, re, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, os, pathlib, re, shutil, statistics, subprocess, sys, tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -61,14 +61,6 @@ class Server(Grouped):
         if not count or count.group(1) == "0" or "Non-2xx" in said or "Socket errors" in said:
             raise SystemExit(f"{self.name} {path}: {said}")
         return (self.cpu_us() - before) / int(count.group(1))
-
-    def await_answer(self, path):
-        for _ in range(100):
-            url = f"http://127.0.0.1:{self.port}{path}"
-            if subprocess.run(["curl", "-sfo", "/dev/null", url]).returncode == 0:
-                return
-            time.sleep(0.1)
-        raise SystemExit(f"{self.name} does not answer")
 
 
 def rows(work, binary, started):
