@@ -100,7 +100,20 @@ fn large_bodies_are_counted_to_the_last_byte() {
 fn open_loop_sends_what_is_due_however_fast_the_server_is() {
     let server = hello();
     let url = server.url();
-    let run = |rate: &str| result(&[&url, "--rate", rate, "--for", "500ms", "--warm-up", "100ms"]);
+    let run = |rate: &str| {
+        result(&[
+            &url,
+            "--rate",
+            rate,
+            "--for",
+            "500ms",
+            "--warm-up",
+            "100ms",
+            "-c",
+            "300",
+        ])
+    };
+    // More connections than requests: none waits for one.
     assert_eq!(number(&run("400"), "requests.due"), 200);
     let ramp = number(&run("0..400"), "requests.due");
     assert!(ramp.abs_diff(100) <= 1, "{ramp}");
@@ -197,7 +210,7 @@ fn failures_are_told_by_kind_and_do_not_end_the_run() {
             Reply::Last(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nx".to_vec()),
             "within the answer",
         ),
-        ("timeout", &["--timeout", "200ms"], Reply::Never, "200 ms"),
+        ("timeout", &["--timeout", "2s"], Reply::Never, "2000 ms"),
     ];
     for (kind, arguments, reply, first) in bad {
         let bad = Mutex::new(Some(reply));
@@ -413,12 +426,14 @@ fn unix_socket_is_asked_as_the_host_of_the_url() {
         "http://example.org/hello.txt",
         "--unix",
         socket.to_str().unwrap(),
+        "-c",
+        "2000",
         "-n",
-        "50",
+        "2000",
         "--pid",
         &hob.pid().to_string(),
     ]);
-    assert_eq!(number(&result, "requests.good"), 50);
+    assert_eq!(number(&result, "requests.good"), 2000);
     assert!(
         result["server"]["cpu_us_per_request"].is_number(),
         "{result:#}"

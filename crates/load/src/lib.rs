@@ -1,6 +1,6 @@
 //! Making traffic and measuring it: the load generator behind `hob bench`.
 //!
-//! `plan` says what to do, `run` does it with one thread per core (`send`), `measure` counts what
+//! `plan` says what to do, `run` does it with one or more threads (`send`), `measure` counts what
 //! came of it, `report` tells it as a table and as JSON. When requests are due is decided in
 //! `arrive`. Nothing here is shared with the server: a load generator that reads answers with the
 //! server's parser shares its mistakes.

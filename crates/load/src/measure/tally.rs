@@ -33,9 +33,8 @@ pub(crate) struct Tally {
     pub(crate) service: Latency,
     pub(crate) connect: Latency,
     pub(crate) failures: Failures,
-    /// Measured requests that were due, sent, and answered, well or not.
+    /// Measured requests that were due, and answered, well or not.
     pub(crate) due: u64,
-    pub(crate) sent: u64,
     pub(crate) answered: u64,
     /// Answered as expected.
     pub(crate) good: u64,
@@ -79,7 +78,6 @@ impl Tally {
             connect: Latency::new(),
             failures: Failures::default(),
             due: 0,
-            sent: 0,
             answered: 0,
             good: 0,
             late: 0,
@@ -183,7 +181,6 @@ impl Tally {
         self.connect.merge(&other.connect);
         self.failures.merge(other.failures);
         self.due += other.due;
-        self.sent += other.sent;
         self.answered += other.answered;
         self.good += other.good;
         self.late += other.late;

@@ -110,7 +110,7 @@ impl Thread<'_> {
         }
         one.state = State::Sending;
         self.send(slot);
-        self.start_one_more(now);
+        self.to_start += 1;
     }
 
     pub(super) fn not_connected(&mut self, slot: usize, error: &io::Error) {
@@ -119,7 +119,7 @@ impl Thread<'_> {
         self.fail(slot, Failure::Connect, now, || {
             format!("{error} ({address})")
         });
-        self.start_one_more(now);
+        self.to_start += 1;
     }
 
     /// Sends what is left of the request.

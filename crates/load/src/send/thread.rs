@@ -52,6 +52,9 @@ pub(crate) struct Thread<'a> {
     pub(super) slots: Vec<Slot>,
     /// Slots that were not used yet, from this one on: a closed loop begins with a few at a time.
     unstarted: usize,
+    /// How many of them may begin now. Not at once where that shows: a Unix socket is open within
+    /// the call, and one would begin within the other.
+    pub(super) to_start: usize,
     /// Slots without a request, in an open loop; the one that rested longest is next.
     free: VecDeque<usize>,
     /// When the requests were due that wait for a free slot.
@@ -102,6 +105,7 @@ impl<'a> Thread<'a> {
             opener: Opener::new(prepared.address.clone()),
             slots: (0..share.connections).map(|_| Slot::new()).collect(),
             unstarted: 0,
+            to_start: CONNECTING_COUNT_MAX,
             free: (0..share.connections).collect(),
             backlog: VecDeque::new(),
             schedule,
@@ -125,11 +129,7 @@ impl<'a> Thread<'a> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENT_COUNT);
         let mut now = self.prepared.now();
         self.tick(now);
-        if !self.prepared.is_open {
-            for _ in 0..CONNECTING_COUNT_MAX {
-                self.start_one_more(now);
-            }
-        }
+        self.start_more();
         while !self.is_over(now) {
             let timeout = self.timeout(now);
             events.clear();
@@ -150,6 +150,7 @@ impl<'a> Thread<'a> {
             for slot in std::mem::take(&mut self.again) {
                 self.handle_event(slot, EventFlags::IN);
             }
+            self.start_more();
             if self.needs_clock() {
                 now = self.prepared.now();
                 self.wake(now);
@@ -208,11 +209,17 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Begins with a slot that was not used yet, in a closed loop.
-    pub(super) fn start_one_more(&mut self, now: u64) {
-        if !self.prepared.is_open && self.unstarted < self.slots.len() {
+    /// Begins with slots that were not used yet, in a closed loop.
+    fn start_more(&mut self) {
+        let to_start = std::mem::take(&mut self.to_start);
+        if self.prepared.is_open {
+            return;
+        }
+        let mut left = to_start;
+        while left > 0 && self.unstarted < self.slots.len() {
             self.unstarted += 1;
-            self.next_request(self.unstarted - 1, now);
+            self.next_request(self.unstarted - 1, self.prepared.now());
+            left = left - 1 + std::mem::take(&mut self.to_start);
         }
     }
 
@@ -290,9 +297,6 @@ impl<'a> Thread<'a> {
         slot_state.sent_bytes = 0;
         slot_state.is_measured = intended_ns >= self.prepared.warm_ns;
         self.busy_count += 1;
-        if slot_state.is_measured {
-            self.tally.sent += 1;
-        }
         if slot_state.socket.is_some() {
             slot_state.state = State::Sending;
             self.send(slot);
@@ -334,7 +338,7 @@ impl<'a> Thread<'a> {
                 self.fail(slot, Failure::Timeout, now, || text);
             }
         }
-        let answered = self.tally.answered + self.tally.failures.count();
+        let answered = self.tally.answered;
         let more = answered - self.published;
         self.prepared.answered.fetch_add(more, Ordering::Relaxed);
         self.published = answered;
