@@ -23,7 +23,7 @@ TEST_PACKAGES := nginx-light apache2 chromium openssl curl nghttp2-client brotli
 	python3 python3-venv \
 	lighttpd cgit git gitweb mercurial awstats fossil libplack-perl \
 	python3-dev mypy libcgi-pm-perl libdancer2-perl libmojolicious-perl
-# What `make conformance` needs besides; the rest comes from PyPI and the Go proxy.
+# What `make conformance` needs besides; the rest comes from PyPI and the Go proxy (Go 1.25).
 JUDGE_PACKAGES := testssl.sh
 RUST_TEST_PACKAGES := rustfmt-web rust-web-clippy
 

@@ -44,7 +44,7 @@ const NOT_SPOKEN: &[&str] = &[
     // The lives of warm hosts, and what a script may do in one; how much of an answer that breaks
     // off arrives, which they compare, is up to QUIC.
     "_compiled_",
-    "daemon_survives",
+    "hosts::daemon_survives",
     "end_of_a_script",
     "file_that_is_not_python",
     "hosts::host",

@@ -27,16 +27,16 @@ VENV = Path(__file__).resolve().parents[4] / "target" / "aioquic"
 PYTHON = VENV / "bin" / "python"
 
 
-def install() -> str:
+def install(venv: Path = VENV, packages: list = PACKAGES) -> str:
     """Installs the packages where they are missing; says why it could not."""
-    VENV.mkdir(parents=True, exist_ok=True)
-    with open(VENV / "lock", "w") as lock:
+    venv.mkdir(parents=True, exist_ok=True)
+    with open(venv / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if (VENV / "done").exists():
+        if (venv / "done").exists():
             return ""
         steps = [
-            [sys.executable, "-m", "venv", str(VENV)],
-            [str(VENV / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", *PACKAGES],
+            [sys.executable, "-m", "venv", str(venv)],
+            [str(venv / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", *packages],
         ]
         for step in steps:
             try:
@@ -46,7 +46,7 @@ def install() -> str:
             if done.returncode != 0:
                 said = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
                 return said[-1]
-        (VENV / "done").touch()
+        (venv / "done").touch()
     return ""
 
 

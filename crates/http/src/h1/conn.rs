@@ -445,7 +445,7 @@ impl Conn {
     }
 }
 
-const BODY_TOO_LARGE: Refusal = Refusal::of(
+pub(crate) const BODY_TOO_LARGE: Refusal = Refusal::of(
     413,
     "limits.body: the request body is larger than its limit",
 );

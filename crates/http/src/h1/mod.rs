@@ -17,6 +17,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use conn::BODY_TOO_LARGE;
 pub use conn::{Conn, Eof, Event, Next};
 pub use encode::Sending;
 pub use parse::{Framing, Length, Refusal};

@@ -225,11 +225,6 @@ impl Conn {
         frame::push_frame(frame::GOAWAY, &payload, out);
     }
 
-    /// True once the client knows which request was the last.
-    pub fn has_left(&self) -> bool {
-        self.goaway_sent <= self.next_request
-    }
-
     /// A request was taken back, or reset by us for a fault in it.
     pub fn note_reset(&mut self, now_ms: u64) -> Result<(), Failure> {
         spend(&mut self.resets, Flood::Resets, now_ms)

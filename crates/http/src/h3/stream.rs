@@ -83,11 +83,6 @@ impl Receiver {
         std::mem::take(&mut self.has_tiny)
     }
 
-    /// True until the head has come.
-    pub fn waits_for_head(&self) -> bool {
-        self.place == Place::Head
-    }
-
     /// Reads from the front of `input`; returns how many bytes were used.
     pub fn read(&mut self, input: &[u8]) -> (usize, Event) {
         let mut rest = input;

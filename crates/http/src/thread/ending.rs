@@ -19,6 +19,9 @@ pub(super) const HEAD_TOO_SLOW: Refusal = Refusal {
     status: 408,
     reason: "limits.head_time: the request head did not come in time",
 };
+/// A body and its announced size do not agree.
+pub(super) const LONGER: &str = "the body is longer than its announced size";
+pub(super) const SHORTER: &str = "the body is shorter than its announced size";
 pub(super) const BODY_TOO_SLOW: &str = "limits.body_progress: the client stopped sending";
 pub(super) const WRITE_TOO_SLOW: &str = "limits.write_progress: the client took no bytes";
 

@@ -30,6 +30,7 @@ use crate::request::Request;
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Stage};
 use crate::thread::drive::Step;
+use crate::thread::ending::LONGER;
 use crate::thread::pull::fault_of;
 use crate::thread::pump::Pumped;
 use crate::thread::run::Thread;
@@ -159,7 +160,7 @@ impl<A: Answer + 'static> Thread<A> {
             Moved::TooLong => {
                 let mut record = request.record_mut();
                 record.outcome = Outcome::Broken;
-                record.reason = Some("the body is longer than its announced size");
+                record.reason = Some(LONGER);
                 drop(record);
                 conn.request = None;
                 self.end_answer(conn, request, None);

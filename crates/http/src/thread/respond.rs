@@ -10,6 +10,7 @@ use crate::raw;
 use crate::request::{HalfClose, IncomingState, Request};
 use crate::response::{Answer, Response};
 use crate::thread::conn::{Conn, Piece, Stage};
+use crate::thread::ending::{LONGER, SHORTER};
 use crate::thread::run::Thread;
 
 impl<A: Answer + 'static> Thread<A> {
@@ -133,7 +134,7 @@ impl<A: Answer + 'static> Thread<A> {
         let mut record = request.record_mut();
         if framed.is_none() {
             record.outcome = Outcome::Broken;
-            record.reason = Some("the body is longer than its announced size");
+            record.reason = Some(LONGER);
             return false;
         }
         record.body_bytes_out += len;
@@ -182,9 +183,7 @@ impl<A: Answer + 'static> Thread<A> {
         } else {
             let mut record = request.record_mut();
             record.outcome = Outcome::Broken;
-            record
-                .reason
-                .get_or_insert("the body is shorter than its announced size");
+            record.reason.get_or_insert(SHORTER);
             Next::Close
         };
         self.queue_end(conn, request);

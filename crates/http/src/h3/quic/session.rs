@@ -147,12 +147,8 @@ impl Shaking {
         let host = self.offered.terms.for_name(name.as_deref());
         self.rule = host.rule;
         let config = host.quic.clone().ok_or(refused("TLS 1.3 is not offered"))?;
-        let version = match self.version {
-            0xff00_001d..=0xff00_0020 => Version::V1Draft,
-            _ => Version::V1,
-        };
         let (params, hello) = (std::mem::take(params), std::mem::take(hello));
-        let tls = ServerConnection::new(config, version, params);
+        let tls = ServerConnection::new(config, Version::V1, params);
         let mut tls = Box::new(tls.map_err(|error| refused(&error.to_string()))?);
         let fed = feed(&mut tls, &hello);
         self.stage = Stage::UnderWay(tls);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hob_trace::{Fault, Outcome};
 
 use crate::body::BodyError;
-use crate::h1::Refusal;
+use crate::h1::{BODY_TOO_LARGE, Refusal};
 use crate::h2::conn::Opened;
 use crate::h2::{Code, Event, Failure, Flood};
 use crate::limits::{READ_BYTES_PER_TURN, REQUESTS_PER_TURN};
@@ -17,11 +17,6 @@ use crate::thread::conn::Conn;
 use crate::thread::h2::Session;
 use crate::thread::h2::stream::{Stream, Work};
 use crate::thread::run::Thread;
-
-const BODY_TOO_LARGE: Refusal = Refusal::of(
-    413,
-    "limits.body: the request body is larger than its limit",
-);
 
 impl<A: Answer + 'static> Thread<A> {
     /// Reads the frames in `input` and answers their requests; returns how many bytes were used.
@@ -214,8 +209,11 @@ impl<A: Answer + 'static> Thread<A> {
             let mut record = stream.request.record_mut();
             record.fault = Fault::Client;
             record.reason = Some(BODY_TOO_LARGE.reason);
+            // One that was announced is counted already.
+            if record.status != 413 {
+                self.counters.limit_body.add(1);
+            }
         }
-        self.counters.limit_body.add(1);
         stream.body_by_ms = u64::MAX;
         session.core.ignore_body(stream.id);
         let mut body = stream.request.exchange.body.borrow_mut();

@@ -13,14 +13,12 @@ use crate::reactor::wake::KeyWaker;
 use crate::request::{IncomingState, Request};
 use crate::response::{Answer, Response};
 use crate::thread::conn::Conn;
+use crate::thread::ending::{LONGER, SHORTER};
 use crate::thread::h2::Session;
 use crate::thread::h2::source::{Gave, Source};
 use crate::thread::h2::stream::{Stream, Work};
 use crate::thread::pull::fault_of;
 use crate::thread::run::Thread;
-
-const LONGER: &str = "the body is longer than its announced size";
-const SHORTER: &str = "the body is shorter than its announced size";
 
 impl<A: Answer + 'static> Thread<A> {
     pub(super) fn key_waker(&self, conn: &mut Conn) -> Arc<KeyWaker> {

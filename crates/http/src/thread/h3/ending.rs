@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use hob_trace::{Fault, Outcome};
 
 use crate::body::BodyError;
-use crate::h1::Refusal;
 use crate::h3::{Code, Failure, Flood};
 use crate::limits::H3_PING_MS;
 use crate::response::Answer;
@@ -19,12 +18,6 @@ impl<A: Answer + 'static> Thread<A> {
     /// The client has taken a request back, or does not want its answer.
     pub(super) fn leave_h3(&mut self, session: &mut Session, at: usize) {
         let stream = &mut session.streams[at];
-        let is_answered = stream.sending == Sending::Ended && stream.ended_us > 0;
-        if is_answered {
-            // It wants to send no more, which nobody reads: the answer goes on.
-            stream.receiving = Receiving::Ended;
-            return;
-        }
         let request = stream.request.take();
         // Before the answer is dropped: who makes it looks whether the client has left.
         if let Some(request) = &request {
@@ -43,8 +36,6 @@ impl<A: Answer + 'static> Thread<A> {
         let Some(at) = session.find(id) else {
             return;
         };
-        // What was handed over does not count as taken.
-        session.streams[at].ended_us = 0;
         self.leave_h3(session, at);
     }
 
@@ -194,8 +185,7 @@ impl<A: Answer + 'static> Thread<A> {
                 continue;
             }
             if stream.head_by_ms <= self.now_ms {
-                self.counters.limit_head_time.add(1);
-                self.refuse_late_head(session, at, HEAD_TOO_SLOW);
+                self.refuse_head_h3(session, at, HEAD_TOO_SLOW);
                 continue;
             }
             let reason = if stream.body_by_ms <= self.now_ms {
@@ -209,11 +199,6 @@ impl<A: Answer + 'static> Thread<A> {
             stream.write_by_ms = u64::MAX;
             self.time_out_stream_h3(session, at, reason);
         }
-    }
-
-    fn refuse_late_head(&mut self, session: &mut Session, at: usize, refusal: Refusal) {
-        let request = self.request_for(&session.facts);
-        self.refuse_h3(session, at, request, refusal);
     }
 
     /// 408 unless an answer is under way.

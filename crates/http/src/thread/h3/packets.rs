@@ -14,7 +14,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::net::{RecvFlags, SendFlags};
 
 use crate::h3;
-use crate::h3::quic::id::home_of;
+use crate::h3::quic::id::{Home, home_of};
 use crate::h3::quic::relay;
 use crate::h3::quic::{Arrival, Connection, Datagram, Endpoint, Newcomer, Offered, Socket};
 use crate::limits::{H3_READS_PER_TURN, H3_RETRY_PART};
@@ -195,7 +195,7 @@ impl<A: Answer + 'static> Thread<A> {
                 break;
             };
             // What is for neither is dropped: it would go to and fro.
-            if self.is_ours(&datagram) {
+            if self.is_ours(home_of(&datagram.bytes)) {
                 self.sort(place, datagram);
             }
         }
@@ -204,8 +204,8 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// It is for a connection of this server, or may begin one.
-    fn is_ours(&self, datagram: &Datagram) -> bool {
-        match home_of(&datagram.bytes) {
+    fn is_ours(&self, home: Option<Home>) -> bool {
+        match home {
             Some(home) => home.generation == self.quic.home.generation,
             None => self.draining.is_none(),
         }
@@ -213,7 +213,8 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Gives a datagram to the thread it is for.
     fn sort(&mut self, place: usize, datagram: Datagram) {
-        if !self.is_ours(&datagram) {
+        let home = home_of(&datagram.bytes);
+        if !self.is_ours(home) {
             let end = usize::from(self.draining.is_none());
             if let Some(socket) = self.quic.place(place) {
                 send_relayed(&socket.relay[end], &datagram);
@@ -221,7 +222,7 @@ impl<A: Answer + 'static> Thread<A> {
             }
             return;
         }
-        if let Some(home) = home_of(&datagram.bytes)
+        if let Some(home) = home
             && home != self.quic.home
             && usize::from(home.thread) < self.crew.thread_count()
         {

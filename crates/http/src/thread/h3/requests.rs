@@ -7,8 +7,8 @@ use bytes::Bytes;
 use hob_trace::{Fault, Outcome};
 
 use crate::body::BodyError;
-use crate::h1::Refusal;
 use crate::h1::parse::HEAD_TOO_LONG;
+use crate::h1::{BODY_TOO_LARGE, Refusal};
 use crate::h2::head::{Sound, Wrong};
 use crate::h3::quic::Readout;
 use crate::h3::{Code, Event, Failure, qpack};
@@ -20,10 +20,6 @@ use crate::thread::h3::stream::{Receiving, Sending};
 use crate::thread::h3::{Session, Stage};
 use crate::thread::run::Thread;
 
-const BODY_TOO_LARGE: Refusal = Refusal::of(
-    413,
-    "limits.body: the request body is larger than its limit",
-);
 const WRONG_SIZE: &str = "the body has not the size that was announced";
 /// Bytes read from a stream at a time.
 const READ_BYTES: usize = 16 * 1024;
@@ -98,11 +94,11 @@ impl<A: Answer + 'static> Thread<A> {
 
     fn take_bytes(&mut self, session: &mut Session, at: usize, bytes: &[u8], has_ended: bool) {
         let mut used = 0;
-        session.streams[at].bytes_in += bytes.len() as u64;
         while session.stage == Stage::Open {
             let stream = &mut session.streams[at];
             let (count, event) = stream.receiver.read(&bytes[used..]);
             used += count;
+            stream.bytes_in += count as u64;
             let is_tiny = stream.receiver.take_tiny();
             if is_tiny && let Err(failure) = session.core.note_tiny_data(self.now_ms) {
                 return self.fail(session, failure);

@@ -13,15 +13,13 @@ use crate::limits::{COPY_BYTES_MAX, H3_PIECE_BYTES};
 use crate::request::IncomingState;
 use crate::response::{Answer, Response, ResponseHead};
 use crate::status;
+use crate::thread::ending::{LONGER, SHORTER};
 use crate::thread::h2::source::{Gave, Source};
 use crate::thread::h2::stream::Work;
 use crate::thread::h3::Session;
 use crate::thread::h3::stream::{Receiving, Sending, Stream};
 use crate::thread::pull::fault_of;
 use crate::thread::run::Thread;
-
-const LONGER: &str = "the body is longer than its announced size";
-const SHORTER: &str = "the body is shorter than its announced size";
 
 impl<A: Answer + 'static> Thread<A> {
     pub(super) fn push_interims_h3(&mut self, session: &mut Session, at: usize) {

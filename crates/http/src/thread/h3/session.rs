@@ -80,7 +80,7 @@ pub(super) struct Session {
     pub(super) streams: Vec<Stream>,
     /// What the client said of requests before they came.
     pub(super) early: Vec<(u64, Priority)>,
-    /// Since when there was no request.
+    /// Until when a request must come, while there is none.
     pub(super) idle_by_ms: u64,
     /// When the client is asked for a sign of life.
     pub(super) ping_by_ms: u64,
@@ -190,15 +190,16 @@ impl Session {
         match self.find(id) {
             Some(at) => {
                 let stream = &mut self.streams[at];
-                stream.priority = priority;
+                stream.set_priority(priority);
                 let (urgency, age) = stream.order();
                 self.conn.set_order(id, urgency, age);
             }
-            None if self.early.len() < H2_EARLY_PRIORITIES_MAX && !self.core.is_past(id) => {
+            None => {
                 self.early.retain(|(early, _)| *early != id);
-                self.early.push((id, priority));
+                if self.early.len() < H2_EARLY_PRIORITIES_MAX && !self.core.is_past(id) {
+                    self.early.push((id, priority));
+                }
             }
-            None => {}
         }
     }
 
