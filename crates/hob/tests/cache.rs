@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -471,6 +472,49 @@ fn pinned_large_file_stays_pinned_when_it_changes() {
     let pinned = number(&status, "pinned_bytes");
     assert!((200_000..300_000).contains(&pinned), "{status}");
     hob.stop();
+}
+
+#[test]
+fn hot_file_is_kept_in_memory_where_the_kernel_cannot_send_it() {
+    let place = Place::new();
+    make_files(&place, "site", 1, 100_000);
+    let own_certificate = "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n";
+    for (cache, kept) in [("", true), ("[cache]\nmax_file_tls = \"64KiB\"\n", false)] {
+        let plain = "threads = 1\n[[listen]]\naddress = \"127.0.0.1:0\"\n";
+        let site = "[[site]]\nroot = \"site\"\n";
+        let hob = place.serve_text(&format!("{plain}{own_certificate}{cache}{site}"));
+        let client = &mut Connection::open(hob.port()).unwrap();
+        for _ in 0..8 {
+            assert_eq!(ask(client, "/0.txt", "").body.len(), 100_000);
+        }
+        let before = number(&cache_status(&place), "bytes");
+        let url = format!("https://localhost:{}/0.txt?[1-20]", hob.tls_port());
+        let whole = |version: &str| {
+            let fetched = Command::new("curl")
+                .args(["-ksS", "--noproxy", "*", version, &url])
+                .output()
+                .unwrap();
+            assert!(fetched.status.success(), "{}", text_of(&fetched));
+            assert_eq!(fetched.stdout.len(), 20 * 100_000);
+            assert!(fetched.stdout.iter().all(|&byte| byte == b'x'), "{version}");
+        };
+        // A file that has just been written may yet change unseen: it is kept a little later.
+        let until = Instant::now() + Duration::from_secs(30);
+        let grown = || number(&cache_status(&place), "bytes") - before;
+        whole("--http1.1");
+        while kept && grown() == 0 && Instant::now() < until {
+            whole("--http1.1");
+        }
+        assert_eq!(grown(), if kept { 100_000 } else { 0 });
+        // From memory now, if it is kept.
+        whole("--http2");
+        replace(&place, "site/0.txt", &"y".repeat(100));
+        wait_until_seen(client, ("/0.txt", ""), |answer| answer.body.len() == 100);
+        let after = number(&cache_status(&place), "bytes");
+        assert!(after < before, "{after} of {before}");
+        replace(&place, "site/0.txt", &"x".repeat(100_000));
+        hob.stop();
+    }
 }
 
 #[test]

@@ -41,6 +41,7 @@ pub struct Shared {
     pub hosts: Hosts,
     cache_bytes: AtomicU64,
     content_bytes_max: AtomicU64,
+    copy_bytes_max: AtomicU64,
     recheck_ms: AtomicU64,
 }
 
@@ -59,6 +60,7 @@ impl Shared {
             hosts: Hosts::default(),
             cache_bytes: AtomicU64::new(0),
             content_bytes_max: AtomicU64::new(0),
+            copy_bytes_max: AtomicU64::new(0),
             recheck_ms: AtomicU64::new(0),
         };
         shared.set_cache(cache);
@@ -70,6 +72,7 @@ impl Shared {
         CacheSettings {
             bytes: self.cache_bytes.load(Ordering::Relaxed),
             max_file: self.content_bytes_max.load(Ordering::Relaxed),
+            max_file_tls: self.copy_bytes_max(),
             recheck: Duration::from_millis(self.recheck_ms()),
         }
     }
@@ -79,6 +82,8 @@ impl Shared {
         self.cache_bytes.store(cache.bytes, Ordering::Relaxed);
         self.content_bytes_max
             .store(cache.max_file, Ordering::Relaxed);
+        self.copy_bytes_max
+            .store(cache.max_file_tls, Ordering::Relaxed);
         self.recheck_ms
             .store(cache.recheck.as_millis() as u64, Ordering::Relaxed);
         self.store.set_bytes_max(cache.bytes);
@@ -131,6 +136,11 @@ impl Shared {
     /// How old what is known of a file may get, in milliseconds.
     pub fn recheck_ms(&self) -> u64 {
         self.recheck_ms.load(Ordering::Relaxed)
+    }
+
+    /// Largest file copied into memory for answers that cannot leave by sendfile, in bytes.
+    pub fn copy_bytes_max(&self) -> u64 {
+        self.copy_bytes_max.load(Ordering::Relaxed)
     }
 
     /// What holds for a look at a file at this moment.

@@ -32,6 +32,7 @@ const FEATURES: &[&str] = &[
 const NOT_SPOKEN: &[&str] = &[
     // What is kept in memory, and how soon a change on the disk is seen.
     "_crawl",
+    "hot_file_is_kept",
     "new_index_and_new_compressed_copy",
     "pinned_",
     "root_that_leads_elsewhere",

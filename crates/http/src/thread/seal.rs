@@ -135,8 +135,9 @@ impl<A: Answer + 'static> Thread<A> {
         let text_max = budget.min(SEAL_BYTES_PER_CALL);
         let mut text_bytes = 0;
         let mut stop = None;
+        let mut output = &self.output[..];
         while text_bytes < text_max && stop.is_none() {
-            let waiting = waiting_bytes(&self.output, &conn.out);
+            let waiting = waiting_bytes(output, &conn.out);
             if waiting == 0 {
                 pop_spent(&mut conn.out);
                 break;
@@ -144,7 +145,7 @@ impl<A: Answer + 'static> Thread<A> {
             let room = secure.record_room(waiting, self.now_ms);
             let sealed = self
                 .batch
-                .seal_one(secure, &mut self.output, &mut conn.out, room);
+                .seal_one(secure, &mut output, &mut conn.out, room);
             match sealed {
                 Ok(0) => break,
                 Ok(count) => {
@@ -154,6 +155,8 @@ impl<A: Answer + 'static> Thread<A> {
                 Err(reason) => stop = Some(reason),
             }
         }
+        let used = self.output.len() - output.len();
+        self.output.drain(..used);
         match stop {
             Some(Stop::MustFetch) if text_bytes == 0 => return self.begin_fetch(conn),
             Some(Stop::Broke(reason)) if text_bytes == 0 => return Ok(Sent::SourceBroke(reason)),
@@ -190,7 +193,7 @@ impl Batch {
     fn seal_one(
         &mut self,
         secure: &mut Secure,
-        output: &mut Vec<u8>,
+        output: &mut &[u8],
         out: &mut Outgoing,
         room: usize,
     ) -> Result<usize, Stop> {
@@ -209,13 +212,18 @@ impl Batch {
             return Ok(0);
         }
         let rest = &mut self.bytes[self.len..];
-        if output.is_empty()
-            && let Some(text) = out.large_front(room)
-        {
+        let large = match output.is_empty() {
+            true => out.large_front(room),
+            false => output.get(..room),
+        };
+        if let Some(text) = large {
             let record = &mut rest[..room + key.overhead()];
             key.seal_text(Kind::Data, text, record);
             self.len += record.len();
-            out.consume(room);
+            match output.is_empty() {
+                true => out.consume(room),
+                false => *output = &output[room..],
+            }
             return Ok(room);
         }
         let text_at = key.text_at();
@@ -292,18 +300,13 @@ fn ends_with_this(conn: &Conn) -> bool {
 
 /// Takes bytes in order until `room` is full or nothing more is ready; returns how many.
 fn gather(
-    output: &mut Vec<u8>,
+    output: &mut &[u8],
     out: &mut Outgoing,
     room: &mut [u8],
     resident_until: &mut u64,
 ) -> Result<usize, Stop> {
-    let mut filled = output.len().min(room.len());
-    room[..filled].copy_from_slice(&output[..filled]);
-    if filled == output.len() {
-        output.clear();
-    } else {
-        output.drain(..filled);
-    }
+    let mut filled = copy_front(output, room);
+    *output = &output[filled..];
     while filled < room.len() {
         pop_spent(out);
         let room = &mut room[filled..];

@@ -110,6 +110,9 @@ pub struct OpenFile {
     pub is_local: bool,
     /// When all of it was last seen in memory, in milliseconds; 0 is never.
     seen_resident_ms: AtomicU64,
+    /// Its bytes, for answers that cannot leave by sendfile.
+    copy: OnceLock<Bytes>,
+    is_copying: AtomicBool,
 }
 
 /// How long a file that was seen in memory is taken to be there still. Pages read this recently are
@@ -124,7 +127,24 @@ impl OpenFile {
             stamp,
             is_local,
             seen_resident_ms: AtomicU64::new(0),
+            copy: OnceLock::new(),
+            is_copying: AtomicBool::new(false),
         }
+    }
+
+    /// Its bytes in our memory, once they were found worth that.
+    pub fn copy(&self) -> Option<&Bytes> {
+        self.copy.get()
+    }
+
+    /// True for the one caller that is to copy it into memory.
+    pub fn begin_copying(&self) -> bool {
+        !self.is_copying.load(Ordering::Relaxed) && !self.is_copying.swap(true, Ordering::AcqRel)
+    }
+
+    /// It was not copied after all: another caller may try.
+    pub fn may_be_copied_later(&self) {
+        self.is_copying.store(false, Ordering::Release);
     }
 
     /// All of it is in memory now.
@@ -192,6 +212,13 @@ impl Entry {
         &self.stored[0]
     }
 
+    /// The representation in this coding if there is one, else the file as it is.
+    pub fn representation(&self, coding: Option<Coding>) -> &Representation {
+        coding
+            .and_then(|coding| self.coded(coding))
+            .unwrap_or_else(|| self.identity())
+    }
+
     /// The representation in this coding, if there is one.
     pub fn coded(&self, coding: Coding) -> Option<&Representation> {
         self.stored
@@ -209,6 +236,16 @@ impl Entry {
         }
         self.memory_bytes.fetch_add(bytes, Ordering::Relaxed);
         bytes
+    }
+
+    /// Keeps the bytes of one of its open files; returns the memory they take.
+    pub fn keep_copy(&self, file: &OpenFile, bytes: Bytes) -> u64 {
+        let len = bytes.len() as u64;
+        if file.copy.set(bytes).is_err() {
+            return 0;
+        }
+        self.memory_bytes.fetch_add(len, Ordering::Relaxed);
+        len
     }
 
     /// True for the one caller that is to make this coding.
@@ -257,6 +294,11 @@ impl Entry {
 
     pub(super) fn retire(&self) {
         self.is_retired.store(true, Ordering::Release);
+    }
+
+    /// True once it was asked for again and again.
+    pub fn is_hot(&self) -> bool {
+        self.heat.load(Ordering::Relaxed) == 3
     }
 
     /// It was asked for.

@@ -150,6 +150,7 @@ fn build_cache(root: &Section) -> CacheSettings {
     CacheSettings {
         bytes: if is_off { 0 } else { section.size("bytes") },
         max_file: section.size("max_file"),
+        max_file_tls: section.size("max_file_tls"),
         recheck: section.time("recheck"),
     }
 }

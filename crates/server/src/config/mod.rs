@@ -142,6 +142,8 @@ pub struct CacheSettings {
     pub bytes: u64,
     /// Largest file whose content is kept, in bytes.
     pub max_file: u64,
+    /// Largest file whose content is kept for answers that must be sealed or framed, in bytes.
+    pub max_file_tls: u64,
     /// How old what we know about a file may get before it is looked at again.
     pub recheck: Duration,
 }

@@ -38,6 +38,7 @@ impl Display for Config {
         self.fmt_limits(f)?;
         writeln!(f, "\n[cache]\nbytes = {}", size_text(self.cache.bytes))?;
         writeln!(f, "max_file = {}", size_text(self.cache.max_file))?;
+        writeln!(f, "max_file_tls = {}", size_text(self.cache.max_file_tls))?;
         writeln!(f, "recheck = {}", duration_text(self.cache.recheck))?;
         if let Some(acme) = &self.acme {
             acme.fmt_keys(f)?;

@@ -292,6 +292,19 @@ pub static CACHE: Table = Table {
                  cache.",
         )
         .example("\"128KiB\""),
+        Key::new(
+            "max_file_tls",
+            Size {
+                min: 0,
+                max: 16 * MIB,
+            },
+            Preset::Size(256 * KIB),
+        )
+        .says(
+            "Largest file whose content is kept too once it is asked for again and again over \
+                 TLS, HTTP/2 or HTTP/3, where the kernel cannot send it by itself.",
+        )
+        .example("\"1MiB\""),
         Key::new("recheck", TIME_TO_HOUR, secs(1))
             .says(
                 "How old the knowledge of a file may get before the file is looked at again. \

@@ -209,13 +209,19 @@ fn fetched(loaded: Result<Loaded, Trouble>, files: &Files) -> Fetched {
 
 fn serve(ask: &Ask<'_>, view: Rc<View>) -> Step {
     match respond::choose(ask.files, &view.entry, ask.request.head()) {
-        Choice::Send(coding) => Step::Done(respond::respond(
-            ask.files,
-            &view,
-            coding,
-            ask.request,
-            &ask.files.pool,
-        )),
+        Choice::Send(coding) => {
+            if !respond::can_sendfile(ask.request) {
+                copy_if_hot(ask, &view.entry, coding);
+            }
+            let pool = &ask.files.pool;
+            Step::Done(respond::respond(
+                ask.files,
+                &view,
+                coding,
+                ask.request,
+                pool,
+            ))
+        }
         Choice::Make(coding) => Step::Make(view, coding),
         Choice::NotAcceptable => {
             let mut response = plain::error(406);
@@ -325,6 +331,31 @@ async fn make(ask: &Ask<'_>, view: &Rc<View>, coding: Coding) -> Option<Coding> 
         return None;
     };
     timed(ask, job).await?.then_some(coding)
+}
+
+/// Has the pool copy a file into memory that is asked for again and again where its bytes must go
+/// through our memory anyway: they are read once then, and not for each answer.
+fn copy_if_hot(ask: &Ask<'_>, entry: &Arc<Entry>, coding: Option<Coding>) {
+    let one = entry.representation(coding);
+    let Some(file) = &one.file else { return };
+    let is_worth_it = one.len <= ask.shared.copy_bytes_max() && entry.is_settled && entry.is_hot();
+    if !is_worth_it || entry.is_retired() || !file.begin_copying() {
+        return;
+    }
+    let (entry, file, shared) = (Arc::clone(entry), Arc::clone(file), Arc::clone(ask.shared));
+    let job = ask.files.pool.run(move || match whole_file(&file) {
+        Some(bytes) => {
+            let grown = entry.keep_copy(&file, bytes);
+            shared.store.grew(&entry, grown);
+        }
+        None => file.may_be_copied_later(),
+    });
+    if job.is_err() {
+        ask.counters.disk_refused.add(1);
+        if let Some(file) = &one.file {
+            file.may_be_copied_later();
+        }
+    }
 }
 
 /// The file in a coding; `None` when that is not smaller, or the file does not stand still.

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use hob_http::{
     Body, BodyError, BodyStream, Chunk, Fields, Known, Prepared, Request, RequestHead, Response,
 };
+use hob_trace::Protocol;
 
 use crate::cache::entry::{Entry, Representation};
 use crate::cache::local::View;
@@ -72,9 +73,7 @@ pub fn respond(
     pool: &Pool,
 ) -> Response {
     let entry = &view.entry;
-    let one = coding
-        .and_then(|coding| entry.coded(coding))
-        .unwrap_or_else(|| entry.identity());
+    let one = entry.representation(coding);
     let head = request.head();
     match verdict(entry, one, request) {
         Verdict::NotModified => Response::new(304, bare_fields(files, entry, one), Body::Empty),
@@ -162,14 +161,21 @@ fn chunk(
     request: &Request,
     pool: &Pool,
 ) -> Option<Chunk> {
+    let slice = |bytes: &Bytes| bytes.slice(offset as usize..(offset + len) as usize);
     if let Some(content) = &one.content {
-        return Some(Chunk::Bytes(
-            content.slice(offset as usize..(offset + len) as usize),
-        ));
+        return Some(Chunk::Bytes(slice(content)));
     }
-    one.file
-        .as_ref()
-        .map(|file| Chunk::File(file_body(file, pool, request, offset, len)))
+    let file = one.file.as_ref()?;
+    Some(match file.copy() {
+        Some(copy) if !can_sendfile(request) => Chunk::Bytes(slice(copy)),
+        _ => Chunk::File(file_body(file, pool, request, offset, len)),
+    })
+}
+
+/// Clear text of HTTP/1: the kernel sends files by itself.
+pub fn can_sendfile(request: &Request) -> bool {
+    let protocol = request.record().protocol;
+    request.facts().tls.is_none() && matches!(protocol, Protocol::Http10 | Protocol::Http11)
 }
 
 fn ranges(
