@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """What the protocols cost beside each other: files over HTTP/1.1, the same over TLS, and HTTP/2.
 
-usage: table.py --hob BINARY [--floor SEAL_FLOOR] [--rounds N] [--secs S]
+usage: table.py --hob BINARY [--floor SEAL_FLOOR] [--resident PROGRAM] [--rounds N] [--secs S]
 
 CPU microseconds of hob per request, each row as HTTP/1.1 in clear text, over TLS 1.3 and as HTTP/2
 over TLS with one and with ten streams per connection, with one and with ten connections. hob stands
 in a cpuacct control group of its own on CPU 0 with one thread, the load on CPU 1; a round is every
 row once, and the figure is the median of the rounds. With `--floor` a bare loop that sends 64 KiB is
-measured too: from a file, from memory, and sealed. Must run as root; needs wrk and h2load.
+measured too: from a file, from memory, and sealed. With `--resident` (`bench/rivals/resident.c`, built)
+the same bytes come from a resident program over HTTP/2. Must run as root; needs wrk and h2load.
 """
 import argparse, os, pathlib, re, statistics, subprocess, sys, tempfile
 
@@ -29,6 +30,11 @@ address = "127.0.0.1:{secure}"
 tls = {{ certificate = "{work}/cert.pem", key = "{work}/key.pem", http3 = false }}
 [[site]]
 root = "{work}/www"
+"""
+RESIDENT = """
+[[site.route]]
+path = "/resident"
+resident = {{ run = ["{program}"], workers = {{ min = 2, max = 2 }} }}
 """
 SIZES = {"0k": 0, "1k": 1024, "64k": 65536}
 #: Heading, and whether it is encrypted, and the streams of HTTP/2.
@@ -55,6 +61,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--hob", required=True, type=os.path.abspath)
     parser.add_argument("--floor", type=os.path.abspath)
+    parser.add_argument("--resident", type=os.path.abspath)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--secs", type=int, default=1)
     wanted = parser.parse_args()
@@ -66,7 +73,8 @@ def main():
         certificate(work)
         clear, secure = free_port(), free_port()
         config = pathlib.Path(work) / "hob.toml"
-        config.write_text(HOB.format(work=work, clear=clear, secure=secure))
+        program = RESIDENT.format(program=wanted.resident) if wanted.resident else ""
+        config.write_text(HOB.format(work=work, clear=clear, secure=secure) + program)
         servers = [Grouped("hob", [wanted.hob, "serve", "--config", str(config)], clear)]
         figures = {}
         try:
@@ -76,28 +84,30 @@ def main():
             for server in servers:
                 server.await_answer("/0k.txt")
             for _ in range(wanted.rounds):
-                measure(figures, servers, secure, wanted.secs)
+                measure(figures, servers, secure, wanted)
         finally:
             for server in servers:
                 server.stop()
-    show({key: statistics.median(all_of) for key, all_of in figures.items()}, wanted.floor)
+    show({key: statistics.median(all_of) for key, all_of in figures.items()}, wanted)
 
 
-def measure(figures, servers, secure, secs):
+def measure(figures, servers, secure, wanted):
     """One round: adds to the figures of each size, number of connections, and way or floor."""
     hob, *floors = servers
     for clients in (1, 10):
         asked = [(hob, size, way, f"/{size}.txt") for size in SIZES for way in WAYS]
         asked += [(floor, "64k", what, f"/{what}") for floor in floors for what in FLOORS]
+        if wanted.resident:
+            asked += [(hob, size, "resident", f"/resident?{size[:-1]}") for size in SIZES]
         for server, size, way, path in asked:
-            is_secure, streams = WAYS.get(way, (False, 0))
+            is_secure, streams = (True, 10) if way == "resident" else WAYS.get(way, (False, 0))
             start = f"https://127.0.0.1:{secure}" if is_secure else f"http://127.0.0.1:{server.port}"
             before = server.cpu_us()
-            count = load(start + path, clients, streams, secs)
+            count = load(start + path, clients, streams, wanted.secs)
             figures.setdefault((size, clients, way), []).append((server.cpu_us() - before) / count)
 
 
-def show(median, has_floor):
+def show(median, wanted):
     print(f"{'us/request':14}" + "".join(f"{way:>10}" for way in WAYS)
           + f"{'TLS/clear':>12}{'h2/TLS':>8}{'h2 m=10/TLS':>13}")
     for clients in (1, 10):
@@ -106,10 +116,14 @@ def show(median, has_floor):
             tls = row["TLS"]
             print(f"{size + f' c={clients}':14}" + "".join(f"{us:10.2f}" for us in row.values())
                   + f"{tls / row['clear']:12.2f}{row['h2 m=1'] / tls:8.2f}{row['h2 m=10'] / tls:13.2f}")
-        if has_floor:
+        if wanted.floor:
             row = {what: median["64k", clients, what] for what in FLOORS}
             said = ", ".join(f"{FLOORS[what]} {us:.2f}" for what, us in row.items())
             print(f"floor c={clients}: {said}; TLS/clear {row['sealed'] / row['file']:.2f}")
+        if wanted.resident:
+            rows = {size: (median[size, clients, "resident"], median[size, clients, "h2 m=10"]) for size in SIZES}
+            said = ", ".join(f"{size} {us:.2f} ({us / static:.2f} x static)" for size, (us, static) in rows.items())
+            print(f"resident over h2 m=10 c={clients}: {said}")
 
 
 if __name__ == "__main__":
