@@ -12,6 +12,7 @@ fn read(bytes: &[u8], step: usize, is_head: bool) -> Result<(Answer, usize), Bad
     let asked = Asked {
         is_head,
         fields: &[],
+        is_hashed: true,
     };
     let mut reader = AnswerReader::default();
     let mut at = 0;

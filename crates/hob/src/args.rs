@@ -6,11 +6,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hob_load::arrive::Rate;
-use hob_load::{Expectation, Threshold, Url, parse_duration};
+use hob_load::{Expectation, Shard, Stop, Url, parse_duration, parse_moment};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -19,6 +19,7 @@ Exit codes:
   2  the arguments or the config are wrong
   3  no hob answers on the control socket
   4  a threshold of `bench --fail-if` was crossed
+  5  a condition of `bench --stop-if` ended the run early
 
 Environment:
   HOB_LOG  diagnostics on standard error: error, warn, info (usual), debug, trace";
@@ -36,12 +37,22 @@ Examples:
       --header Content-Type:text/plain --expect status=200 --expect size=12
   hob bench http://127.0.0.1:8080/ --pid $(pidof -s nginx) --json
       with CPU time per request of that process and those below it, as JSON
+  hob bench http://127.0.0.1:8080/ --rate 5000 --html report.html --hdr times.hlog
+      with a page for people and a log for HdrHistogram's tools
+  hob bench http://127.0.0.1:8080/ --rate 50000 --stop-if 'backlog>20000'
+      ends early, with exit code 5, when the server falls behind that far
+  hob bench --compare before.json after.json --fail-if 'p99>10%'
+      how two results of --json differ, and by how much that is certain
+  hob bench http://10.0.0.1/ --rate 9000 --shard 1/3 --start-at 2026-01-31T12:00:00Z --json
+  hob bench merge one.json two.json three.json --html report.html
+      three machines carry out one plan together; their results become one
 
 Exit codes:
   0  the run was made, and no threshold was crossed; interrupted runs are reported too
   1  no request was answered, or the system refused something
   2  the arguments are wrong
-  4  a threshold of --fail-if was crossed, or its figure could not be measured";
+  4  a threshold of --fail-if was crossed, or its figure could not be measured
+  5  a condition of --stop-if ended the run early";
 
 /// Serves a site and keeps its scripts warm.
 #[derive(Parser)]
@@ -164,10 +175,16 @@ pub(crate) enum Gaps {
 
 /// What to ask for, how often, and what to make of it.
 #[derive(Args)]
-#[command(after_help = BENCH_HELP)]
+#[command(
+    after_help = BENCH_HELP,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
 pub(crate) struct BenchOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<BenchCommand>,
     /// What to ask for, in turn: http[s]://HOST[:PORT]/PATH, all of one server
-    #[arg(required_unless_present_any = ["schema", "reference"], value_name = "URL")]
+    #[arg(required_unless_present_any = ["schema", "reference", "compare"], value_name = "URL")]
     pub(crate) urls: Vec<Url>,
     /// Open loop: requests per second; A..B for a ramp, A,B,C for steps
     #[arg(long, value_name = "RATE")]
@@ -228,24 +245,76 @@ pub(crate) struct BenchOptions {
     /// Unix socket to connect to instead of the URL's host
     #[arg(long, value_name = "PATH")]
     pub(crate) unix: Option<PathBuf>,
-    /// What answers must be: status=200-399 (usual), size=BYTES, header=NAME[:VALUE]
-    #[arg(long, value_name = "WHAT=VALUE")]
+    /// What answers must be: status=200-399 (usual), size=BYTES, header=NAME[:VALUE], sha256=HASH
+    #[arg(long, alias = "check", value_name = "WHAT=VALUE")]
     pub(crate) expect: Vec<Expectation>,
-    /// What the result must not be: p99>50ms, errors>0.1%, rate<5000, ...; ends with exit code 4
+    /// What the result must not be: p99>50ms, errors>0.1%, rate<5000, ...; ends with exit code 4.
+    /// With --compare a change: p99>10%, rate<-5%
     #[arg(long, value_name = "FIGURE>LIMIT")]
-    pub(crate) fail_if: Vec<Threshold>,
+    pub(crate) fail_if: Vec<String>,
+    /// What ends the run early, with exit code 5: backlog>COUNT (requests that are due and wait for a
+    /// connection: the server cannot keep up with the rate), errors>COUNT
+    #[arg(long, value_name = "FIGURE>COUNT")]
+    pub(crate) stop_if: Vec<Stop>,
     /// Process whose CPU time, with that of all below it, is put beside the result
     #[arg(long)]
     pub(crate) pid: Option<u32>,
+    /// Control group whose CPU time and memory are put beside the result: the path of its folder, or
+    /// what /proc/PID/cgroup says
+    #[arg(long, value_name = "PATH")]
+    pub(crate) cgroup: Option<PathBuf>,
+    /// Carry out one part of the plan of several machines: rate, connections and count are shared
+    #[arg(long, value_name = "NUMBER/COUNT")]
+    pub(crate) shard: Option<Shard>,
+    /// Begin at this moment: seconds since 1970, or UTC as 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "MOMENT", value_parser = parse_moment)]
+    pub(crate) start_at: Option<SystemTime>,
+    /// Show lines while the run goes on, not a screen
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the result as a page of HTML that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the times for HdrHistogram's tools: a log, or percentiles as text in a file named *.hgrm
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hdr: Option<PathBuf>,
+    /// Say how the second of two results of --json differs from the first; a file with three results
+    /// or more, one after the other, is of repeated runs
+    #[arg(long, value_name = "FILE", num_args = 2, conflicts_with_all = ["urls", "html", "hdr"])]
+    pub(crate) compare: Option<Vec<PathBuf>>,
     /// Print the JSON schema of a result instead
     #[arg(long, conflicts_with_all = ["urls", "json"])]
     pub(crate) schema: bool,
     /// Print the reference of a result in JSON instead, in Markdown
     #[arg(long, conflicts_with_all = ["urls", "json", "schema"])]
     pub(crate) reference: bool,
+}
+
+/// What else can be done with results.
+#[derive(Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Make one result of those that --shard gave, with exact percentiles
+    Merge(MergeOptions),
+}
+
+/// What to merge.
+#[derive(Args)]
+pub(crate) struct MergeOptions {
+    /// Results of --json, one of each shard
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the result as a page of HTML that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Write the times for HdrHistogram's tools
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hdr: Option<PathBuf>,
 }
 
 /// How to reach the running hob.

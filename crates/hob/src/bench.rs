@@ -1,16 +1,19 @@
 //! `hob bench`: makes requests and measures how they are answered. Makes a plan of the arguments;
 //! everything else is in `hob_load`.
 
+mod tell;
+
 use std::fs::File;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
-use hob_load::{LoadError, Pace, Plan, Reuse, limits, parse_cpus};
+use hob_load::{Conduct, LoadError, Pace, Plan, Reuse, View, limits, parse_cpus};
 
 use crate::Refusal;
-use crate::args::{BenchOptions, Gaps};
+use crate::args::{BenchCommand, BenchOptions, Gaps, Surroundings};
+use tell::Files;
 
 /// Measured time when nothing was said.
 const DURATION: Duration = Duration::from_secs(10);
@@ -20,8 +23,21 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const CLOSED_CONNECTIONS: usize = 10;
 const OPEN_CONNECTIONS: usize = 100;
 
+/// Exit codes beside those of all commands.
+const CROSSED: u8 = 4;
+const STOPPED: u8 = 5;
+/// How often a line says how far a run is, where nobody watches and where somebody asks for lines.
+const LOG_PERIOD: Duration = Duration::from_secs(10);
+const PLAIN_PERIOD: Duration = Duration::from_secs(1);
+
 /// Makes the run and prints what came of it.
-pub(crate) fn run(options: BenchOptions) -> Result<(), Refusal> {
+pub(crate) fn run(options: BenchOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+    if let Some(BenchCommand::Merge(merge)) = &options.command {
+        return tell::merge(merge);
+    }
+    if let Some(files) = &options.compare {
+        return tell::compare(files, &options.fail_if, options.json);
+    }
     if options.schema {
         println!("{:#}", hob_load::schema());
         return Ok(());
@@ -31,18 +47,44 @@ pub(crate) fn run(options: BenchOptions) -> Result<(), Refusal> {
         return Ok(());
     }
     let is_json = options.json;
-    let report = hob_load::run(plan(options)?).map_err(refusal)?;
+    let files = Files::new(options.html.as_deref(), options.hdr.as_deref())?;
+    let conduct = conduct(&options, surroundings);
+    let report = hob_load::run_with(plan(options)?, conduct).map_err(refusal)?;
     if is_json {
         println!("{}", report.json());
     } else {
         print!("{}", report.table());
     }
-    if report.has_failed() {
-        // The report says which.
+    files.write(&report.written())?;
+    // The report says why.
+    let failed = |code| {
         let text = String::new();
-        return Err(Refusal { code: 4, text });
+        Err(Refusal { code, text })
+    };
+    match (report.is_stopped(), report.has_failed()) {
+        (true, _) => failed(STOPPED),
+        (false, true) => failed(CROSSED),
+        (false, false) => Ok(()),
     }
-    Ok(())
+}
+
+fn conduct(options: &BenchOptions, surroundings: &Surroundings) -> Conduct {
+    let arguments = surroundings.arguments.iter();
+    let view = match (options.plain, std::io::stderr().is_terminal()) {
+        (true, _) => View::Lines(PLAIN_PERIOD),
+        (false, true) => View::Screen,
+        (false, false) => View::Lines(LOG_PERIOD),
+    };
+    Conduct {
+        command: arguments
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
+        cgroup: options.cgroup.clone(),
+        stops: options.stop_if.clone(),
+        shard: options.shard,
+        start_at: options.start_at,
+        view,
+    }
 }
 
 fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
@@ -106,7 +148,14 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
             .collect::<Result<_, _>>()?,
         body,
         expectations: options.expect,
-        thresholds: options.fail_if,
+        thresholds: options
+            .fail_if
+            .iter()
+            .map(|text| {
+                text.parse()
+                    .map_err(|text| wrong(format!("--fail-if: {text}")))
+            })
+            .collect::<Result<_, _>>()?,
         pid: options.pid,
     })
 }

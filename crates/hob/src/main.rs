@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Command::Acme => serve::run_acme(),
         Command::CompressLog { path } => compress_log(&path),
         Command::Check(options) => check::run(&options, &surroundings),
-        Command::Bench(options) => bench::run(*options),
+        Command::Bench(options) => bench::run(*options, &surroundings),
         Command::Explain(options) => explain::run(&options),
         Command::Status(options) => control::status(&options, &surroundings),
         Command::Reload(options) => control::act("reload", &options, &surroundings),

@@ -1,5 +1,6 @@
 //! What an answer must be to count as good: `status=200,301`, `size=1024`, `header=NAME[:VALUE]`.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// Fields one run can look for: each is a bit.
@@ -14,6 +15,43 @@ pub enum Expectation {
     Size(u64),
     /// A field, perhaps with one exact value.
     Header(ExpectedField),
+    /// SHA-256 of the body.
+    Sha256([u8; 32]),
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expectation::Status(ranges) => {
+                let range = |(first, last): &(u16, u16)| match first == last {
+                    true => first.to_string(),
+                    false => format!("{first}-{last}"),
+                };
+                let ranges: Vec<String> = ranges.iter().map(range).collect();
+                write!(f, "status={}", ranges.join(","))
+            }
+            Expectation::Size(bytes) => write!(f, "size={bytes}"),
+            Expectation::Header(field) => match &field.value {
+                None => write!(f, "header={}", field.name),
+                Some(value) => write!(f, "header={}:{value}", field.name),
+            },
+            Expectation::Sha256(hash) => write!(f, "sha256={}", hex(hash)),
+        }
+    }
+}
+
+/// A hash as people write it.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<[u8; 32]> {
+    let is_hex = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut bytes = [0; 32];
+    for (index, byte) in bytes.iter_mut().enumerate().filter(|_| is_hex) {
+        *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).ok()?;
+    }
+    is_hex.then_some(bytes)
 }
 
 /// A field that must be there.
@@ -49,7 +87,8 @@ impl FromStr for Expectation {
         let wrong = || {
             format!(
                 "{text:?} is nothing an answer can be checked for; write status=200, \
-                 status=200-299,304, size=BYTES, header=NAME or header=NAME:VALUE"
+                 status=200-299,304, size=BYTES, header=NAME, header=NAME:VALUE or \
+                 sha256=HASH of the body in 64 hexadecimal digits"
             )
         };
         let (what, value) = text.split_once('=').ok_or_else(wrong)?;
@@ -62,6 +101,7 @@ impl FromStr for Expectation {
             "header" => ExpectedField::new(value)
                 .map(Expectation::Header)
                 .ok_or_else(wrong),
+            "sha256" => from_hex(value).map(Expectation::Sha256).ok_or_else(wrong),
             _ => Err(wrong()),
         }
     }
@@ -80,6 +120,8 @@ pub(crate) struct Expected {
     /// For each code from 200 to 599: is it good?
     status: Vec<bool>,
     size: Option<u64>,
+    /// SHA-256 of the body.
+    pub(crate) hash: Option<[u8; 32]>,
     pub(crate) fields: Vec<ExpectedField>,
 }
 
@@ -88,6 +130,7 @@ impl Expected {
     pub(crate) fn new(all: &[Expectation]) -> Result<Expected, String> {
         let mut ranges = Vec::new();
         let mut size = None;
+        let mut hash = None;
         let mut fields = Vec::new();
         for one in all {
             match one {
@@ -97,6 +140,10 @@ impl Expected {
                     return Err("an answer has one size; give --expect size=... once".to_owned());
                 }
                 Expectation::Size(bytes) => size = Some(*bytes),
+                Expectation::Sha256(_) if hash.is_some() => {
+                    return Err("a body has one hash; give --expect sha256=... once".to_owned());
+                }
+                Expectation::Sha256(bytes) => hash = Some(*bytes),
             }
         }
         if ranges.is_empty() {
@@ -115,6 +162,7 @@ impl Expected {
         Ok(Expected {
             status: (200..600).map(is_good).collect(),
             size,
+            hash,
             fields,
         })
     }

@@ -8,6 +8,8 @@
 #![deny(missing_docs)]
 
 pub mod arrive;
+mod conduct;
+mod environment;
 mod error;
 mod expect;
 pub mod limits;
@@ -22,13 +24,19 @@ mod run;
 mod send;
 mod threshold;
 mod url;
+mod view;
+mod watch;
+mod written;
 
+pub use conduct::{Conduct, Shard, Stop, View, parse_moment};
+pub use environment::Environment;
 pub use error::LoadError;
 pub use expect::Expectation;
 pub use plan::{Pace, Plan, Reuse};
 pub use quantity::{parse_cpus, parse_duration};
 pub use report::{Report, reference, schema};
-pub use run::run;
+pub use run::{run, run_with};
 pub use send::h1::{Answer, AnswerReader, Asked, BadAnswer, Progress};
 pub use threshold::Threshold;
 pub use url::Url;
+pub use written::{Change, Comparison, Written};

@@ -34,5 +34,9 @@ pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 pub const TICK: Duration = Duration::from_millis(100);
 /// A request sent later than this after it was due, with a connection free, was sent late.
 pub const LATE: Duration = Duration::from_millis(1);
+/// Stretches of time that are told apart in a result; in longer runs they are longer.
+pub const INTERVAL_COUNT_MAX: usize = 600;
+/// Machines that carry out one plan together.
+pub const SHARD_COUNT_MAX: u32 = 10_000;
 /// Descriptors kept for everything but connections.
 pub const OTHER_DESCRIPTOR_COUNT: u64 = 64;

@@ -19,6 +19,11 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
+    /// A share in [0, 1), all alike.
+    pub(crate) fn share(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
     /// A gap of an exponential distribution with mean 1.
     pub(crate) fn exponential(&mut self) -> f64 {
         // 53 bits in (0, 1]: the logarithm is finite.

@@ -1,12 +1,11 @@
 //! One run from plan to report: checks the plan, finds the server, starts the threads, looks at
 //! the machine when the warm-up ends and when all is over.
 
-use std::io::{self, IsTerminal, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -15,25 +14,36 @@ use rustls::pki_types::ServerName;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::arrive::Rate;
+use crate::conduct::{Conduct, View};
+use crate::environment::Environment;
 use crate::error::LoadError;
 use crate::expect::Expected;
 use crate::limits::{
     BODY_BYTES_MAX, CONNECTION_COUNT_MAX, OTHER_DESCRIPTOR_COUNT, THREAD_COUNT_MAX, URL_COUNT_MAX,
 };
-use crate::measure::{Tally, moment, passed};
+use crate::measure::{Cgroup, Live, Passed, Tally, moment, passed};
 use crate::plan::{Pace, Plan};
 use crate::report::Report;
 use crate::request;
 use crate::send::{Address, Prepared, Share, Thread, Trust, client_config};
+use crate::watch::Watch;
 
-/// How often whoever watches is told how far the run is.
-const PROGRESS_PERIOD: Duration = Duration::from_millis(500);
-/// Runs shorter than this say nothing before they end.
-const PROGRESS_AFTER: Duration = Duration::from_secs(2);
+/// How often it is looked whether a moment has come.
+const LOOK_PERIOD: Duration = Duration::from_millis(20);
+/// A moment to begin at that is over by more than this is refused: others have begun long ago.
+const BEGIN_LATE_MAX: Duration = Duration::from_secs(1);
 
 /// Makes a run. Interrupted by SIGINT or SIGTERM, it reports what there is so far.
 pub fn run(plan: Plan) -> Result<Report, LoadError> {
+    run_with(plan, Conduct::default())
+}
+
+/// Makes a run, conducted and shown as it is asked for.
+pub fn run_with(whole: Plan, conduct: Conduct) -> Result<Report, LoadError> {
+    let plan = part_of(&whole, &conduct);
     check(&plan)?;
+    let cgroup = conduct.cgroup.as_deref().map(Cgroup::find);
+    let cgroup = cgroup.transpose().map_err(LoadError::Arguments)?;
     let requests = plan.urls.iter().map(|url| request::write(&plan, url));
     let requests = requests
         .collect::<Result<_, _>>()
@@ -49,12 +59,16 @@ pub fn run(plan: Plan) -> Result<Report, LoadError> {
             .map_err(LoadError::system("cannot listen for signals"))?;
     }
     let tls = tls(&plan, &address)?;
+    if let Some(moment) = conduct.start_at {
+        wait_until(moment, &is_stopped)?;
+    }
     let mut prepared = prepare(&plan, requests, expected, address, is_stopped);
+    prepared.live = Live::new(prepared.warm_ns, conduct.view != View::Nothing);
     prepared.tls = tls;
     let begun_at = SystemTime::now();
-    let (tally, machine) = measure(&plan, &prepared)?;
-    let is_interrupted = prepared.is_stopped.load(Ordering::Relaxed);
-    if tally.due > 0 && tally.answered == 0 && !is_interrupted {
+    let (tally, machine, stopped) = measure(&plan, &prepared, &conduct, cgroup.as_ref())?;
+    let is_interrupted = stopped.is_none() && prepared.is_stopped.load(Ordering::Relaxed);
+    if tally.due > 0 && tally.answered == 0 && !is_interrupted && stopped.is_none() {
         let first = tally.failures.all().next();
         let (kind, _, example) = first.unwrap_or(("unanswered", 0, ""));
         return Err(LoadError::Server(format!(
@@ -63,7 +77,10 @@ pub fn run(plan: Plan) -> Result<Report, LoadError> {
         )));
     }
     Ok(Report {
-        plan,
+        plan: whole,
+        conduct,
+        environment: Environment::look(),
+        stopped,
         address: prepared.address.to_string(),
         tally,
         machine,
@@ -130,6 +147,35 @@ fn check(plan: &Plan) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// The part of a plan that is carried out here, where several machines share it.
+fn part_of(whole: &Plan, conduct: &Conduct) -> Plan {
+    let mut plan = whole.clone();
+    if let Some(shard) = conduct.shard {
+        plan.connections = shard.part(whole.connections as u64) as usize;
+        plan.count = whole.count.map(|count| shard.part(count));
+    }
+    plan
+}
+
+/// Sleeps until a moment, or until the run is stopped before it began.
+fn wait_until(moment: SystemTime, is_stopped: &AtomicBool) -> Result<(), LoadError> {
+    if let Ok(late) = SystemTime::now().duration_since(moment)
+        && late > BEGIN_LATE_MAX
+    {
+        return Err(LoadError::Arguments(format!(
+            "the moment to begin was {:.0} s ago",
+            late.as_secs_f64()
+        )));
+    }
+    while let Ok(left) = moment.duration_since(SystemTime::now()) {
+        if is_stopped.load(Ordering::Relaxed) {
+            break;
+        }
+        std::thread::sleep(left.min(LOOK_PERIOD));
+    }
+    Ok(())
+}
+
 fn prepare(
     plan: &Plan,
     requests: Vec<request::Request>,
@@ -160,7 +206,7 @@ fn prepare(
         rate,
         begun: Instant::now(),
         is_stopped,
-        answered: AtomicU64::new(0),
+        live: Live::new(warm_ns, false),
     }
 }
 
@@ -253,12 +299,17 @@ fn reach(plan: &Plan) -> Result<Address, LoadError> {
 }
 
 /// Runs the threads and puts together what they counted.
-fn measure(plan: &Plan, prepared: &Prepared) -> Result<(Tally, crate::measure::Passed), LoadError> {
+fn measure(
+    plan: &Plan,
+    prepared: &Prepared,
+    conduct: &Conduct,
+    cgroup: Option<&Cgroup>,
+) -> Result<(Tally, Passed, Option<String>), LoadError> {
     let (ended, ends) = channel();
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for number in 0..plan.threads {
-            let share = Share::of(plan, number);
+            let share = Share::of(plan, number, conduct.shard);
             let ended: Sender<()> = ended.clone();
             let work = move || {
                 let counted = Thread::new(prepared, share).and_then(Thread::run);
@@ -280,12 +331,12 @@ fn measure(plan: &Plan, prepared: &Prepared) -> Result<(Tally, crate::measure::P
             threads.push(started?);
         }
         drop(ended);
-        let mut watch = Watch::new(plan, prepared, &ends);
+        let mut watch = Watch::new(plan, prepared, conduct, &ends);
         watch.until(Some(plan.warm_up));
-        let before = moment(plan.pid);
+        let before = moment(plan.pid, cgroup);
         watch.until(None);
-        let after = moment(plan.pid);
-        watch.clear();
+        let after = moment(plan.pid, cgroup);
+        let stopped = watch.finish();
         let classes = prepared.requests.len();
         let mut whole = Tally::new(classes, prepared.step_count(), 0);
         for thread in threads {
@@ -294,74 +345,6 @@ fn measure(plan: &Plan, prepared: &Prepared) -> Result<(Tally, crate::measure::P
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             whole.merge(counted.map_err(LoadError::system("cannot run a thread"))?);
         }
-        Ok((whole, passed(&before, &after)))
+        Ok((whole, passed(&before, &after), stopped))
     })
-}
-
-/// Waits for the threads and shows how far they are, where a person watches.
-struct Watch<'a> {
-    plan: &'a Plan,
-    prepared: &'a Prepared,
-    ends: &'a Receiver<()>,
-    ended_count: usize,
-    is_shown: bool,
-}
-
-impl Watch<'_> {
-    fn new<'a>(plan: &'a Plan, prepared: &'a Prepared, ends: &'a Receiver<()>) -> Watch<'a> {
-        Watch {
-            plan,
-            prepared,
-            ends,
-            ended_count: 0,
-            is_shown: false,
-        }
-    }
-
-    /// Waits until so much of the run is over, or until all threads have ended.
-    fn until(&mut self, limit: Option<Duration>) {
-        let is_watched = io::stderr().is_terminal();
-        while self.ended_count < self.plan.threads {
-            let passed = self.prepared.begun.elapsed();
-            let left = limit.map(|limit| limit.saturating_sub(passed));
-            if left == Some(Duration::ZERO) {
-                return;
-            }
-            let wait = left.unwrap_or(PROGRESS_PERIOD).min(PROGRESS_PERIOD);
-            match self.ends.recv_timeout(wait) {
-                Ok(()) => self.ended_count += 1,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
-            if is_watched && passed >= PROGRESS_AFTER {
-                self.show(passed);
-            }
-        }
-    }
-
-    fn show(&mut self, passed: Duration) {
-        let whole = self
-            .plan
-            .duration
-            .map(|duration| duration + self.plan.warm_up);
-        let answered = self.prepared.answered.load(Ordering::Relaxed);
-        let of_time = whole.map(|whole| format!(" of {:.0} s", whole.as_secs_f64()));
-        let of_count = self.plan.count.map(|count| format!(" of {count}"));
-        let line = format!(
-            "\r\x1b[K{:.0} s{}, {answered}{} answers",
-            passed.as_secs_f64(),
-            of_time.unwrap_or_default(),
-            of_count.unwrap_or_default(),
-        );
-        // A terminal that is gone is no reason to end the run.
-        let _ = io::stderr().write_all(line.as_bytes());
-        self.is_shown = true;
-    }
-
-    /// Takes the line away again.
-    fn clear(&mut self) {
-        if self.is_shown {
-            let _ = io::stderr().write_all(b"\r\x1b[K");
-        }
-    }
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::page::time;
 use crate::quantity::{parse_duration, plain_number};
 
 /// A figure a threshold can be set on: how it is written and what it is.
@@ -70,6 +71,22 @@ impl Threshold {
             value > self.limit
         } else {
             value < self.limit
+        }
+    }
+
+    /// The limit in nanoseconds, where it is one of a percentile or of the longest time.
+    pub(crate) fn percentile_limit(&self) -> Option<f64> {
+        let is_time = matches!(self.metric, Metric::Percentile(_) | Metric::Max);
+        is_time.then_some(self.limit)
+    }
+
+    /// A figure in the threshold's unit, for people.
+    pub(crate) fn shown(&self, value: Option<f64>) -> String {
+        match (value, self.unit) {
+            (None, _) => "not measured".to_owned(),
+            (Some(ns), Unit::Nanoseconds) => time(ns),
+            (Some(percent), Unit::Percent) => format!("{percent:.3} %"),
+            (Some(count), Unit::Count) => format!("{count:.0}"),
         }
     }
 }

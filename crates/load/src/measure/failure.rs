@@ -13,6 +13,7 @@ pub(crate) enum Failure {
     Status,
     Size,
     Header,
+    Hash,
 }
 
 /// Each kind with its name in reports and what it means, in the order of the enum.
@@ -62,6 +63,11 @@ pub(crate) const FAILURES: &[(Failure, &str, &str)] = &[
         Failure::Header,
         "header",
         "the answer lacks an expected header field",
+    ),
+    (
+        Failure::Hash,
+        "hash",
+        "the body has another hash than expected",
     ),
 ];
 

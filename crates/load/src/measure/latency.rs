@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 
+use super::encode::{decode_into, encode};
 use crate::limits::DURATION_MAX;
 
 /// Digits a recorded value keeps: an error of at most one in a thousand.
@@ -45,6 +46,41 @@ impl Latency {
 
     pub(crate) fn mean(&self) -> f64 {
         self.0.mean()
+    }
+
+    /// As text that HdrHistogram's tools read.
+    pub(crate) fn text(&self) -> String {
+        encode(&self.0)
+    }
+
+    /// Adds what such a text holds; none where it is no histogram of this kind.
+    pub(crate) fn add_text(&mut self, text: &str) -> Option<()> {
+        decode_into(&mut self.0, text)
+    }
+
+    /// From the shortest to the longest: share of times, time in nanoseconds, how many are at most
+    /// that long. So many steps from one halving of what is left to the next.
+    pub(crate) fn steps(&self, steps_per_halving: u32) -> Vec<(f64, f64, u64)> {
+        let mut count = 0;
+        let steps = self.0.iter_quantiles(steps_per_halving).map(|cell| {
+            count += cell.count_since_last_iteration();
+            (
+                cell.quantile_iterated_to(),
+                cell.value_iterated_to() as f64,
+                count,
+            )
+        });
+        steps.collect()
+    }
+
+    /// The standard deviation, in nanoseconds.
+    pub(crate) fn deviation(&self) -> f64 {
+        self.0.stdev()
+    }
+
+    /// How many buckets there are, and how many parts each has.
+    pub(crate) fn buckets(&self) -> (u8, u32) {
+        (self.0.buckets(), 2 * 1024)
     }
 }
 

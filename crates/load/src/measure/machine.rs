@@ -6,6 +6,8 @@ use std::fs;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::cgroup::Cgroup;
+
 /// What was so at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Moment {
@@ -17,6 +19,9 @@ pub(crate) struct Moment {
     processes: Option<u64>,
     /// Bytes of memory they have, shared pages by share.
     memory_bytes: Option<u64>,
+    /// The same of the watched control group; CPU time in nanoseconds.
+    cgroup_cpu_ns: Option<u64>,
+    cgroup_memory_bytes: Option<u64>,
 }
 
 /// What passed between two moments.
@@ -26,14 +31,17 @@ pub(crate) struct Passed {
     pub(crate) cpu_ns: Option<u64>,
     /// Their memory at the end.
     pub(crate) memory_bytes: Option<u64>,
+    /// The same of the watched control group.
+    pub(crate) cgroup_cpu_ns: Option<u64>,
+    pub(crate) cgroup_memory_bytes: Option<u64>,
     /// Percent of all CPU time that the host gave to others.
     pub(crate) steal_percent: f64,
     /// Percent of all CPU time that was used here.
     pub(crate) busy_percent: f64,
 }
 
-/// Looks at the machine, and at a process and everything below it.
-pub(crate) fn moment(pid: Option<u32>) -> Moment {
+/// Looks at the machine, at a process and everything below it, and at a control group.
+pub(crate) fn moment(pid: Option<u32>, cgroup: Option<&Cgroup>) -> Moment {
     let mut moment = fs::read_to_string("/proc/stat")
         .map(|text| of_machine(&text))
         .unwrap_or_default();
@@ -45,6 +53,8 @@ pub(crate) fn moment(pid: Option<u32>) -> Moment {
             .filter(|all| !all.is_empty())
             .map(|all| all.iter().sum());
     }
+    moment.cgroup_cpu_ns = cgroup.and_then(Cgroup::cpu_ns);
+    moment.cgroup_memory_bytes = cgroup.and_then(Cgroup::memory_bytes);
     moment
 }
 
@@ -65,6 +75,11 @@ pub(crate) fn passed(before: &Moment, after: &Moment) -> Passed {
         cpu_ns: ticks
             .map(|ticks| ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second())),
         memory_bytes: after.memory_bytes,
+        cgroup_cpu_ns: before
+            .cgroup_cpu_ns
+            .zip(after.cgroup_cpu_ns)
+            .map(|(before, after)| after.saturating_sub(before)),
+        cgroup_memory_bytes: after.cgroup_memory_bytes,
         steal_percent: percent(stolen),
         busy_percent: percent(total.saturating_sub(idle + stolen)),
     }
@@ -167,8 +182,8 @@ mod tests {
     fn own_process_is_in_its_own_tree() {
         let own = std::process::id();
         assert!(tree_of(own).iter().any(|(pid, _)| *pid == own));
-        assert!(moment(Some(own)).processes.is_some());
+        assert!(moment(Some(own), None).processes.is_some());
         // No process has this number: it is above the most a kernel allows.
-        assert_eq!(moment(Some(u32::MAX)).processes, None);
+        assert_eq!(moment(Some(u32::MAX), None).processes, None);
     }
 }

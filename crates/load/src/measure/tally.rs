@@ -2,7 +2,8 @@
 
 use super::failure::{Failure, Failures};
 use super::latency::Latency;
-use crate::expect::Expected;
+use super::series::Series;
+use crate::expect::{Expected, hex};
 use crate::send::h1::Answer;
 
 /// How a request ended.
@@ -56,8 +57,10 @@ pub(crate) struct Tally {
     pub(crate) steps: Vec<Part>,
     /// Measured answers of each connection.
     pub(crate) by_connection: Vec<u64>,
-    /// Nanoseconds at which the last measured request ended.
+    /// Nanoseconds at which the last measured request ended; set before it is counted.
     pub(crate) last_ns: u64,
+    /// What happened when.
+    pub(crate) series: Series,
     /// From the moment the warm-up was over until the thread ended, for all requests.
     pub(crate) answers_since_warm_up: u64,
     pub(crate) cpu_ns: u64,
@@ -93,11 +96,18 @@ impl Tally {
             steps: parts(step_count),
             by_connection: vec![0; connection_count],
             last_ns: 0,
+            series: Series::new(0),
             answers_since_warm_up: 0,
             cpu_ns: 0,
             wall_ns: 0,
             busy_share: 0.0,
         }
+    }
+
+    /// The measured time begins there, in nanoseconds of the run.
+    pub(crate) fn beginning(mut self, warm_ns: u64) -> Tally {
+        self.series = Series::new(warm_ns);
+        self
     }
 
     /// A measured request got its answer.
@@ -114,6 +124,8 @@ impl Tally {
         }
         let is_good = self.check(answer, expected);
         self.good += u64::from(is_good);
+        self.series
+            .answered(self.last_ns, outcome.response_ns, is_good);
         for part in self
             .parts(outcome.class, outcome.step)
             .into_iter()
@@ -140,6 +152,8 @@ impl Tally {
             self.response.record(waited_ns);
         }
         self.failures.add(kind, example);
+        self.series
+            .failed(self.last_ns, is_wait.then_some(waited_ns));
         for part in self.parts(class, step).into_iter().flatten() {
             if is_wait {
                 part.response.record(waited_ns);
@@ -158,6 +172,16 @@ impl Tally {
             let size = answer.body_bytes;
             self.failures.add(Failure::Size, || {
                 format!("{size} bytes instead of {wanted}")
+            });
+            return false;
+        }
+        if let Some(wanted) = expected.hash
+            && answer.body_hash != Some(wanted)
+        {
+            let hash = answer.body_hash;
+            self.failures.add(Failure::Hash, || match hash {
+                Some(hash) => format!("sha256={}", hex(&hash)),
+                None => "the body was not looked at".to_owned(),
             });
             return false;
         }
@@ -202,6 +226,7 @@ impl Tally {
         }
         self.by_connection.extend(other.by_connection);
         self.last_ns = self.last_ns.max(other.last_ns);
+        self.series.merge(other.series);
         self.answers_since_warm_up += other.answers_since_warm_up;
         self.cpu_ns += other.cpu_ns;
         self.wall_ns = self.wall_ns.max(other.wall_ns);

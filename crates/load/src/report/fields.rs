@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// Grows when a field changes its meaning or goes; fields may be added without it.
-pub(super) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +14,8 @@ enum Kind {
     Truth,
     Object,
     Texts,
+    Integers,
+    Numbers,
     Objects,
     /// An object of times, described once, or null where there are none.
     Times,
@@ -29,7 +31,7 @@ enum Null {
     Perhaps,
 }
 
-use Kind::{Integer, Number, Object, Objects, Text, Texts, Times, Truth};
+use Kind::{Integer, Integers, Number, Numbers, Object, Objects, Text, Texts, Times, Truth};
 use Null::{Never, Perhaps};
 
 /// The fields of the whole. A parent stands before its children; `[]` marks what repeats.
@@ -107,12 +109,14 @@ const FIELDS: &[Field] = &[
         Perhaps,
         "process that was watched, with those below it",
     ),
+    ("plan.expectations", Texts, Never, "what answers had to be"),
     (
         "begun_at",
         Integer,
         Never,
         "when the run began, in seconds since 1970",
     ),
+    ("begun_at_ms", Integer, Never, "the same in milliseconds"),
     (
         "elapsed_s",
         Number,
@@ -120,6 +124,64 @@ const FIELDS: &[Field] = &[
         "measured time, until the last answer where that came later",
     ),
     ("interrupted", Truth, Never, "the run was ended by a signal"),
+    (
+        "stopped",
+        Text,
+        Perhaps,
+        "the condition of `--stop-if` that ended the run, and what was so",
+    ),
+    (
+        "shard",
+        Text,
+        Perhaps,
+        "which part of the plan was carried out: `1/3`, or `3 of 3` where parts were merged",
+    ),
+    ("command", Texts, Never, "the command line"),
+    (
+        "environment",
+        Object,
+        Perhaps,
+        "the machine of the load generator; null where several were",
+    ),
+    (
+        "environment.program",
+        Text,
+        Never,
+        "this program and its version",
+    ),
+    ("environment.kernel", Text, Never, "kernel and architecture"),
+    ("environment.cpu", Text, Never, "model of the CPU"),
+    ("environment.cpu_count", Integer, Never, "CPUs there are"),
+    (
+        "environment.usable_cpu_count",
+        Integer,
+        Never,
+        "CPUs the load generator may use",
+    ),
+    (
+        "environment.hypervisor",
+        Text,
+        Perhaps,
+        "what the machine is a guest of",
+    ),
+    (
+        "environment.cpu_quota",
+        Number,
+        Perhaps,
+        "CPUs' worth of time that its control group allows",
+    ),
+    (
+        "environment.memory_bytes",
+        Integer,
+        Never,
+        "memory of the machine",
+    ),
+    (
+        "environment.descriptor_count_max",
+        Integer,
+        Perhaps,
+        "descriptors it may have; null for no limit",
+    ),
     ("requests", Object, Never, "measured requests"),
     ("requests.due", Integer, Never, "requests that were due"),
     (
@@ -225,6 +287,39 @@ const FIELDS: &[Field] = &[
         Perhaps,
         "from the beginning of a connection until it was open",
     ),
+    (
+        "series",
+        Object,
+        Never,
+        "what happened when, by stretches of the measured time; requests belong to where they ended",
+    ),
+    (
+        "series.interval_s",
+        Number,
+        Never,
+        "length of a stretch: a second, in long runs more",
+    ),
+    (
+        "series.answered",
+        Integers,
+        Never,
+        "complete answers, by stretch",
+    ),
+    ("series.failed", Integers, Never, "failures"),
+    (
+        "series.p50_us",
+        Numbers,
+        Never,
+        "median response time, right to a hundredth; null without one",
+    ),
+    ("series.p99_us", Numbers, Never, "99 %"),
+    ("series.max_us", Numbers, Never, "the longest"),
+    (
+        "series.histograms",
+        Texts,
+        Never,
+        "the times of each stretch, as `histogram` below",
+    ),
     ("urls", Objects, Never, "by URL; empty where there is one"),
     ("urls[].url", Text, Never, "the URL"),
     ("urls[].answered", Integer, Never, "complete answers"),
@@ -275,6 +370,18 @@ const FIELDS: &[Field] = &[
         Integer,
         Perhaps,
         "their memory at the end, shared pages by share",
+    ),
+    (
+        "server.cgroup_cpu_us_per_request",
+        Number,
+        Perhaps,
+        "CPU time of the control group of `--cgroup` per answer, microseconds",
+    ),
+    (
+        "server.cgroup_memory_bytes",
+        Integer,
+        Perhaps,
+        "its memory at the end, page cache included",
     ),
     (
         "machine",
@@ -335,6 +442,12 @@ const TIMES: &[Field] = &[
     ("p99_9_us", Number, Never, "99.9 %"),
     ("p99_99_us", Number, Never, "99.99 %"),
     ("max_us", Number, Never, "the longest"),
+    (
+        "histogram",
+        Text,
+        Never,
+        "all of them in nanoseconds: HdrHistogram's compressed V2 layout in base64",
+    ),
 ];
 
 /// The JSON schema of a result.
@@ -360,6 +473,8 @@ fn object_of(fields: &[Field], parent: &str) -> Value {
             Objects => {
                 json!({ "type": "array", "items": object_of(fields, &format!("{path}[].")) })
             }
+            Integers => json!({ "type": "array", "items": { "type": "integer" } }),
+            Numbers => json!({ "type": "array", "items": { "type": ["number", "null"] } }),
             Texts => json!({ "type": "array", "items": { "type": "string" } }),
             Times => json!({ "anyOf": [{ "$ref": "#/$defs/times" }, { "type": "null" }] }),
             Integer | Number | Text | Truth => json!({ "type": word(*kind) }),
@@ -382,6 +497,8 @@ fn word(kind: Kind) -> &'static str {
         Truth => "boolean",
         Object => "object",
         Texts => "array of strings",
+        Integers => "array of integers",
+        Numbers => "array of numbers or null",
         Objects => "array of objects",
         Times => "times",
     }

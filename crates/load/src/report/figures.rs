@@ -7,7 +7,7 @@ impl Report {
     /// Measured time in seconds: until its end, or the last answer where that came later.
     pub(super) fn elapsed(&self) -> f64 {
         let last = self.tally.last_ns.saturating_sub(self.warm_ns);
-        let ns = if self.is_interrupted {
+        let ns = if self.is_cut_short() {
             self.tally.wall_ns
         } else if self.end_ns == u64::MAX || self.is_count_reached() {
             last
@@ -15,6 +15,11 @@ impl Report {
             last.max(self.end_ns - self.warm_ns)
         };
         ns as f64 / 1e9
+    }
+
+    /// It did not go on for as long as it should have.
+    pub(super) fn is_cut_short(&self) -> bool {
+        self.is_interrupted || self.stopped.is_some()
     }
 
     fn is_count_reached(&self) -> bool {
@@ -40,7 +45,7 @@ impl Report {
             return None;
         }
         let due = self.tally.due;
-        let whole = (self.end_ns != u64::MAX && !self.is_interrupted && !self.is_count_reached())
+        let whole = (self.end_ns != u64::MAX && !self.is_cut_short() && !self.is_count_reached())
             .then(|| (self.end_ns - self.warm_ns) as f64 / 1e9);
         Some(whole.map_or_else(|| self.per_second(due), |seconds| due as f64 / seconds))
     }
@@ -67,6 +72,13 @@ impl Report {
     pub(super) fn server_cpu_us(&self) -> Option<f64> {
         let answers = self.tally.answers_since_warm_up;
         let cpu = self.machine.cpu_ns.filter(|_| answers > 0)?;
+        Some(cpu as f64 / 1e3 / answers as f64)
+    }
+
+    /// The same of the watched control group.
+    pub(super) fn cgroup_cpu_us(&self) -> Option<f64> {
+        let answers = self.tally.answers_since_warm_up;
+        let cpu = self.machine.cgroup_cpu_ns.filter(|_| answers > 0)?;
         Some(cpu as f64 / 1e3 / answers as f64)
     }
 

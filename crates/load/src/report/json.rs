@@ -8,7 +8,7 @@ use super::Report;
 use super::fields::FORMAT;
 use super::verdict;
 use crate::arrive::Arrivals;
-use crate::measure::{Latency, Part};
+use crate::measure::{Interval, Latency, Part, Series};
 use crate::plan::{Pace, Reuse};
 
 /// Writes the whole.
@@ -16,6 +16,8 @@ pub(super) fn write(report: &Report) -> Value {
     let tally = &report.tally;
     let machine = &report.machine;
     let notes = verdict::notes(report);
+    let begun_at = report.begun_at.duration_since(UNIX_EPOCH);
+    let begun_at = begun_at.unwrap_or_default();
     let mut classes = parts(&tally.classes);
     for (class, url) in classes.iter_mut().zip(&report.plan.urls) {
         class["url"] = url.text.as_str().into();
@@ -23,9 +25,14 @@ pub(super) fn write(report: &Report) -> Value {
     json!({
         "format": FORMAT,
         "plan": plan(report),
-        "begun_at": report.begun_at.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        "begun_at": begun_at.as_secs(),
+        "begun_at_ms": begun_at.as_millis() as u64,
         "elapsed_s": report.elapsed(),
         "interrupted": report.is_interrupted,
+        "stopped": report.stopped,
+        "shard": report.conduct.shard.map(|shard| shard.to_string()),
+        "command": report.conduct.command,
+        "environment": report.environment.json(),
         "requests": {
             "due": tally.due,
             "answered": tally.answered,
@@ -56,6 +63,7 @@ pub(super) fn write(report: &Report) -> Value {
             "service": times(if report.is_open() { &tally.service } else { &tally.response }),
             "connect": times(&tally.connect),
         },
+        "series": series(&tally.series),
         "urls": classes,
         "steps": parts(&tally.steps),
         "fairness": tally.fairness(),
@@ -66,6 +74,8 @@ pub(super) fn write(report: &Report) -> Value {
         "server": {
             "cpu_us_per_request": report.server_cpu_us(),
             "memory_bytes": machine.memory_bytes,
+            "cgroup_cpu_us_per_request": report.cgroup_cpu_us(),
+            "cgroup_memory_bytes": machine.cgroup_memory_bytes,
         },
         "machine": {
             "busy_percent": machine.busy_percent,
@@ -142,11 +152,35 @@ fn plan(report: &Report) -> Value {
         "count": plan.count,
         "timeout_s": plan.timeout.as_secs_f64(),
         "pid": plan.pid,
+        "expectations": plan
+            .expectations
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+    })
+}
+
+/// What happened when.
+pub(crate) fn series(series: &Series) -> Value {
+    let all = series.intervals();
+    let times = |percent: f64| {
+        all.iter()
+            .map(|one| one.percentile(percent).map(|ns| ns as f64 / 1e3))
+            .collect::<Vec<_>>()
+    };
+    json!({
+        "interval_s": series.width_ns() as f64 / 1e9,
+        "answered": all.iter().map(|one| one.answered).collect::<Vec<_>>(),
+        "failed": all.iter().map(|one| one.failed).collect::<Vec<_>>(),
+        "p50_us": times(50.0),
+        "p99_us": times(99.0),
+        "max_us": times(100.0),
+        "histograms": all.iter().map(Interval::histogram).collect::<Vec<_>>(),
     })
 }
 
 /// Times in microseconds; nothing where there are none.
-fn times(times: &Latency) -> Value {
+pub(crate) fn times(times: &Latency) -> Value {
     if times.count() == 0 {
         return Value::Null;
     }
@@ -163,5 +197,6 @@ fn times(times: &Latency) -> Value {
         "p99_9_us": us(times.percentile(99.9)),
         "p99_99_us": us(times.percentile(99.99)),
         "max_us": us(times.max()),
+        "histogram": times.text(),
     })
 }

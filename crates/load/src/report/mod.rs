@@ -8,15 +8,24 @@ mod verdict;
 
 use std::time::SystemTime;
 
+use crate::conduct::Conduct;
+use crate::environment::Environment;
 use crate::measure::{Passed, Tally};
 use crate::plan::Plan;
+use crate::written::Written;
 
+pub(crate) use fields::FORMAT;
 pub use fields::{reference, schema};
+pub(crate) use json::{series, times};
 
 /// The result of a run.
 #[derive(Debug)]
 pub struct Report {
     pub(crate) plan: Plan,
+    pub(crate) conduct: Conduct,
+    pub(crate) environment: Environment,
+    /// The condition that ended the run early, and what was so.
+    pub(crate) stopped: Option<String>,
     /// Where the server was found.
     pub(crate) address: String,
     pub(crate) tally: Tally,
@@ -36,6 +45,16 @@ impl Report {
     /// The result for machines, as [`schema`] describes it.
     pub fn json(&self) -> serde_json::Value {
         json::write(self)
+    }
+
+    /// The result as it is written down, from which pages and logs are made.
+    pub fn written(&self) -> Written {
+        Written::of(self.json())
+    }
+
+    /// Was the run ended early by a condition?
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
     }
 
     /// Was a threshold crossed?

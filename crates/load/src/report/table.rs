@@ -61,9 +61,10 @@ fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
             false => format!(" on CPU {:?}", plan.cpus),
         },
     )?;
-    let interrupted = match report.is_interrupted {
-        true => ", then interrupted",
-        false => "",
+    let interrupted = match (report.is_interrupted, &report.stopped) {
+        (true, _) => ", then interrupted",
+        (false, Some(_)) => ", then ended early",
+        (false, None) => "",
     };
     writeln!(
         text,
@@ -205,6 +206,12 @@ fn costs(text: &mut String, report: &Report) -> std::fmt::Result {
                 "{}",
                 memory.map_or(String::new(), |memory| format!(" ({memory})"))
             )?;
+        }
+        if let Some(cgroup) = report.cgroup_cpu_us() {
+            write!(text, ", {cgroup:.2} us of the control group")?;
+            if let Some(memory) = machine.cgroup_memory_bytes {
+                write!(text, " ({})", bytes(memory as f64))?;
+            }
         }
         writeln!(text)?;
     }

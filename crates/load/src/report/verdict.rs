@@ -1,7 +1,6 @@
 //! Whether a result can be believed, and whether it is good enough.
 
 use super::Report;
-use crate::page::time;
 use crate::threshold::{Metric, Threshold, Unit};
 
 /// A thread that is busy for more of its time may have been the limit itself.
@@ -73,6 +72,9 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
             text,
         });
     };
+    if let Some(stopped) = &report.stopped {
+        remark(format!("the run was ended early: {stopped}"));
+    }
     let waited = report.percent_of_due(tally.waited);
     if waited > LATE_PERCENT_MAX {
         remark(format!(
@@ -82,9 +84,12 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
     }
     if let Some(offered) = report.offered() {
         let reached = report.per_second(tally.answered) * 100.0 / offered.max(f64::MIN_POSITIVE);
-        if reached < RATE_PERCENT_MIN && !report.is_interrupted {
+        if reached < RATE_PERCENT_MIN && !report.is_cut_short() {
             remark(format!("{reached:.1} % of the rate asked for was answered"));
         }
+    }
+    if report.conduct.cgroup.is_some() && report.machine.cgroup_cpu_ns.is_none() {
+        remark("the control group could not be watched from beginning to end".to_owned());
     }
     if report.plan.pid.is_some() && report.machine.cpu_ns.is_none() {
         remark("the process of --pid could not be watched from beginning to end".to_owned());
@@ -108,12 +113,7 @@ pub(super) fn thresholds(report: &Report) -> Vec<Judged<'_>> {
 
 /// The figure of a judged threshold for people.
 pub(super) fn shown(judged: &Judged<'_>) -> String {
-    match (judged.value, judged.threshold.unit) {
-        (None, _) => "not measured".to_owned(),
-        (Some(ns), Unit::Nanoseconds) => time(ns),
-        (Some(percent), Unit::Percent) => format!("{percent:.3} %"),
-        (Some(count), Unit::Count) => format!("{count:.0}"),
-    }
+    judged.threshold.shown(judged.value)
 }
 
 fn value(report: &Report, threshold: &Threshold) -> Option<f64> {
@@ -134,6 +134,9 @@ fn value(report: &Report, threshold: &Threshold) -> Option<f64> {
         Metric::Errors => Some(share(report.failed())),
         Metric::Rate => Some(report.per_second(tally.good)),
         Metric::Late => Some(share(tally.late)),
-        Metric::ServerCpu => report.server_cpu_us().map(|us| us * 1e3),
+        Metric::ServerCpu => {
+            let cpu = report.server_cpu_us().or(report.cgroup_cpu_us());
+            cpu.map(|us| us * 1e3)
+        }
     }
 }

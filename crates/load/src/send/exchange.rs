@@ -241,9 +241,9 @@ impl Thread<'_> {
                 service_ns: now - one.begun_ns,
             };
             let expected = &self.prepared.expected;
+            self.tally.last_ns = now;
             self.tally
                 .answered(&outcome, expected, self.prepared.is_open);
-            self.tally.last_ns = now;
         }
         let is_kept =
             answer.is_reusable && is_sent && !has_ended && self.prepared.reuse == Reuse::KeepAlive;
@@ -264,9 +264,9 @@ impl Thread<'_> {
         let one = &mut self.slots[slot];
         if one.is_measured {
             let place = (one.class, self.prepared.step(one.intended_ns));
+            self.tally.last_ns = now;
             self.tally
                 .failed(kind, place, now - one.intended_ns, example);
-            self.tally.last_ns = now;
         }
         let is_new = matches!(one.state, State::Connecting | State::Handshaking);
         let was_open = !is_new && one.socket.is_some();

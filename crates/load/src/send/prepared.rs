@@ -1,6 +1,6 @@
 //! The plan as threads need it: everything written out, every time in nanoseconds of the run.
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use rustls::ClientConfig;
@@ -9,7 +9,9 @@ use rustls::pki_types::ServerName;
 use super::h1::Asked;
 use super::socket::Address;
 use crate::arrive::Schedule;
+use crate::conduct::Shard;
 use crate::expect::Expected;
+use crate::measure::Live;
 use crate::plan::{Pace, Plan, Reuse};
 use crate::request::Request;
 
@@ -35,8 +37,8 @@ pub(crate) struct Prepared {
     pub(crate) begun: Instant,
     /// Set when the run is to end at once.
     pub(crate) is_stopped: std::sync::Arc<AtomicBool>,
-    /// Answers so far, for whoever watches.
-    pub(crate) answered: AtomicU64,
+    /// How far it is, for whoever watches.
+    pub(crate) live: Live,
 }
 
 impl Prepared {
@@ -48,6 +50,7 @@ impl Prepared {
         Asked {
             is_head: self.is_head,
             fields: &self.expected.fields,
+            is_hashed: self.expected.hash.is_some(),
         }
     }
 
@@ -83,12 +86,19 @@ pub(crate) struct Share {
 
 impl Share {
     /// The share of one thread.
-    pub(crate) fn of(plan: &Plan, thread: usize) -> Share {
+    pub(crate) fn of(plan: &Plan, thread: usize, shard: Option<Shard>) -> Share {
         let count = plan.threads;
         let part = |whole: u64| {
             let (each, rest) = (whole / count as u64, whole % count as u64);
             each + u64::from((thread as u64) < rest)
         };
+        // Threads of all machines take turns, so that together they keep the rate.
+        let turn = shard.map_or((thread, count), |shard| {
+            (
+                (shard.number as usize - 1) * count + thread,
+                shard.count as usize * count,
+            )
+        });
         let schedule = match &plan.pace {
             Pace::Closed { .. } => None,
             Pace::Open {
@@ -99,7 +109,7 @@ impl Share {
                 rate,
                 *arrivals,
                 (plan.warm_up, plan.duration.unwrap_or_default()),
-                (thread, count),
+                turn,
                 *seed,
             )),
         };

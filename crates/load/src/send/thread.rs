@@ -28,7 +28,7 @@ use super::socket::Opener;
 use super::trust;
 use crate::arrive::Schedule;
 use crate::limits::{BACKLOG_COUNT_MAX, LATE, TICK};
-use crate::measure::{Failure, Tally, thread_cpu_ns};
+use crate::measure::{Failure, Tally, Told, thread_cpu_ns};
 
 /// Events taken at once.
 const EVENT_COUNT: usize = 512;
@@ -75,7 +75,7 @@ pub(crate) struct Thread<'a> {
     pub(super) busy_count: usize,
     /// CPU time and moment at which the warm-up was seen to be over.
     warm: Option<(u64, u64)>,
-    published: u64,
+    told: Told,
 }
 
 impl<'a> Thread<'a> {
@@ -114,13 +114,14 @@ impl<'a> Thread<'a> {
             again: Vec::new(),
             buffer: vec![0; BUFFER_BYTES].into(),
             skipped: vec![0; SKIPPED_BYTES].into(),
-            tally: Tally::new(classes, prepared.step_count(), share.connections),
+            tally: Tally::new(classes, prepared.step_count(), share.connections)
+                .beginning(prepared.warm_ns),
             quota: share.quota,
             is_spent: false,
             next_class: share.first_class,
             busy_count: 0,
             warm: None,
-            published: 0,
+            told: Told::default(),
         })
     }
 
@@ -314,8 +315,8 @@ impl<'a> Thread<'a> {
         if due >= self.prepared.warm_ns {
             let place = (self.next_class, self.prepared.step(due));
             let text = || "all connections were in use; more --connections may help".to_owned();
-            self.tally.failed(kind, place, now - due, text);
             self.tally.last_ns = now;
+            self.tally.failed(kind, place, now - due, text);
         }
     }
 
@@ -338,10 +339,8 @@ impl<'a> Thread<'a> {
                 self.fail(slot, Failure::Timeout, now, || text);
             }
         }
-        let answered = self.tally.answered;
-        let more = answered - self.published;
-        self.prepared.answered.fetch_add(more, Ordering::Relaxed);
-        self.published = answered;
+        let live = &self.prepared.live;
+        live.tell(&mut self.told, &self.tally, self.backlog.len(), now);
     }
 
     fn finish(mut self) -> Tally {

@@ -1,4 +1,4 @@
-//! A body in chunks: only its length is of interest, so data is skipped where it lies.
+//! A body in chunks: what frames the data is taken away, the data is not copied.
 //!
 //! ```text
 //! Size --(n > 0)--> Data(n) --> Break --> Size      Size --(0)--> Trailer --> (end)
@@ -6,6 +6,7 @@
 
 use memchr::memchr;
 
+use super::body::Body;
 use super::reader::BadAnswer;
 use crate::limits::{CHUNK_LINE_BYTES_MAX, TRAILER_BYTES_MAX};
 
@@ -48,18 +49,18 @@ impl Default for Chunks {
 }
 
 impl Chunks {
-    /// Takes bytes, adds what is body to `body_bytes`, and says after how many the body has ended.
+    /// Takes bytes, gives what is body to it, and says after how many the body has ended.
     pub(super) fn read(
         &mut self,
         bytes: &[u8],
-        body_bytes: &mut u64,
+        body: &mut Body,
     ) -> Result<Option<usize>, BadAnswer> {
         let mut at = 0;
         while at < bytes.len() {
             match self.step {
                 Step::Data(left) => {
                     let here = left.min((bytes.len() - at) as u64);
-                    *body_bytes += here;
+                    body.take(&bytes[at..at + here as usize]);
                     at += here as usize;
                     self.step = match left - here {
                         0 => Step::Break,

@@ -10,6 +10,7 @@ use std::fmt;
 
 use memchr::memmem;
 
+use super::body::Body;
 use super::chunks::Chunks;
 use super::head::{self, Framing, Head};
 use crate::expect::ExpectedField;
@@ -22,6 +23,8 @@ pub struct Asked<'a> {
     pub is_head: bool,
     /// Fields to look for, at most 64.
     pub fields: &'a [ExpectedField],
+    /// The body's hash is wanted.
+    pub is_hashed: bool,
 }
 
 /// What is known of an answer, complete once [`Progress::Complete`] was returned.
@@ -35,6 +38,8 @@ pub struct Answer {
     pub is_reusable: bool,
     /// One bit for each field of [`Asked::fields`] that was there with the expected value.
     pub fields_seen: u64,
+    /// SHA-256 of the body, where [`Asked::is_hashed`].
+    pub body_hash: Option<[u8; 32]>,
 }
 
 /// How far an answer has come.
@@ -102,6 +107,7 @@ enum Part {
 pub struct AnswerReader {
     part: Part,
     answer: Answer,
+    body: Body,
     /// The beginning of a head whose end has not come.
     kept: Vec<u8>,
     interim_count: u32,
@@ -112,6 +118,7 @@ impl Default for AnswerReader {
         AnswerReader {
             part: Part::Head,
             answer: Answer::default(),
+            body: Body::default(),
             kept: Vec::new(),
             interim_count: 0,
         }
@@ -134,7 +141,7 @@ impl AnswerReader {
     /// Bytes of the body that are still to come and need not be looked at.
     pub(crate) fn skippable_bytes(&self) -> u64 {
         match self.part {
-            Part::Length(left) => left,
+            Part::Length(left) if !self.body.is_hashed() => left,
             _ => 0,
         }
     }
@@ -145,7 +152,7 @@ impl AnswerReader {
             return Progress::More;
         };
         debug_assert!(count <= left);
-        self.answer.body_bytes += count;
+        self.body.bytes += count;
         self.part = Part::Length(left - count);
         if left > count {
             return Progress::More;
@@ -174,12 +181,12 @@ impl AnswerReader {
         match &mut self.part {
             Part::Head => Ok(Progress::More),
             Part::UntilEnd => {
-                self.answer.body_bytes += rest.len() as u64;
+                self.body.take(rest);
                 Ok(Progress::More)
             }
             Part::Length(left) => {
                 let here = (*left).min(rest.len() as u64);
-                self.answer.body_bytes += here;
+                self.body.take(&rest[..here as usize]);
                 *left -= here;
                 let is_complete = *left == 0;
                 Ok(if is_complete {
@@ -188,7 +195,7 @@ impl AnswerReader {
                     Progress::More
                 })
             }
-            Part::Chunks(chunks) => match chunks.read(rest, &mut self.answer.body_bytes)? {
+            Part::Chunks(chunks) => match chunks.read(rest, &mut self.body)? {
                 None => Ok(Progress::More),
                 Some(chunk_bytes) => Ok(self.complete(used + chunk_bytes)),
             },
@@ -212,6 +219,8 @@ impl AnswerReader {
     fn complete(&mut self, used: usize) -> Progress {
         self.part = Part::Head;
         self.interim_count = 0;
+        self.answer.body_bytes = self.body.bytes;
+        self.answer.body_hash = self.body.finish();
         Progress::Complete(used)
     }
 
@@ -271,7 +280,9 @@ impl AnswerReader {
             body_bytes: 0,
             is_reusable: head.is_kept,
             fields_seen: head.fields_seen,
+            body_hash: None,
         };
+        self.body = Body::new(asked.is_hashed);
         //= rfc9112#6.3: these have no body, whatever their fields say.
         let has_no_body = asked.is_head || matches!(head.status, 204 | 304);
         self.part = match head.framing {

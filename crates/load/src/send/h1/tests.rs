@@ -5,6 +5,7 @@ use super::*;
 const ASKED: Asked<'_> = Asked {
     is_head: false,
     fields: &[],
+    is_hashed: false,
 };
 
 /// Reads the bytes cut at `cut`, then the end of the connection if nothing is complete.
@@ -39,6 +40,7 @@ fn answer(status: u16, body_bytes: u64, is_reusable: bool) -> Answer {
         body_bytes,
         is_reusable,
         fields_seen: 0,
+        body_hash: None,
     }
 }
 
@@ -181,6 +183,7 @@ fn expected_fields_are_seen_with_their_values() {
     let asked = Asked {
         is_head: true,
         fields: &fields,
+        is_hashed: false,
     };
     let seen = |text: &str| read(text, asked).unwrap().0.fields_seen;
     assert_eq!(seen("HTTP/1.1 200 OK\r\n\r\n"), 0);

@@ -1,0 +1,52 @@
+//! What is shown on standard error while a run goes on: nothing, lines, or a screen.
+
+mod lines;
+
+use std::time::{Duration, Instant};
+
+use crate::conduct::View;
+use crate::measure::Live;
+use crate::plan::Plan;
+
+/// A look at a run that goes on.
+pub(crate) struct Glance<'a> {
+    pub(crate) plan: &'a Plan,
+    /// Time since the run began.
+    pub(crate) passed: Duration,
+    pub(crate) live: &'a Live,
+}
+
+/// What is shown.
+pub(crate) enum Shown {
+    Nothing,
+    Lines { period: Duration, next: Instant },
+}
+
+impl Shown {
+    pub(crate) fn new(view: View) -> Shown {
+        match view {
+            View::Nothing => Shown::Nothing,
+            View::Lines(period) => Shown::Lines {
+                period,
+                next: Instant::now() + period,
+            },
+            View::Screen => Shown::Nothing,
+        }
+    }
+
+    /// Shows how far the run is, where it is time to.
+    pub(crate) fn look(&mut self, glance: &Glance<'_>) {
+        match self {
+            Shown::Nothing => {}
+            Shown::Lines { period, next } => {
+                if Instant::now() >= *next {
+                    lines::write(glance);
+                    *next += *period;
+                }
+            }
+        }
+    }
+
+    /// Takes away what must not stay.
+    pub(crate) fn clear(&mut self) {}
+}

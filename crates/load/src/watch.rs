@@ -1,0 +1,100 @@
+//! Who waits for the threads of a run: shows how far they are, and ends the run when a condition
+//! for that is met.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use crate::conduct::{Conduct, Stopper};
+use crate::measure::Counts;
+use crate::page::count;
+use crate::plan::Plan;
+use crate::send::Prepared;
+use crate::view::{Glance, Shown};
+
+/// How often it is looked how far the run is.
+const LOOK_PERIOD: Duration = Duration::from_millis(100);
+
+/// Waits for the threads.
+pub(crate) struct Watch<'a> {
+    plan: &'a Plan,
+    prepared: &'a Prepared,
+    conduct: &'a Conduct,
+    ends: &'a Receiver<()>,
+    ended_count: usize,
+    shown: Shown,
+    stopped: Option<String>,
+}
+
+impl Watch<'_> {
+    pub(crate) fn new<'a>(
+        plan: &'a Plan,
+        prepared: &'a Prepared,
+        conduct: &'a Conduct,
+        ends: &'a Receiver<()>,
+    ) -> Watch<'a> {
+        Watch {
+            plan,
+            prepared,
+            conduct,
+            ends,
+            ended_count: 0,
+            shown: Shown::new(conduct.view),
+            stopped: None,
+        }
+    }
+
+    /// Waits until so much of the run is over, or until all threads have ended.
+    pub(crate) fn until(&mut self, limit: Option<Duration>) {
+        while self.ended_count < self.plan.threads {
+            let passed = self.prepared.begun.elapsed();
+            let left = limit.map(|limit| limit.saturating_sub(passed));
+            if left == Some(Duration::ZERO) {
+                return;
+            }
+            let wait = left.unwrap_or(LOOK_PERIOD).min(LOOK_PERIOD);
+            match self.ends.recv_timeout(wait) {
+                Ok(()) => self.ended_count += 1,
+                Err(RecvTimeoutError::Timeout) => self.look(passed),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn look(&mut self, passed: Duration) {
+        let live = &self.prepared.live;
+        self.stop_if_reached(live.counts());
+        self.shown.look(&Glance {
+            plan: self.plan,
+            passed,
+            live,
+        });
+    }
+
+    fn stop_if_reached(&mut self, counts: Counts) {
+        let value = |stopper| match stopper {
+            Stopper::Backlog => (
+                counts.backlog,
+                "requests were due and waited for a connection",
+            ),
+            Stopper::Errors => (counts.failed, "requests had failed"),
+        };
+        let mut reached = self.conduct.stops.iter().filter_map(|stop| {
+            let (number, what) = value(stop.stopper);
+            let is_reached = stop.is_reached(number);
+            is_reached.then(|| format!("{stop}: {} {what}", count(number)))
+        });
+        let is_running =
+            self.stopped.is_none() && !self.prepared.is_stopped.load(Ordering::Relaxed);
+        if let Some(reached) = reached.next().filter(|_| is_running) {
+            self.stopped = Some(reached);
+            self.prepared.is_stopped.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes away what was shown, and tells the condition that ended the run, if one did.
+    pub(crate) fn finish(mut self) -> Option<String> {
+        self.shown.clear();
+        self.stopped
+    }
+}

@@ -1,0 +1,555 @@
+//! A result as a page that a person reads in two minutes: what came of it in words, key figures,
+//! curves, and everything else folded.
+
+use serde_json::Value;
+
+use super::{Written, times_of};
+use crate::environment::Environment;
+use crate::measure::FAILURES;
+use crate::page::{
+    Axis, Cell, Details, Figure, Line, LineChart, Page, Part, Scale, Sentence, Table, Tone, Unit,
+    bytes, count, rate, time,
+};
+
+/// Points of a curve of percentiles from one halving of what is left to the next.
+const CURVE_STEPS_PER_HALVING: u32 = 8;
+/// A chart over time needs so many stretches.
+const STRETCH_COUNT_MIN: usize = 2;
+
+impl Written {
+    /// The page.
+    pub fn page(&self) -> Page {
+        let urls: Vec<&str> = self.texts("plan.urls").collect();
+        let first = urls.first().copied().unwrap_or("?");
+        let mut page = Page::new(match urls.len() {
+            0 | 1 => format!("Load test of {first}"),
+            count => format!("Load test of {first} and {} more", count - 1),
+        });
+        page.subtitle(self.setting());
+        page.push(self.sentences());
+        page.push(self.figures());
+        self.push_latency(&mut page);
+        self.push_series(&mut page);
+        self.push_failures(&mut page);
+        self.push_parts(&mut page);
+        self.push_machine(&mut page);
+        page
+    }
+
+    /// How it was measured, in a line.
+    fn setting(&self) -> String {
+        let pace = match self.at("plan.rate").as_str() {
+            Some(rate) => format!("open loop, {rate} requests/s"),
+            None => "closed loop".to_owned(),
+        };
+        let reuse = if self.is("plan.keep_alive") {
+            "kept"
+        } else {
+            "one per request"
+        };
+        let begun = self.count("begun_at");
+        let shard = self.at("shard").as_str();
+        let shard = shard
+            .map(|shard| format!(", shard {shard}"))
+            .unwrap_or_default();
+        format!(
+            "{}, {} {}, {pace}, {} connections ({reuse}){shard}; {:.1} s from {}",
+            self.text("plan.address"),
+            self.text("plan.protocol"),
+            self.text("plan.method"),
+            count(self.count("plan.connections")),
+            self.number("elapsed_s").unwrap_or(0.0),
+            moment(begun),
+        )
+    }
+
+    /// What came of it, in words.
+    pub(super) fn sentences(&self) -> Vec<Sentence> {
+        let mut all = vec![self.first_sentence()];
+        let (due, failed) = (self.count("requests.due"), self.count("requests.failed"));
+        if failed > 0 {
+            let share = failed as f64 * 100.0 / due.max(1) as f64;
+            let kinds = self.list("failures").iter();
+            let kinds = kinds.map(|kind| {
+                let number = count(kind["count"].as_u64().unwrap_or(0));
+                format!("{} {number}", kind["kind"].as_str().unwrap_or_default())
+            });
+            let kinds: Vec<String> = kinds.collect();
+            all.push(Sentence::bad(format!(
+                "{} of {} requests failed ({share:.2} %): {}.",
+                count(failed),
+                count(due),
+                kinds.join(", ")
+            )));
+        }
+        if let Some(stopped) = self.at("stopped").as_str() {
+            all.push(Sentence::bad(format!(
+                "The run was ended early by {stopped}."
+            )));
+        }
+        if self.is("interrupted") {
+            all.push(Sentence::doubtful(
+                "The run was interrupted; this is what there was so far.",
+            ));
+        }
+        for threshold in self.list("thresholds") {
+            let text = threshold["text"].as_str().unwrap_or_default();
+            let value = self.threshold_value(threshold);
+            all.push(match threshold["crossed"].as_bool() {
+                Some(false) => Sentence::good(format!("Passed: {text} is {value}.")),
+                _ => Sentence::bad(format!("Failed: {text} is {value}.")),
+            });
+        }
+        let tone = if self.is("doubtful") {
+            Tone::Doubtful
+        } else {
+            Tone::Plain
+        };
+        let is_told = |note: &&str| !note.starts_with("the run was ended early");
+        all.extend(
+            self.texts("notes")
+                .filter(is_told)
+                .map(|note| Sentence::new(tone, capital(note))),
+        );
+        if !self.is("doubtful") {
+            all.push(Sentence::good(
+                "Nothing speaks against it: neither the load generator nor the machine was seen to \
+                 be the limit.",
+            ));
+        }
+        all
+    }
+
+    fn first_sentence(&self) -> Sentence {
+        let answered = self.number("rate.answered_per_s").unwrap_or(0.0);
+        let times = |name: &str| {
+            let us = self.number(&format!("latency.response.{name}"));
+            us.map(|us| time(us * 1e3))
+        };
+        let rates = match self.number("rate.offered_per_s") {
+            Some(offered) => format!(
+                "{} of {} requests a second were answered",
+                rate(answered),
+                rate(offered)
+            ),
+            None => format!("{} requests a second were answered", rate(answered)),
+        };
+        let (Some(p50), Some(p99), Some(max)) = (times("p50_us"), times("p99_us"), times("max_us"))
+        else {
+            return Sentence::bad(format!("{rates}; no response time was measured."));
+        };
+        Sentence::plain(format!(
+            "{rates}: half of them within {p50}, 99 % within {p99}, the slowest in {max}."
+        ))
+    }
+
+    pub(super) fn threshold_value(&self, threshold: &Value) -> String {
+        let text = threshold["text"].as_str().unwrap_or_default();
+        let parsed = text.parse::<crate::threshold::Threshold>().ok();
+        parsed.map_or_else(String::new, |parsed| {
+            parsed.shown(threshold["value"].as_f64())
+        })
+    }
+
+    /// How the key figures stand: the tone of a figure that a threshold looks at.
+    fn tone_of(&self, figure: &str) -> Tone {
+        let mut tone = Tone::Plain;
+        for threshold in self.list("thresholds") {
+            let text = threshold["text"].as_str().unwrap_or_default();
+            let name = text.split(['<', '>']).next().unwrap_or_default().trim();
+            if name == figure {
+                match threshold["crossed"].as_bool() {
+                    Some(false) if tone == Tone::Plain => tone = Tone::Good,
+                    Some(false) => {}
+                    _ => tone = Tone::Bad,
+                }
+            }
+        }
+        tone
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let answered = Figure::new(
+            "answers per second",
+            rate(self.number("rate.answered_per_s").unwrap_or(0.0)),
+        );
+        let answered = match self.number("rate.offered_per_s") {
+            Some(offered) => answered.note(format!("{} were due", rate(offered))),
+            None => answered.note("as fast as it went"),
+        };
+        let mut all = vec![answered.tone(self.tone_of("rate"))];
+        for (title, field, name) in [
+            ("median response", "p50_us", "p50"),
+            ("99th percentile", "p99_us", "p99"),
+            ("slowest response", "max_us", "max"),
+        ] {
+            if let Some(us) = self.number(&format!("latency.response.{field}")) {
+                all.push(Figure::new(title, time(us * 1e3)).tone(self.tone_of(name)));
+            }
+        }
+        let failed = self.count("requests.failed");
+        let tone = match (failed, self.tone_of("errors")) {
+            (0, Tone::Plain) => Tone::Plain,
+            (_, Tone::Plain) => Tone::Bad,
+            (_, tone) => tone,
+        };
+        all.push(
+            Figure::new("failed", count(failed))
+                .note(format!("of {}", count(self.count("requests.due"))))
+                .tone(tone),
+        );
+        for (field, note) in [
+            (
+                "server.cpu_us_per_request",
+                "of the watched process and below",
+            ),
+            ("server.cgroup_cpu_us_per_request", "of the control group"),
+            ("client.cpu_us_per_request", "of the load generator"),
+        ] {
+            if let Some(us) = self.number(field) {
+                let figure = Figure::new("CPU per request", time(us * 1e3)).note(note);
+                all.push(figure.tone(if field.starts_with("client") {
+                    Tone::Plain
+                } else {
+                    self.tone_of("cpu")
+                }));
+            }
+        }
+        all
+    }
+
+    fn push_latency(&self, page: &mut Page) {
+        let mut chart = LineChart::new(
+            "Times by percentile",
+            Axis::new("share of requests", Unit::Percent).scale(Scale::Percentile),
+            Axis::new("time", Unit::Nanoseconds).scale(Scale::Log),
+        );
+        let mut table = Table::new("Times").text("time");
+        let columns = [
+            ("mean", "mean_us"),
+            ("min", "min_us"),
+            ("50 %", "p50_us"),
+            ("90 %", "p90_us"),
+            ("99 %", "p99_us"),
+            ("99.9 %", "p99_9_us"),
+            ("max", "max_us"),
+        ];
+        for (title, _) in columns {
+            table = table.number(title);
+        }
+        let kinds: &[(&str, &str)] = match self.is_open() {
+            true => &[
+                ("response", "response, from when it was due"),
+                ("service", "service, from when it was sent"),
+            ],
+            false => &[("response", "response")],
+        };
+        for (kind, title) in kinds {
+            let curve = times_of(self.at(&format!("latency.{kind}")));
+            let steps = curve.filter(|times| times.count() > 0);
+            let steps = steps.map(|times| times.steps(CURVE_STEPS_PER_HALVING));
+            let points = steps.into_iter().flatten();
+            let points = points.map(|(share, ns, _)| (share * 100.0, ns));
+            chart = chart.line(Line::new(*title, points.collect()));
+        }
+        for kind in ["response", "service", "connect"] {
+            let times = self.at(&format!("latency.{kind}"));
+            let is_told = kind != "service" || self.is_open();
+            if times.is_object() && is_told {
+                let cells = columns.iter().map(|(_, field)| {
+                    Cell::new(
+                        Unit::Nanoseconds.text(times[*field].as_f64().unwrap_or(f64::NAN) * 1e3),
+                    )
+                });
+                table = table.row([Cell::new(kind)].into_iter().chain(cells));
+            }
+        }
+        page.section("How long it took");
+        for limit in self.limits() {
+            chart = chart.level(limit.0, limit.1);
+        }
+        if !chart.is_empty() {
+            page.push(chart);
+        }
+        if !table.is_empty() {
+            page.push(table);
+        }
+    }
+
+    /// Limits of percentiles, to be drawn.
+    fn limits(&self) -> Vec<(String, f64)> {
+        let texts = self.list("thresholds").iter();
+        let parsed = texts.filter_map(|threshold| {
+            let text = threshold["text"].as_str()?;
+            let threshold: crate::threshold::Threshold = text.parse().ok()?;
+            Some((text.to_owned(), threshold.percentile_limit()?))
+        });
+        parsed.collect()
+    }
+
+    fn push_series(&self, page: &mut Page) {
+        let width = self.number("series.interval_s").unwrap_or(1.0);
+        let numbers = |path: &str, scale: f64| -> Vec<(f64, f64)> {
+            let all = self.list(path).iter().enumerate();
+            all.map(|(index, value)| {
+                let at = (index as f64 + 0.5) * width;
+                (at, value.as_f64().unwrap_or(f64::NAN) * scale)
+            })
+            .collect()
+        };
+        let answered = numbers("series.answered", 1.0 / width);
+        if answered.len() < STRETCH_COUNT_MIN {
+            return;
+        }
+        page.section("While it ran");
+        let seconds = || Axis::new("time since the warm-up", Unit::Seconds);
+        page.push(
+            LineChart::new(
+                "Requests per second",
+                seconds(),
+                Axis::new("requests/s", Unit::Plain),
+            )
+            .low()
+            .line(Line::new("answered", answered))
+            .line(Line::new("failed", numbers("series.failed", 1.0 / width))),
+        );
+        let times = Axis::new("response time", Unit::Nanoseconds).scale(Scale::Log);
+        let mut chart = LineChart::new("Response time, second by second", seconds(), times).low();
+        for (name, path) in [
+            ("median", "series.p50_us"),
+            ("99 %", "series.p99_us"),
+            ("slowest", "series.max_us"),
+        ] {
+            chart = chart.line(Line::new(name, numbers(path, 1e3)));
+        }
+        page.push(chart);
+    }
+
+    fn push_failures(&self, page: &mut Page) {
+        let failures = self.list("failures");
+        let expectations: Vec<&str> = self.texts("plan.expectations").collect();
+        if !failures.is_empty() {
+            page.section("What failed");
+            let mut table = Table::new("Failures by kind")
+                .text("kind")
+                .number("requests")
+                .text("means")
+                .text("the first one");
+            for failure in failures {
+                let kind = failure["kind"].as_str().unwrap_or_default();
+                let means = FAILURES.iter().find(|(_, name, _)| *name == kind);
+                table = table.row([
+                    Cell::new(kind),
+                    Cell::new(count(failure["count"].as_u64().unwrap_or(0))),
+                    Cell::new(means.map_or("", |(_, _, means)| means)),
+                    Cell::new(failure["first"].as_str().unwrap_or_default()),
+                ]);
+            }
+            page.push(table);
+        }
+        if !expectations.is_empty() {
+            page.text(format!(
+                "Checked of every answer: {}.",
+                expectations.join("; ")
+            ));
+        }
+    }
+
+    fn push_parts(&self, page: &mut Page) {
+        let part = |table: Table, name: String, value: &Value| {
+            let us = |field: &str| {
+                Cell::new(
+                    Unit::Nanoseconds
+                        .text(value["response"][field].as_f64().unwrap_or(f64::NAN) * 1e3),
+                )
+            };
+            let number = |field: &str| Cell::new(count(value[field].as_u64().unwrap_or(0)));
+            table.row([
+                Cell::new(name),
+                number("answered"),
+                number("failed"),
+                us("p50_us"),
+                us("p99_us"),
+                us("max_us"),
+            ])
+        };
+        let columns = |table: Table| {
+            table
+                .number("answered")
+                .number("failed")
+                .number("50 %")
+                .number("99 %")
+                .number("max")
+        };
+        let steps = self.list("steps");
+        if !steps.is_empty() {
+            let rates: Vec<&str> = self.text("plan.rate").split(',').collect();
+            let mut table = columns(Table::new("By step of the rate").text("requests/s"));
+            for (index, step) in steps.iter().enumerate() {
+                let name = rates
+                    .get(index)
+                    .map_or_else(|| format!("{}", index + 1), |rate| (*rate).to_owned());
+                table = part(table, name, step);
+            }
+            page.push(table);
+        }
+        let urls = self.list("urls");
+        if !urls.is_empty() {
+            let mut table = columns(Table::new("By URL").text("URL"));
+            for url in urls {
+                table = part(
+                    table,
+                    url["url"].as_str().unwrap_or_default().to_owned(),
+                    url,
+                );
+            }
+            page.push(table);
+        }
+    }
+
+    fn push_machine(&self, page: &mut Page) {
+        page.section("How it was measured");
+        let command: Vec<&str> = self.texts("command").collect();
+        if !command.is_empty() {
+            page.push(Part::Raw(shell(&command)));
+        }
+        let percent = |path: &str| format!("{:.1} %", self.number(path).unwrap_or(0.0));
+        let mut table = Table::new("The run")
+            .text("what")
+            .text("here")
+            .row([
+                "busiest thread of the load generator",
+                &percent("client.busy_percent"),
+            ])
+            .row([
+                "CPUs of the machine in use",
+                &percent("machine.busy_percent"),
+            ])
+            .row([
+                "CPU time the host gave to others",
+                &percent("machine.steal_percent"),
+            ])
+            .row([
+                "sent late though a connection was free",
+                &count(self.count("requests.late")),
+            ])
+            .row([
+                "waited for a connection",
+                &count(self.count("requests.waited")),
+            ])
+            .row(["received", &bytes(self.count("bytes.received") as f64)])
+            .row(["of that, bodies", &bytes(self.count("bytes.bodies") as f64)]);
+        for (name, path) in [
+            (
+                "memory of the watched process and below",
+                "server.memory_bytes",
+            ),
+            ("memory of the control group", "server.cgroup_memory_bytes"),
+        ] {
+            if let Some(value) = self.number(path) {
+                table = table.row([name, &bytes(value)]);
+            }
+        }
+        if let Some(fairness) = self.number("fairness") {
+            table = table.row([
+                "fairness over connections (Jain; 1 is even)",
+                &format!("{fairness:.3}"),
+            ]);
+        }
+        if let Some(terms) = self.at("tls.terms").as_str() {
+            let (full, resumed) = (self.count("tls.full"), self.count("tls.resumed"));
+            table = table.row([
+                "TLS",
+                &format!(
+                    "{terms}; {} handshakes in full, {} resumed",
+                    count(full),
+                    count(resumed)
+                ),
+            ]);
+        }
+        let mut details = Details::new("The run, the machine and its limits").part(table);
+        if let Some(environment) = Environment::read(self.at("environment")) {
+            details = details.part(environment.table());
+        }
+        page.push(details);
+        page.push(Details::new("Raw figures").part(Part::Raw(self.raw())));
+    }
+
+    /// The result as JSON, without the histograms, which no person reads.
+    fn raw(&self) -> String {
+        let mut value = self.value.clone();
+        strip(&mut value);
+        format!("{value:#}")
+    }
+}
+
+/// Takes histograms away.
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("histogram");
+            fields.remove("histograms");
+            fields.values_mut().for_each(strip);
+        }
+        Value::Array(all) => all.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+/// A command line that a shell reads as it was.
+fn shell(words: &[&str]) -> String {
+    let quoted = words.iter().map(|word| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&byte);
+        match !word.is_empty() && word.bytes().all(is_plain) {
+            true => (*word).to_owned(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+}
+
+/// A moment of UTC for people.
+fn moment(seconds: u64) -> String {
+    let days = seconds / 86_400;
+    // Days since the first of March of the year 0, in cycles of 400 years.
+    let shifted = days + 719_468;
+    let (cycle, of_cycle) = (shifted / 146_097, shifted % 146_097);
+    let year = (of_cycle - of_cycle / 1460 + of_cycle / 36_524 - of_cycle / 146_096) / 365;
+    let of_year = of_cycle - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    let year = year + cycle * 400 + carry;
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_in_utc() {
+        assert_eq!(moment(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(moment(1_709_210_096), "2024-02-29 12:34:56 UTC");
+        assert_eq!(moment(4_102_444_799), "2099-12-31 23:59:59 UTC");
+    }
+
+    #[test]
+    fn command_is_quoted_where_a_shell_needs_it() {
+        assert_eq!(
+            shell(&["hob", "bench", "http://a/?b", "p99>5ms", "it's", ""]),
+            "hob bench 'http://a/?b' 'p99>5ms' 'it'\\''s' ''"
+        );
+    }
+}
