@@ -252,15 +252,15 @@ pub(crate) struct BenchOptions {
     /// With --compare a change: p99>10%, rate<-5%
     #[arg(long, value_name = "FIGURE>LIMIT")]
     pub(crate) fail_if: Vec<String>,
-    /// What ends the run early, with exit code 5: backlog>COUNT (requests that are due and wait for a
-    /// connection: the server cannot keep up with the rate), errors>COUNT
+    /// What ends the run early, with exit code 5: backlog>COUNT (requests that are due and wait
+    /// for a connection: the server cannot keep up with the rate), errors>COUNT
     #[arg(long, value_name = "FIGURE>COUNT")]
     pub(crate) stop_if: Vec<Stop>,
     /// Process whose CPU time, with that of all below it, is put beside the result
     #[arg(long)]
     pub(crate) pid: Option<u32>,
-    /// Control group whose CPU time and memory are put beside the result: the path of its folder, or
-    /// what /proc/PID/cgroup says
+    /// Control group whose CPU time and memory are put beside the result: the path of its folder,
+    /// or what /proc/PID/cgroup says
     #[arg(long, value_name = "PATH")]
     pub(crate) cgroup: Option<PathBuf>,
     /// Carry out one part of the plan of several machines: rate, connections and count are shared
@@ -278,11 +278,11 @@ pub(crate) struct BenchOptions {
     /// Write the result as a page of HTML that needs nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Write the times for HdrHistogram's tools: a log, or percentiles as text in a file named *.hgrm
+    /// Write the times for HdrHistogram's tools: a log, or percentiles as text in a file *.hgrm
     #[arg(long, value_name = "FILE")]
     pub(crate) hdr: Option<PathBuf>,
-    /// Say how the second of two results of --json differs from the first; a file with three results
-    /// or more, one after the other, is of repeated runs
+    /// Say how the second of two results of --json differs from the first; a file with three
+    /// results or more, one after the other, is of repeated runs
     #[arg(long, value_name = "FILE", num_args = 2, conflicts_with_all = ["urls", "html", "hdr"])]
     pub(crate) compare: Option<Vec<PathBuf>>,
     /// Print the JSON schema of a result instead

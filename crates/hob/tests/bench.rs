@@ -2,6 +2,8 @@
 //! codes are those of its help. Times are only held against bounds that no busy machine can break.
 #![allow(clippy::unwrap_used)]
 
+#[path = "bench/schema.rs"]
+mod schema;
 #[path = "bench/secure.rs"]
 mod secure;
 #[path = "bench/server.rs"]
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use harness::{Place, send_signal, text_of};
 use rustix::process::Signal;
+use schema::conforms;
 use serde_json::Value;
 use server::{Reply, Server, answer};
 
@@ -468,51 +471,6 @@ fn result_is_what_the_schema_says() {
     ];
     for run in &runs {
         conforms(run, &schema, &schema, "");
-    }
-}
-
-/// Holds a value against the part of JSON Schema that ours uses; unknown fields are refused too.
-fn conforms(value: &Value, schema: &Value, root: &Value, path: &str) {
-    if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
-        let target = root.pointer(name.trim_start_matches('#')).unwrap();
-        return conforms(value, target, root, path);
-    }
-    if let Some(choices) = schema.get("anyOf").and_then(Value::as_array) {
-        let choice = usize::from(value.is_null());
-        return conforms(value, &choices[choice], root, path);
-    }
-    let of_type = |name: &str| match name {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.is_u64(),
-        "number" => value.is_number(),
-        "string" => value.is_string(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        other => panic!("{path}: type {other}"),
-    };
-    let fits = match &schema["type"] {
-        Value::String(name) => of_type(name),
-        Value::Array(names) => names.iter().any(|name| of_type(name.as_str().unwrap())),
-        other => panic!("{path}: no type but {other}"),
-    };
-    assert!(fits, "{path} is {value}, not {}", schema["type"]);
-    if let Value::Object(fields) = value {
-        let properties = schema["properties"].as_object().unwrap();
-        for name in schema["required"].as_array().unwrap() {
-            assert!(
-                fields.contains_key(name.as_str().unwrap()),
-                "{path} has no {name}"
-            );
-        }
-        for (name, field) in fields {
-            let property = properties.get(name);
-            let property = property.unwrap_or_else(|| panic!("{path}.{name} is not in the schema"));
-            conforms(field, property, root, &format!("{path}.{name}"));
-        }
-    }
-    for item in value.as_array().into_iter().flatten() {
-        conforms(item, &schema["items"], root, &format!("{path}[]"));
     }
 }
 

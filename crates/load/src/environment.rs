@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::page::{Table, bytes, count};
 
+/// Built with checks and without optimisation: slow, and no measure of anything.
+const IS_DEBUG_BUILD: bool = cfg!(debug_assertions);
+
 /// What a machine and this program on it are like.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Environment {
@@ -126,7 +129,7 @@ impl Environment {
 
 fn program() -> String {
     let version = env!("CARGO_PKG_VERSION");
-    match cfg!(debug_assertions) {
+    match IS_DEBUG_BUILD {
         true => format!("hob {version}, a debug build"),
         false => format!("hob {version}"),
     }

@@ -64,6 +64,10 @@ impl Watch<'_> {
     fn look(&mut self, passed: Duration) {
         let live = &self.prepared.live;
         self.stop_if_reached(live.counts());
+        if self.prepared.is_stopped.load(Ordering::Relaxed) {
+            // Whoever is impatient and ends the program must not be left with our screen.
+            return self.shown.clear();
+        }
         self.shown.look(&Glance {
             plan: self.plan,
             passed,

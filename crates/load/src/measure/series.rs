@@ -16,6 +16,8 @@ const UNIT_NS: u64 = 1000;
 #[derive(Debug, Clone)]
 pub(crate) struct Interval {
     pub(crate) answered: u64,
+    /// Those of them that were answered as expected.
+    pub(crate) good: u64,
     pub(crate) failed: u64,
     response: Histogram<u32>,
 }
@@ -29,6 +31,7 @@ impl Interval {
         response.auto(true);
         Interval {
             answered: 0,
+            good: 0,
             failed: 0,
             response,
         }
@@ -43,6 +46,7 @@ impl Interval {
 
     pub(crate) fn merge(&mut self, other: &Interval) {
         self.answered += other.answered;
+        self.good += other.good;
         self.failed += other.failed;
         let added = self.response.add(&other.response);
         added.expect("the histogram grows as it needs to");
@@ -72,9 +76,9 @@ impl Interval {
     }
 
     /// A stretch of what is written down of one; none where the text is no such histogram.
-    pub(crate) fn read(answered: u64, failed: u64, histogram: &str) -> Option<Interval> {
+    pub(crate) fn read([answered, good, failed]: [u64; 3], histogram: &str) -> Option<Interval> {
         let mut interval = Interval::new();
-        (interval.answered, interval.failed) = (answered, failed);
+        (interval.answered, interval.good, interval.failed) = (answered, good, failed);
         decode_into(&mut interval.response, histogram)?;
         Some(interval)
     }
@@ -124,6 +128,7 @@ impl Series {
     pub(super) fn answered(&mut self, at_ns: u64, response_ns: u64, is_good: bool) {
         let interval = self.at(at_ns);
         interval.answered += 1;
+        interval.good += u64::from(is_good);
         interval.failed += u64::from(!is_good);
         interval.record(response_ns);
     }
@@ -275,9 +280,9 @@ mod tests {
             series.answered(0, us * 10_000, us % 2 == 0);
         }
         let one = &series.intervals[0];
-        let back = Interval::read(one.answered, one.failed, &one.histogram()).unwrap();
+        let back = Interval::read([999, 499, 500], &one.histogram()).unwrap();
         assert_eq!(back.times(), one.times());
         assert_eq!(back.percentile(99.0), one.percentile(99.0));
-        assert!(Interval::read(1, 0, "x").is_none());
+        assert!(Interval::read([1, 1, 0], "x").is_none());
     }
 }

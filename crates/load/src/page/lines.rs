@@ -198,7 +198,7 @@ impl LineChart {
             };
             if begin + width <= free_to {
                 drawing.text("tick", (x, plot.bottom + 18.0), anchor, &text);
-                free_to = begin;
+                free_to = begin - LETTER_WIDTH;
             }
         }
         let (left, bottom) = ((plot.left, plot.top), (plot.left, plot.bottom));

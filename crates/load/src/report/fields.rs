@@ -305,6 +305,7 @@ const FIELDS: &[Field] = &[
         Never,
         "complete answers, by stretch",
     ),
+    ("series.good", Integers, Never, "those answered as expected"),
     ("series.failed", Integers, Never, "failures"),
     (
         "series.p50_us",
@@ -450,6 +451,60 @@ const TIMES: &[Field] = &[
     ),
 ];
 
+/// The fields of a comparison.
+const COMPARISON: &[Field] = &[
+    ("format", Integer, Never, "version of this layout: 1"),
+    (
+        "confidence_percent",
+        Number,
+        Never,
+        "share of cases in which an interval holds the true change",
+    ),
+    ("method", Text, Never, "how intervals were made"),
+    ("figures", Objects, Never, "the figures both sides have"),
+    ("figures[].name", Text, Never, "as thresholds name it"),
+    (
+        "figures[].before",
+        Number,
+        Never,
+        "nanoseconds, answers per second or %",
+    ),
+    ("figures[].after", Number, Never, "the same afterwards"),
+    (
+        "figures[].change_percent",
+        Number,
+        Perhaps,
+        "the change; null where it was 0 before",
+    ),
+    (
+        "figures[].low_percent",
+        Number,
+        Perhaps,
+        "lower end of its interval; null without one",
+    ),
+    ("figures[].high_percent", Number, Perhaps, "upper end"),
+    (
+        "figures[].verdict",
+        Text,
+        Never,
+        "`faster`, `slower`, `fewer`, `more`, `cheaper`, `dearer`, `cannot be told apart` or `not judged`",
+    ),
+    ("notes", Texts, Never, "what else is to be known"),
+    (
+        "thresholds",
+        Objects,
+        Never,
+        "the conditions of `--fail-if`",
+    ),
+    ("thresholds[].text", Text, Never, "as it was written"),
+    (
+        "thresholds[].crossed",
+        Truth,
+        Never,
+        "the change is beyond it and certain",
+    ),
+];
+
 /// The JSON schema of a result.
 pub fn schema() -> Value {
     let mut times = object_of(TIMES, "");
@@ -457,7 +512,9 @@ pub fn schema() -> Value {
     let mut whole = object_of(FIELDS, "");
     whole["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     whole["title"] = "result of `hob bench --json`".into();
-    whole["$defs"] = json!({ "times": times });
+    let mut comparison = object_of(COMPARISON, "");
+    comparison["title"] = "result of `hob bench --compare --json`".into();
+    whole["$defs"] = json!({ "times": times, "comparison": comparison });
     whole
 }
 
@@ -515,6 +572,11 @@ pub fn reference() -> String {
     table(&mut text, FIELDS);
     text.push_str("\n## Times\n\nIn microseconds, each right to a thousandth of itself.\n\n");
     table(&mut text, TIMES);
+    text.push_str(
+        "\n## Comparison\n\nWhat `hob bench --compare A B --json` prints; its schema is \
+         `#/$defs/comparison` of that of results.\n\n",
+    );
+    table(&mut text, COMPARISON);
     text.push_str("\n## Kinds of failure\n\n| kind | means |\n| --- | --- |\n");
     for (_, name, means) in crate::measure::FAILURES {
         text.push_str(&format!("| `{name}` | {means} |\n"));

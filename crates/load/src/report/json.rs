@@ -33,15 +33,7 @@ pub(super) fn write(report: &Report) -> Value {
         "shard": report.conduct.shard.map(|shard| shard.to_string()),
         "command": report.conduct.command,
         "environment": report.environment.json(),
-        "requests": {
-            "due": tally.due,
-            "answered": tally.answered,
-            "good": tally.good,
-            "failed": report.failed(),
-            "unfinished": report.unfinished(),
-            "late": tally.late,
-            "waited": tally.waited,
-        },
+        "requests": requests(report),
         "tls": {
             "terms": tally.tls,
             "full": tally.handshakes_full,
@@ -84,6 +76,19 @@ pub(super) fn write(report: &Report) -> Value {
         "doubtful": notes.iter().any(|note| note.is_doubt),
         "notes": notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>(),
         "thresholds": thresholds(report),
+    })
+}
+
+fn requests(report: &Report) -> Value {
+    let tally = &report.tally;
+    json!({
+        "due": tally.due,
+        "answered": tally.answered,
+        "good": tally.good,
+        "failed": report.failed(),
+        "unfinished": report.unfinished(),
+        "late": tally.late,
+        "waited": tally.waited,
     })
 }
 
@@ -171,6 +176,7 @@ pub(crate) fn series(series: &Series) -> Value {
     json!({
         "interval_s": series.width_ns() as f64 / 1e9,
         "answered": all.iter().map(|one| one.answered).collect::<Vec<_>>(),
+        "good": all.iter().map(|one| one.good).collect::<Vec<_>>(),
         "failed": all.iter().map(|one| one.failed).collect::<Vec<_>>(),
         "p50_us": times(50.0),
         "p99_us": times(99.0),

@@ -1,12 +1,15 @@
 //! What is shown on standard error while a run goes on: nothing, lines, or a screen.
 
 mod lines;
+mod screen;
+mod terminal;
 
 use std::time::{Duration, Instant};
 
 use crate::conduct::View;
 use crate::measure::Live;
 use crate::plan::Plan;
+use screen::Screen;
 
 /// A look at a run that goes on.
 pub(crate) struct Glance<'a> {
@@ -20,6 +23,7 @@ pub(crate) struct Glance<'a> {
 pub(crate) enum Shown {
     Nothing,
     Lines { period: Duration, next: Instant },
+    Screen(Box<Screen>),
 }
 
 impl Shown {
@@ -30,7 +34,10 @@ impl Shown {
                 period,
                 next: Instant::now() + period,
             },
-            View::Screen => Shown::Nothing,
+            View::Screen => match Screen::new() {
+                Some(screen) => Shown::Screen(Box::new(screen)),
+                None => Shown::Nothing,
+            },
         }
     }
 
@@ -44,9 +51,18 @@ impl Shown {
                     *next += *period;
                 }
             }
+            Shown::Screen(screen) => {
+                if !screen.look(glance) {
+                    self.clear();
+                }
+            }
         }
     }
 
     /// Takes away what must not stay.
-    pub(crate) fn clear(&mut self) {}
+    pub(crate) fn clear(&mut self) {
+        if matches!(self, Shown::Screen(_)) {
+            *self = Shown::Nothing;
+        }
+    }
 }

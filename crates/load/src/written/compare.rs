@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde_json::{Value, json};
 
 use super::Written;
-use super::merge::different;
+use super::merge::differences;
 use super::sample::{
     CONFIDENCE_PERCENT, Drawn, RUN_COUNT_MIN, Ratio, STRETCH_COUNT_MIN, Stretches, of_draws,
     of_runs,
@@ -325,8 +325,11 @@ fn single(before: &[Written], after: &[Written]) -> Result<(Vec<Row>, String), S
     Ok((rows, method))
 }
 
+/// How a figure is had of stretches.
+type Draw = Box<dyn Fn(&Drawn) -> f64>;
+
 /// How a figure is had of stretches; none for what they do not have.
-fn drawn(metric: Metric) -> Option<Box<dyn Fn(&Drawn) -> f64>> {
+fn drawn(metric: Metric) -> Option<Draw> {
     Some(match metric {
         Metric::Rate => Box::new(|drawn| drawn.rate),
         Metric::Mean => Box::new(|drawn| drawn.mean_ns),
@@ -359,9 +362,18 @@ fn notes(before: &[Written], after: &[Written]) -> Vec<String> {
     let mut notes = Vec::new();
     let all = || before.iter().chain(after);
     let plan = &before[0].value["plan"];
-    if let Some(name) = all().find_map(|run| different(plan, &run.value["plan"])) {
+    let mut names: Vec<String> = all()
+        .flat_map(|run| differences(plan, &run.value["plan"]))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    if !names.is_empty() {
         notes.push(format!(
-            "the runs are of different plans: {name} is not the same"
+            "the runs are of different plans: {} not the same",
+            match names.as_slice() {
+                [one] => format!("{one} is"),
+                several => format!("{} are", several.join(", ")),
+            }
         ));
     }
     let programs = |runs: &[Written]| runs[0].text("environment.cpu").to_owned();

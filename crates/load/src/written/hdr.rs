@@ -1,4 +1,5 @@
-//! Histograms as files that HdrHistogram's own tools read: a log (`.hlog`) or percentiles (`.hgrm`).
+//! Histograms as files that HdrHistogram's own tools read: a log (`.hlog`) or percentiles
+//! (`.hgrm`).
 
 use super::Written;
 use crate::measure::Latency;

@@ -24,12 +24,13 @@ impl Written {
         };
         let shards = shards(all)?;
         for (index, other) in all.iter().enumerate() {
-            if let Some(name) = different(&first.value["plan"], &other.value["plan"]) {
+            let differences = differences(&first.value["plan"], &other.value["plan"]);
+            if let Some(name) = differences.first() {
                 return Err(format!(
                     "results 1 and {} are of different plans: {name} is {} and {}",
                     index + 1,
-                    first.value["plan"][&name],
-                    other.value["plan"][&name]
+                    first.value["plan"][name],
+                    other.value["plan"][name]
                 ));
             }
         }
@@ -171,17 +172,18 @@ fn shards(all: &[Written]) -> Result<Vec<Shard>, String> {
     Ok(shards)
 }
 
-/// The first thing in which two plans differ; where the server was found and which process was
-/// watched may differ from machine to machine.
-pub(super) fn different(one: &Value, other: &Value) -> Option<String> {
-    let own = ["address", "pid"];
+/// In what two plans differ; where the server was found and which process was watched may differ
+/// from machine to machine.
+pub(super) fn differences(one: &Value, other: &Value) -> Vec<String> {
+    const OWN: &[&str] = &["address", "pid"];
     let empty = Map::new();
-    let fields = |plan: &Value| plan.as_object().cloned().unwrap_or_else(|| empty.clone());
-    let (one, other) = (fields(one), fields(other));
-    let mut names = one.keys().chain(other.keys());
-    names
-        .find(|name| !own.contains(&name.as_str()) && one.get(*name) != other.get(*name))
+    let [one, other] = [one, other].map(|plan| plan.as_object().unwrap_or(&empty));
+    let all = one
+        .keys()
+        .chain(other.keys().filter(|name| !one.contains_key(*name)));
+    all.filter(|name| !OWN.contains(&name.as_str()) && one.get(*name) != other.get(*name))
         .cloned()
+        .collect()
 }
 
 /// The sums of all fields of a group of counts.

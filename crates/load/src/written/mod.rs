@@ -7,6 +7,7 @@ mod hdr;
 mod merge;
 mod page;
 mod sample;
+mod words;
 
 use serde_json::Value;
 
@@ -102,10 +103,12 @@ impl Written {
         };
         let histograms = self.list("series.histograms").iter();
         let all = counts("series.answered")
+            .zip(counts("series.good"))
             .zip(counts("series.failed"))
             .zip(histograms);
-        let read = all.map(|((answered, failed), histogram)| {
-            Interval::read(answered, failed, histogram.as_str().unwrap_or_default())
+        let read = all.map(|(((answered, good), failed), histogram)| {
+            let histogram = histogram.as_str().unwrap_or_default();
+            Interval::read([answered, good, failed], histogram)
         });
         let intervals: Option<Vec<Interval>> = read.collect();
         let intervals = intervals.ok_or("series.histograms has one that cannot be read")?;

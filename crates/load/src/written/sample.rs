@@ -76,7 +76,7 @@ fn student(freedom: f64) -> f64 {
 /// The stretches of a run, laid out for drawing.
 pub(super) struct Stretches {
     width_s: f64,
-    answered: Vec<u64>,
+    good: Vec<u64>,
     failed: Vec<u64>,
     /// Times that occur, in nanoseconds, and how often in each stretch.
     times: Vec<u64>,
@@ -127,7 +127,7 @@ impl Stretches {
         };
         Stretches {
             width_s: width_ns as f64 / 1e9,
-            answered: whole.iter().map(|one| one.answered).collect(),
+            good: whole.iter().map(|one| one.good).collect(),
             failed: whole.iter().map(|one| one.failed).collect(),
             counts: lists.iter().map(row).collect(),
             times,
@@ -135,7 +135,7 @@ impl Stretches {
     }
 
     pub(super) fn count(&self) -> usize {
-        self.answered.len()
+        self.good.len()
     }
 
     /// All of them, each once.
@@ -162,10 +162,10 @@ impl Stretches {
 
     fn sum(&self, picked: impl Iterator<Item = usize>) -> Drawn {
         let mut counts = vec![0u64; self.times.len()];
-        let (mut answered, mut failed, mut stretches) = (0, 0, 0);
+        let (mut good, mut failed, mut stretches) = (0, 0, 0);
         for index in picked {
             stretches += 1;
-            answered += self.answered[index];
+            good += self.good[index];
             failed += self.failed[index];
             for (sum, count) in counts.iter_mut().zip(&self.counts[index]) {
                 *sum += count;
@@ -178,8 +178,8 @@ impl Stretches {
             .map(|(ns, count)| *ns as f64 * *count as f64)
             .sum();
         Drawn {
-            rate: answered as f64 / (f64::from(stretches) * self.width_s),
-            failed_percent: failed as f64 * 100.0 / answered.max(failed).max(1) as f64,
+            rate: good as f64 / (f64::from(stretches) * self.width_s),
+            failed_percent: failed as f64 * 100.0 / (good + failed).max(1) as f64,
             mean_ns: sum / count.max(1) as f64,
             times,
             count,

@@ -1,0 +1,166 @@
+//! The terminal on standard error, as ratatui draws on it: a few control sequences, no more.
+//!
+//! Nothing is read from it, so Ctrl-C stays the signal it is; only the echo of what is typed is
+//! turned off while something is shown.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use ratatui::backend::{Backend, ClearType, WindowSize};
+use ratatui::buffer::Cell;
+use ratatui::layout::{Position, Size};
+use ratatui::style::{Color, Modifier};
+use rustix::process::getpgrp;
+use rustix::stdio::stderr;
+use rustix::termios::{
+    LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr,
+};
+
+/// Another screen than that of the shell, without a cursor; and back.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
+const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
+
+/// The terminal while it belongs to us. It is given back when this is dropped.
+pub(super) struct Own {
+    before: Termios,
+    text: String,
+}
+
+impl Own {
+    /// Takes the terminal; not when this process is in the background, where it is somebody else's.
+    pub(super) fn take() -> Option<Own> {
+        let before = tcgetattr(stderr()).ok()?;
+        if tcgetpgrp(stderr()).ok()? != getpgrp() {
+            return None;
+        }
+        let mut quiet = before.clone();
+        quiet
+            .local_modes
+            .remove(LocalModes::ECHO | LocalModes::ICANON);
+        tcsetattr(stderr(), OptionalActions::Now, &quiet).ok()?;
+        let mut own = Own {
+            before,
+            text: ENTER.to_owned(),
+        };
+        own.flush().ok()?;
+        Some(own)
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.text = LEAVE.to_owned();
+        // A terminal that is gone needs nothing.
+        let _ = self.flush();
+        let _ = tcsetattr(stderr(), OptionalActions::Now, &self.before);
+    }
+}
+
+impl Own {
+    /// Writing to a string does not fail.
+    fn add(&mut self, text: std::fmt::Arguments<'_>) {
+        let _ = self.text.write_fmt(text);
+    }
+}
+
+impl Backend for Own {
+    type Error = io::Error;
+
+    fn draw<'a, I>(&mut self, content: I) -> io::Result<()>
+    where
+        I: Iterator<Item = (u16, u16, &'a Cell)>,
+    {
+        let mut next = None;
+        let mut style = None;
+        for (x, y, cell) in content {
+            if next != Some((x, y)) {
+                self.add(format_args!("\x1b[{};{}H", y + 1, x + 1));
+            }
+            let wanted = (cell.fg, cell.modifier);
+            if style != Some(wanted) {
+                let bold = if cell.modifier.contains(Modifier::BOLD) {
+                    ";1"
+                } else {
+                    ""
+                };
+                self.add(format_args!("\x1b[0{bold};{}m", code_of(cell.fg)));
+                style = Some(wanted);
+            }
+            self.text.push_str(cell.symbol());
+            next = Some((x + 1, y));
+        }
+        self.add(format_args!("\x1b[0m"));
+        Ok(())
+    }
+
+    fn hide_cursor(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn show_cursor(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn get_cursor_position(&mut self) -> io::Result<Position> {
+        Ok(Position::ORIGIN)
+    }
+
+    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
+        let Position { x, y } = position.into();
+        self.add(format_args!("\x1b[{};{}H", y + 1, x + 1));
+        Ok(())
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        self.add(format_args!("\x1b[2J"));
+        Ok(())
+    }
+
+    fn clear_region(&mut self, region: ClearType) -> io::Result<()> {
+        self.text.push_str(match region {
+            ClearType::All => "\x1b[2J",
+            ClearType::AfterCursor => "\x1b[J",
+            ClearType::BeforeCursor => "\x1b[1J",
+            ClearType::CurrentLine => "\x1b[2K",
+            ClearType::UntilNewLine => "\x1b[K",
+        });
+        Ok(())
+    }
+
+    fn size(&self) -> io::Result<Size> {
+        let size = tcgetwinsize(stderr())?;
+        // Terminals that do not know their size are as large as the first ones were.
+        Ok(match (size.ws_col, size.ws_row) {
+            (0, _) | (_, 0) => Size::new(80, 24),
+            (columns, rows) => Size::new(columns, rows),
+        })
+    }
+
+    fn window_size(&mut self) -> io::Result<WindowSize> {
+        Ok(WindowSize {
+            columns_rows: self.size()?,
+            pixels: Size::new(0, 0),
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let mut out = io::stderr().lock();
+        out.write_all(self.text.as_bytes())?;
+        self.text.clear();
+        out.flush()
+    }
+}
+
+/// The few colours that are used.
+fn code_of(colour: Color) -> u8 {
+    match colour {
+        Color::Red => 31,
+        Color::Green => 32,
+        Color::Yellow => 33,
+        Color::Blue => 34,
+        Color::Magenta => 35,
+        Color::Cyan => 36,
+        Color::DarkGray => 90,
+        _ => 39,
+    }
+}
