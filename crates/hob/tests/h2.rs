@@ -6,6 +6,7 @@ mod harness;
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
+use std::time::Instant;
 
 use harness::{BIG_BYTES, Hob, Place, text_of};
 
@@ -102,6 +103,62 @@ fn programs_answer_and_read_bodies() {
     ]);
     assert!(answer.ends_with(&format!("{BIG_BYTES}\n")), "{answer}");
     assert_eq!(body(&[&url(&hob, "/cgi/much")]).len(), 3_000_000);
+    hob.stop();
+}
+
+/// What the `h2` crate, with its own settings, gets for a path: how many bytes each frame had.
+async fn frames_of(hob: &Hob, path: &str) -> Vec<usize> {
+    let stream = tokio::net::TcpStream::connect(("127.0.0.1", hob.port()));
+    let (mut client, connection) = h2::client::handshake(stream.await.unwrap()).await.unwrap();
+    let driver = tokio::task::spawn_local(async { connection.await.unwrap() });
+    let request = http::Request::get(url(hob, path)).body(()).unwrap();
+    let (response, _) = client.send_request(request, true).unwrap();
+    let mut body = response.await.unwrap().into_body();
+    let mut frames = Vec::new();
+    while let Some(data) = body.data().await {
+        let data = data.unwrap();
+        body.flow_control().release_capacity(data.len()).unwrap();
+        frames.push(data.len());
+    }
+    drop((client, body));
+    driver.await.unwrap();
+    frames
+}
+
+#[test]
+fn programs_that_write_ten_bytes_at_a_time_make_no_flood_of_tiny_frames() {
+    const COUNT: usize = 5000;
+    let place = Place::new();
+    script(
+        &place,
+        "cgi/drip",
+        "#!/usr/bin/python3\nimport os\n\
+         os.write(1, b'Content-Type: text/plain\\n\\n')\n\
+         for n in range(5000):\n    os.write(1, b'%09d\\n' % n)\n",
+    );
+    place.write(
+        "cgi/drops.py",
+        "def application(environ, start_response):\n\
+         \x20   start_response('200 OK', [('Content-Type', 'text/plain')])\n\
+         \x20   return (b'%09d\\n' % n for n in range(5000))\n",
+    );
+    let resident = "[[site.route]]\npath = \"/drops\"\n\
+                    resident = { wsgi = \"drops:application\", dir = \"cgi\" }\n";
+    let hob = place.serve_config_with("", &[CGI, resident].concat());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+        .unwrap();
+    for path in ["/cgi/drip", "/drops"] {
+        let begin = Instant::now();
+        let local = tokio::task::LocalSet::new();
+        let frames = local.block_on(&runtime, frames_of(&hob, path));
+        let took_ms = begin.elapsed().as_millis() as usize;
+        assert_eq!(frames.iter().sum::<usize>(), 10 * COUNT, "{path}");
+        let tiny = frames.iter().filter(|bytes| **bytes < 256).count();
+        // So many may leave at once; a busy machine has time for some more.
+        assert!(tiny <= 100 + took_ms / 2, "{path}: {frames:?}");
+    }
     hob.stop();
 }
 

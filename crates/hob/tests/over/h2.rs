@@ -29,9 +29,6 @@ pub(crate) async fn connect(client: Arc<ClientConfig>, port: u16) -> io::Result<
         .enable_push(false)
         .initial_window_size(PIECE_BYTES as u32);
     builder.max_send_buffer_size(PIECE_BYTES);
-    // As `hyper` has it. How many small frames the library bears depends on it, and a program that
-    // writes ten bytes at a time makes thousands.
-    builder.initial_connection_window_size(5 << 20);
     let (requests, driver) = builder.handshake(stream).await.map_err(io::Error::other)?;
     let driver = spawn_local(async { drop(driver.await) });
     Ok(Connection { requests, driver })

@@ -85,7 +85,11 @@ impl<A: Answer + 'static> Thread<A> {
                 request.record_mut().body_bytes_out += bytes.len() as u64;
                 self.end_stream(session, request, id, None);
             }
-            body => self.begin_body(session, request, id, Source::of(body)),
+            body => {
+                let client_has_ended = !session.core.body_is_open(id);
+                let source = Source::of(body, client_has_ended);
+                self.begin_body(session, request, id, source);
+            }
         }
     }
 
@@ -133,7 +137,7 @@ impl<A: Answer + 'static> Thread<A> {
         if session.core.body_is_open(id) {
             request.exchange.body.borrow_mut().state = IncomingState::Open;
         }
-        self.begin_body(session, request, id, Source::of(response.body));
+        self.begin_body(session, request, id, Source::of(response.body, false));
     }
 
     /// A stream's turn to send: a frame's worth of its body.

@@ -1,27 +1,51 @@
 //! Where the bytes of an answer's body come from, a frame's worth at a time.
 
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use hob_trace::Fault;
 use rustix::io::Errno;
 
 use crate::body::{Body, BodyError, BodyStream, Chunk, FileBody, SHORTER, UNREADABLE};
+use crate::h2::Bucket;
 use crate::head::Fields;
-use crate::limits::H2_FILL_BYTES;
+use crate::limits::{H2_FILL_BYTES, H2_TINY_DATA_BYTES, H2_TINY_DATA_HELD, H2_TINY_DATA_OUT};
 use crate::raw;
+use crate::reactor::{Reactor, Timer};
 
 /// A body on its way out.
 pub(in crate::thread) enum Source {
     Bytes(Bytes),
     /// A range of a file, of which so many bytes are known to be in memory.
     File(FileBody, u64),
-    /// Chunks, the one being sent first; at most so many bytes are asked for at a time.
-    Chunks {
-        ready: Bytes,
-        rest: Box<dyn BodyStream>,
-        ask_bytes: usize,
-    },
+    /// Chunks, gathered as far as they are there.
+    Chunks(Gathered),
+}
+
+/// Chunks of a stream on their way into frames. A program may write ten bytes at a time: a frame
+/// takes as many chunks as have come, or a client sees thousands of them, which some take for an
+/// attack. If they come one by one all the same, those beyond a rate wait a moment for others.
+pub(in crate::thread) struct Gathered {
+    /// What of a chunk is to be sent next.
+    ready: Bytes,
+    rest: Box<dyn BodyStream>,
+    /// At most so many bytes are asked for at a time.
+    ask_bytes: usize,
+    /// How the stream has ended, while bytes before that end have yet to be told.
+    end: Option<Result<Option<Fields>, BodyError>>,
+    /// Tiny frames that may go at once.
+    tiny: Bucket,
+    pace: Pace,
+}
+
+/// How tiny frames of a stream go out.
+enum Pace {
+    /// At once, always: the client may wait for each of them to say more.
+    Free,
+    /// At once within the rate.
+    Even,
+    /// What has come waits for more, until this timer.
+    Held(Timer),
 }
 
 /// What a source gave.
@@ -36,7 +60,8 @@ pub(in crate::thread) enum Gave {
 const PIPE_ASK_BYTES: usize = 16 * 1024;
 
 impl Source {
-    pub(in crate::thread) fn of(body: Body) -> Source {
+    /// `client_has_ended`: the client says nothing more, so it does not answer what comes.
+    pub(in crate::thread) fn of(body: Body, client_has_ended: bool) -> Source {
         match body {
             Body::Empty => Source::Bytes(Bytes::new()),
             Body::Bytes(bytes) => Source::Bytes(bytes),
@@ -46,14 +71,17 @@ impl Source {
                 raw::copy_region(region.as_ref(), 0, region.raw().1, &mut bytes);
                 Source::Bytes(bytes.into())
             }
-            body => Source::Chunks {
-                ready: Bytes::new(),
-                ask_bytes: match body {
+            body => {
+                let ask_bytes = match body {
                     Body::Pipe { .. } => PIPE_ASK_BYTES,
                     _ => H2_FILL_BYTES,
-                },
-                rest: body.into_stream(),
-            },
+                };
+                let mut gathered = Gathered::new(body.into_stream(), ask_bytes);
+                if client_has_ended {
+                    gathered.pace = Pace::Even;
+                }
+                Source::Chunks(gathered)
+            }
         }
     }
 
@@ -62,7 +90,7 @@ impl Source {
         match self {
             Source::Bytes(bytes) => bytes.len().min(max),
             Source::File(file, _) => (file.len.min(max as u64)) as usize,
-            Source::Chunks { ready, .. } => ready.len().min(max),
+            Source::Chunks(gathered) => gathered.ready.len().min(max),
         }
     }
 
@@ -82,19 +110,7 @@ impl Source {
                     }
                     self.fetch();
                 }
-                Source::Chunks { ready, .. } if !ready.is_empty() => {
-                    return Poll::Ready(Ok(take(ready, max, out)));
-                }
-                Source::Chunks {
-                    ready,
-                    rest,
-                    ask_bytes,
-                } => match ready!(rest.poll_chunk(cx, *ask_bytes)) {
-                    Some(Ok(Chunk::Bytes(bytes))) => *ready = bytes,
-                    Some(Ok(_)) => debug_assert!(false, "chunks of `into_stream` are bytes"),
-                    Some(Err(error)) => return Poll::Ready(Err(error)),
-                    None => return Poll::Ready(Ok(Gave::End(rest.trailers()))),
-                },
+                Source::Chunks(gathered) => return gathered.poll_into(cx, max, out),
             }
         }
     }
@@ -108,11 +124,91 @@ impl Source {
                 return;
             }
         };
-        *self = Source::Chunks {
+        let rest = Body::File(file).into_stream();
+        *self = Source::Chunks(Gathered::new(rest, H2_FILL_BYTES));
+    }
+}
+
+impl Gathered {
+    fn new(rest: Box<dyn BodyStream>, ask_bytes: usize) -> Gathered {
+        let now_ms = Reactor::here().map_or(0, |reactor| reactor.now_ms());
+        Gathered {
             ready: Bytes::new(),
-            rest: Body::File(file).into_stream(),
-            ask_bytes: H2_FILL_BYTES,
+            rest,
+            ask_bytes,
+            end: None,
+            tiny: Bucket::new(H2_TINY_DATA_OUT, now_ms),
+            pace: Pace::Free,
+        }
+    }
+
+    /// Appends chunks until there are `max` bytes, or no more for now: nothing is waited for.
+    fn poll_into(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<Gave, BodyError>> {
+        let mut given = 0;
+        loop {
+            let count = self.ready.len().min(max - given);
+            out.extend_from_slice(&self.ready[..count]);
+            self.ready.advance(count);
+            given += count;
+            if given == max {
+                return Poll::Ready(Ok(Gave::Bytes(given)));
+            }
+            if self.end.is_none() {
+                match self.rest.poll_chunk(cx, self.ask_bytes) {
+                    Poll::Ready(Some(Ok(Chunk::Bytes(bytes)))) => self.ready = bytes,
+                    Poll::Ready(Some(Ok(_))) => {
+                        debug_assert!(false, "chunks of `into_stream` are bytes");
+                    }
+                    Poll::Ready(Some(Err(error))) => self.end = Some(Err(error)),
+                    Poll::Ready(None) => self.end = Some(Ok(self.rest.trailers())),
+                    Poll::Pending if given == 0 => return Poll::Pending,
+                    Poll::Pending if self.is_held(cx, given) => {
+                        // A copy of what fits into a tiny frame.
+                        let held = out.split_off(out.len() - given);
+                        self.ready = held.into();
+                        return Poll::Pending;
+                    }
+                    Poll::Pending => return Poll::Ready(Ok(Gave::Bytes(given))),
+                }
+            }
+            if self.ready.is_empty() && self.end.is_some() {
+                if given > 0 {
+                    return Poll::Ready(Ok(Gave::Bytes(given)));
+                }
+                let end = self.end.take().unwrap_or(Ok(None));
+                return Poll::Ready(end.map(Gave::End));
+            }
+        }
+    }
+
+    /// Whether so many bytes, which are all there are, wait for more.
+    fn is_held(&mut self, cx: &mut Context<'_>, bytes: usize) -> bool {
+        if let Pace::Held(until) = &self.pace {
+            let is_over = bytes >= H2_TINY_DATA_BYTES || until.poll_elapsed(cx).is_ready();
+            if is_over {
+                self.pace = Pace::Even;
+            }
+            return !is_over;
+        }
+        if matches!(self.pace, Pace::Free) || bytes >= H2_TINY_DATA_BYTES {
+            return false;
+        }
+        let Some(reactor) = Reactor::here() else {
+            return false;
         };
+        if self.tiny.take(reactor.now_ms()) {
+            return false;
+        }
+        let until = reactor.timer();
+        until.set_precise(H2_TINY_DATA_HELD);
+        let is_held = until.poll_elapsed(cx).is_pending();
+        self.pace = Pace::Held(until);
+        is_held
     }
 }
 
@@ -122,7 +218,7 @@ fn take(bytes: &mut Bytes, max: usize, out: &mut Vec<u8>) -> Gave {
     }
     let count = bytes.len().min(max);
     out.extend_from_slice(&bytes[..count]);
-    bytes::Buf::advance(bytes, count);
+    bytes.advance(count);
     Gave::Bytes(count)
 }
 
@@ -169,4 +265,80 @@ fn read_file(
         return read_file(file, resident, max, out);
     }
     Some(Ok(Gave::Bytes(count)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::task::Waker;
+
+    use super::*;
+
+    /// Chunks, each of which is there, or not yet.
+    struct Given(VecDeque<Poll<&'static str>>, Result<(), BodyError>);
+
+    impl BodyStream for Given {
+        fn poll_chunk(
+            &mut self,
+            _cx: &mut Context<'_>,
+            _max: usize,
+        ) -> Poll<Option<Result<Chunk, BodyError>>> {
+            match (self.0.pop_front(), self.1) {
+                (None, Ok(())) => Poll::Ready(None),
+                (None, Err(error)) => Poll::Ready(Some(Err(error))),
+                (Some(chunk), _) => chunk.map(|text| {
+                    let bytes = Bytes::from_static(text.as_bytes());
+                    Some(Ok(Chunk::Bytes(bytes)))
+                }),
+            }
+        }
+    }
+
+    /// What a source gives look after look, with at most so many bytes at each.
+    fn looks(chunks: &[Poll<&'static str>], end: Result<(), BodyError>, max: usize) -> Vec<String> {
+        let body = Body::Stream(Box::new(Given(chunks.iter().copied().collect(), end)));
+        let mut source = Source::of(body, true);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut looks = Vec::new();
+        loop {
+            let mut out = Vec::new();
+            let polled = source.poll_into(&mut cx, max, &mut out);
+            let bytes = String::from_utf8(out).unwrap();
+            looks.push(match polled {
+                Poll::Pending => format!("{bytes}."),
+                Poll::Ready(Ok(Gave::Bytes(count))) => {
+                    assert_eq!(count, bytes.len());
+                    bytes
+                }
+                Poll::Ready(Ok(Gave::End(_))) => format!("{bytes}end"),
+                Poll::Ready(Err(_)) => format!("{bytes}broken"),
+            });
+            if looks
+                .last()
+                .is_some_and(|last| ["end", "broken"].contains(&last.as_str()))
+            {
+                return looks;
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_that_are_there_go_together_and_nothing_is_waited_for() {
+        let (now, not_yet) = (Poll::Ready, Poll::Pending);
+        let chunks = [now("a"), now("bc"), not_yet, now("d"), now(""), now("e")];
+        assert_eq!(looks(&chunks, Ok(()), 100), ["abc", "de", "end"]);
+        assert_eq!(looks(&[not_yet, now("a")], Ok(()), 100), [".", "a", "end"]);
+    }
+
+    #[test]
+    fn no_more_goes_together_than_there_is_room_for() {
+        let chunks = [Poll::Ready("abc"), Poll::Ready("defgh"), Poll::Ready("i")];
+        assert_eq!(looks(&chunks, Ok(()), 4), ["abcd", "efgh", "i", "end"]);
+    }
+
+    #[test]
+    fn what_came_before_a_break_is_given() {
+        let error = BodyError::Source(Fault::Script, "it broke");
+        assert_eq!(looks(&[Poll::Ready("a")], Err(error), 9), ["a", "broken"]);
+    }
 }

@@ -125,7 +125,8 @@ impl<A: Answer + 'static> Thread<A> {
             }
             body => {
                 stream.queue(out);
-                stream.work = Some(Work::Body(Source::of(body)));
+                let client_has_ended = stream.receiving == Receiving::Ended;
+                stream.work = Some(Work::Body(Source::of(body, client_has_ended)));
                 stream.may_have_more = true;
             }
         }

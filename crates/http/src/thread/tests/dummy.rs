@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use super::Finished;
 use super::programs::Pipes;
 use super::sources::{
-    Echo, FileKind, Pattern, Regions, Script, Step, Waits, counted_region, file, pipe,
+    Drops, Echo, FileKind, Pattern, Regions, Script, Step, Waits, counted_region, file, pipe,
 };
 use crate::body::Body;
 use crate::head::Fields;
@@ -184,6 +184,10 @@ fn body_of(request: &Request, path: &str, probe: Arc<Probe>) -> Option<Body> {
         "/echo-stream" => Body::Stream(Box::new(Echo(request.clone()))),
         "/stream-and-wait" => Body::Stream(Box::new(Waits(Pattern { left: len, probe }))),
         "/stream" => Body::Stream(Box::new(Pattern { left: len, probe })),
+        "/drops" => Body::Stream(Box::new(Drops {
+            pattern: Pattern { left: len, probe },
+            is_due: true,
+        })),
         "/endless" => Body::Stream(Box::new(Pattern {
             left: u64::MAX,
             probe,

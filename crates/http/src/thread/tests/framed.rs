@@ -31,6 +31,8 @@ pub(super) struct Got {
     /// Heads, interim ones too, a line each: `:status` and fields, without the date.
     pub(super) heads: Vec<String>,
     pub(super) body: Vec<u8>,
+    /// How many bytes each DATA frame had.
+    pub(super) pieces: Vec<usize>,
     pub(super) is_ended: bool,
     pub(super) reset: Option<u32>,
 }
@@ -252,6 +254,7 @@ impl Framed {
             frame::DATA => {
                 let got = self.got.entry(id).or_default();
                 got.body.extend_from_slice(payload);
+                got.pieces.push(payload.len());
                 got.is_ended |= header.has(frame::END_STREAM);
                 let is_ended = got.is_ended;
                 if self.takes && !payload.is_empty() {

@@ -206,6 +206,27 @@ impl BodyStream for Pattern {
     }
 }
 
+/// The pattern ten bytes at a time, each in a turn of its own.
+pub(super) struct Drops {
+    pub(super) pattern: Pattern,
+    pub(super) is_due: bool,
+}
+
+impl BodyStream for Drops {
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: usize,
+    ) -> Poll<Option<Result<Chunk, BodyError>>> {
+        self.is_due = !self.is_due;
+        if self.is_due {
+            return self.pattern.poll_chunk(cx, 10);
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
 /// The pattern, and then nothing until the gate opens.
 pub(super) struct Waits(pub(super) Pattern);
 

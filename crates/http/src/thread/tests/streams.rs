@@ -1,11 +1,12 @@
 //! HTTP/2: what every kind of answer and every kind of request body comes to.
 
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use super::dummy::{pattern, pattern_byte};
 use super::framed::Framed;
 use super::{Running, serve};
-use crate::limits::{BODY_WINDOW_BYTES, Limits};
+use crate::limits::{BODY_WINDOW_BYTES, H2_TINY_DATA_BYTES, H2_TINY_DATA_OUT, Limits};
 
 fn any_body() -> Limits {
     Limits {
@@ -107,6 +108,37 @@ fn a_hundred_streams_are_answered_side_by_side() {
     for id in ids.iter().step_by(4) {
         assert_eq!(client.answer(*id).text(), "later");
     }
+}
+
+#[test]
+fn ten_bytes_at_a_time_do_not_become_a_flood_of_tiny_frames() {
+    const BYTES: u64 = 50_000;
+    let server = serve(Limits::default());
+    let mut client = framed(&server);
+    let begin = Instant::now();
+    let got = client.ask(&format!("/drops?{BYTES}"));
+    let took_ms = begin.elapsed().as_millis() as usize;
+    assert!(got.body == pattern(BYTES));
+    let tiny = got
+        .pieces
+        .iter()
+        .filter(|piece| **piece < H2_TINY_DATA_BYTES);
+    // A busy machine has time for some.
+    let most = 2 * H2_TINY_DATA_OUT.most as usize + took_ms / 2;
+    assert!(tiny.count() <= most, "{:?}", got.pieces);
+}
+
+#[test]
+fn what_is_said_in_answer_to_a_client_that_goes_on_leaves_at_once() {
+    let server = serve(any_body());
+    let mut client = framed(&server);
+    let id = client.post("/echo-stream");
+    for count in 1..200 {
+        client.send(id, b"ping", false);
+        client.wait_for_body(id, 4 * count);
+    }
+    client.send(id, b"", true);
+    assert_eq!(client.answer(id).pieces[..199], [4; 199]);
 }
 
 #[test]
