@@ -106,7 +106,7 @@ pub(crate) struct ServeOptions {
     /// Config file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dir", "listen", "log"])]
     pub(crate) config: Option<PathBuf>,
-    /// Address to listen on: PORT, HOST:PORT or unix:PATH; more than once for more
+    /// Address to listen on: PORT, IP:PORT, localhost:PORT or unix:PATH; more than once for more
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Vec<String>,
     /// Control socket, or `off`

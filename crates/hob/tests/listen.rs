@@ -3,11 +3,12 @@
 
 mod harness;
 
-use std::net::{Ipv6Addr, TcpListener, TcpStream};
+use std::net::{Ipv6Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
+use std::process::Command;
 
 use harness::client::{Connection, get};
-use harness::{Hob, Place, send_signal, status_line};
+use harness::{Hob, Place, send_signal, status_line, text_of};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use rustix::process::Signal;
@@ -119,6 +120,90 @@ fn wildcard_takes_both_families_unless_v6only() {
         assert_eq!(answer.is_err(), is_v6only, "{answer:?}");
         hob.stop();
     }
+}
+
+/// The ports that hob said it listens on at `::1` and at `127.0.0.1`.
+fn localhost_ports(hob: &Hob) -> [String; 2] {
+    let of = |address: &str| {
+        let line = hob.wait_for(&format!("listening on https://{address}:"));
+        line.rsplit(':').next().unwrap().to_owned()
+    };
+    [of("[::1]"), of("127.0.0.1")]
+}
+
+/// What curl gets over TLS from this machine's address of one family.
+fn curl_at(family: &str, port: &str) -> String {
+    let mut command = Command::new("curl");
+    command.args(["-q", "-sSk", "--max-time", "60", "--noproxy", "*", family]);
+    command.arg(format!("https://localhost:{port}/hello.txt"));
+    text_of(&command.output().unwrap())
+}
+
+#[test]
+fn localhost_is_both_families_on_one_port_through_reloads_and_upgrades() {
+    if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
+        println!("skipped: this machine has no IPv6");
+        return;
+    }
+    let place = Place::new();
+    let hob = place.serve_text(&format!(
+        "[[listen]]\naddress = \"localhost:0\"\ntls = true\n\n{SITE}"
+    ));
+    let [port, of_v4] = localhost_ports(&hob);
+    assert_eq!(port, of_v4);
+    let is_served = || {
+        for family in ["-4", "-6"] {
+            assert_eq!(curl_at(family, &port), "hello\n", "{family}");
+        }
+        for address in ["127.0.0.1", "[::1]"] {
+            let taken = UdpSocket::bind(format!("{address}:{port}"));
+            assert!(taken.is_err(), "HTTP/3 is spoken at {address}");
+        }
+    };
+    is_served();
+    hob.signal(Signal::HUP);
+    hob.wait_for("reloaded, generation");
+    is_served();
+    place.replace_program(|path| {
+        std::fs::copy(env!("CARGO_BIN_EXE_hob"), path).unwrap();
+    });
+    hob.signal(Signal::USR2);
+    hob.wait_for("upgraded, the new server is process");
+    is_served();
+    send_signal(hob.server(), Signal::KILL);
+    hob.wait_for_count("server ready", 3);
+    is_served();
+    hob.stop();
+}
+
+#[test]
+fn localhost_is_one_address_where_there_is_no_other() {
+    let place = Place::new();
+    place.write(
+        "hob.toml",
+        &format!("[[listen]]\naddress = \"localhost:0\"\n[[listen]]\naddress = \"unix:run/web.sock\"\n\n{SITE}"),
+    );
+    // A network without IPv6, for this server alone; it is not root in there.
+    let without = "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 && \
+                   PATH=$PATH:/sbin:/usr/sbin ip link set lo up && \
+                   exec unshare --user --map-user=1000 --map-group=1000";
+    let trial = Command::new("unshare")
+        .args(["-rn", "sh", "-c", &format!("{without} true")])
+        .output();
+    if !trial.is_ok_and(|tried| tried.status.success()) {
+        println!("skipped: no network of its own can be made here");
+        return;
+    }
+    let mut command = place.command_of("unshare".as_ref());
+    command.args(["-rn", "sh", "-c", &format!("{without} ./hob serve")]);
+    let hob = Hob::start(command);
+    hob.wait_for("listening on unix:");
+    hob.wait_for("listening on http://127.0.0.1:");
+    assert!(!hob.printed().contains("[::1]"), "{}", hob.printed());
+    let mut connection = Connection::open_unix(&place.path("run/web.sock")).unwrap();
+    connection.send_ask("GET", "/hello.txt", "");
+    assert_eq!(connection.read_last("GET").text(), "hello\n");
+    hob.stop();
 }
 
 #[test]

@@ -19,7 +19,12 @@ const READY: Duration = Duration::from_secs(20);
 const STOP: Duration = Duration::from_secs(20);
 
 /// What examples listen on; they are replaced by ports the kernel chooses.
-const ADDRESSES: &[&str] = &["127.0.0.1:8080", "127.0.0.1:8443"];
+const ADDRESSES: &[&str] = &[
+    "127.0.0.1:8080",
+    "127.0.0.1:8443",
+    "localhost:8080",
+    "localhost:8443",
+];
 
 /// A running server.
 pub(crate) struct Served {

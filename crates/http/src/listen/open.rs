@@ -1,7 +1,7 @@
 //! Opening a listening socket, or taking one that a service manager bound for us.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,11 @@ pub fn open(address: &Address, options: &Options) -> Result<Opened, Error> {
         file,
         warnings,
     })
+}
+
+/// True when the machine has this address, as far as the kernel lets us use it.
+pub fn has_address(ip: IpAddr) -> bool {
+    std::net::UdpSocket::bind((ip, 0)).is_ok()
 }
 
 /// Takes a socket that somebody else bound, as systemd does, and makes it ours.

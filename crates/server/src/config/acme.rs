@@ -14,7 +14,7 @@ use super::schema::{ACME, DNS};
 use super::tls::CertificateSource;
 use super::tree::Section;
 use super::units::duration_text;
-use super::{Config, ListenAddress, Site};
+use super::{Config, ListenAddress, Loopback, Site};
 
 /// How certificates are got by themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,7 +211,8 @@ pub(crate) fn check(built: &Built, faults: &mut Faults<'_>) {
     for (listener, spots) in config.listeners.iter().zip(&spots.listeners) {
         let tls = listener.tls.as_ref();
         let source = tls.and_then(|tls| tls.certificate.as_ref());
-        if source.is_some_and(CertificateSource::is_auto) && !is_any {
+        let is_told = listener.localhost == Some(Loopback::V6);
+        if source.is_some_and(CertificateSource::is_auto) && !is_any && !is_told {
             let spot = spots.tls.map_or(spots.address, |tls| tls.certificate);
             faults
                 .error(spot, "no site has a name to get a certificate for")

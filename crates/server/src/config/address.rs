@@ -4,6 +4,11 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use super::ListenAddress;
 
+/// The port of `localhost:PORT`, which stands for this machine's addresses of both families.
+pub(crate) fn localhost_port(text: &str) -> Option<u16> {
+    port_number(text.strip_prefix("localhost:")?)
+}
+
 /// What is wrong with a text, and what to do.
 pub(crate) type Wrong = (String, String);
 
@@ -104,16 +109,12 @@ fn not_an_address(text: &str) -> Wrong {
     }
     match text.rsplit_once(':') {
         Some((host, port)) if port_number(port).is_none() => {
-            if host.parse::<IpAddr>().is_ok() || host.ends_with(']') {
+            if host.parse::<IpAddr>().is_ok() || host.ends_with(']') || host == "localhost" {
                 return wrong_port(text, port);
             }
             (message, HINT.to_owned())
         }
         Some(("*", port)) => (message, format!("write `:{port}` for every address")),
-        Some(("localhost", port)) => (
-            message,
-            format!("names are not looked up: write `127.0.0.1:{port}`"),
-        ),
         Some((host, port)) if host.contains(':') => (
             message,
             format!("an IPv6 address stands in brackets: `[{host}]:{port}`"),
@@ -126,7 +127,7 @@ fn not_an_address(text: &str) -> Wrong {
     }
 }
 
-const HINT: &str = "write `127.0.0.1:8080`, `[::1]:8080`, `:8080`, `unix:PATH` or `systemd:NAME`";
+const HINT: &str = "write `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, `:8080`, `unix:PATH` or `systemd:NAME`";
 
 /// Checks a host name as `site.names` has it.
 pub(crate) fn check_host(text: &str) -> Result<(), Wrong> {
@@ -222,12 +223,24 @@ mod tests {
     }
 
     #[test]
+    fn localhost_is_the_one_name_that_is_known() {
+        assert_eq!(localhost_port("localhost:8443"), Some(8443));
+        assert_eq!(localhost_port("localhost:0"), Some(0));
+        for text in ["localhost", "localhost:", "localhost:x", "localhost:99999"] {
+            assert_eq!(localhost_port(text), None, "{text}");
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn wrong_addresses_say_what_to_write() {
         for (text, hint) in [
             ("8080", "`127.0.0.1:8080`"),
             ("127.0.0.1", "`127.0.0.1:8080`"),
             ("::1", "`[::1]:8080`"),
-            ("localhost:80", "`127.0.0.1:80`"),
+            ("localhost:http", "65535"),
+            ("localhost", "`localhost:8080`"),
+            ("web:80", "or `:80`"),
             ("*:80", "`:80`"),
             ("http://127.0.0.1:80/", "`127.0.0.1:80`"),
             ("/run/x.sock", "`unix:/run/x.sock`"),

@@ -3,9 +3,10 @@
 //! What one key says wrongly by itself is told here; rules across keys are in `check`.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 
 use super::acme::build_acme;
-use super::address::listen_address;
+use super::address::{listen_address, localhost_port};
 use super::build_site::build_site;
 use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
@@ -18,6 +19,7 @@ use super::tls::build_listen_tls;
 use super::tree::{Section, Value};
 use super::{
     CacheSettings, Config, Limits, ListenAddress, Listener, LogChoice, LogSettings, LogTarget,
+    Loopback,
 };
 
 /// The config a tree describes, as far as it can be read, and where its parts stand.
@@ -292,8 +294,13 @@ fn build_listeners(
     let mut listeners = Vec::new();
     let mut spots = Vec::new();
     for section in root.sections("listen") {
-        let Some(address) = read_address(section, faults) else {
-            continue;
+        let localhost = localhost_port(section.text("address"));
+        let address = match localhost {
+            Some(port) => ListenAddress::Tcp((Ipv4Addr::LOCALHOST, port).into()),
+            None => match read_address(section, faults) {
+                Some(address) => address,
+                None => continue,
+            },
         };
         let (tls, tls_spots) = build_listen_tls(section, faults).unzip();
         spots.push(ListenSpots {
@@ -304,8 +311,23 @@ fn build_listeners(
                 .filter_map(|key| Some((*key, section.given(key)?.key)))
                 .collect(),
         });
-        let listener = listener(section, address, inherited, logs, faults);
-        listeners.push(Listener { tls, ..listener });
+        let mut listener = listener(section, address, inherited, logs, faults);
+        listener.tls = tls;
+        let Some(port) = localhost else {
+            listeners.push(listener);
+            continue;
+        };
+        listener.localhost = Some(Loopback::V4);
+        listeners.push(listener.clone());
+        listener.localhost = Some(Loopback::V6);
+        listener.address = ListenAddress::Tcp((Ipv6Addr::LOCALHOST, port).into());
+        listeners.push(listener);
+        // What its keys say wrongly is told once.
+        spots.push(ListenSpots {
+            address: section.spot("address"),
+            tls: None,
+            tcp_only: Vec::new(),
+        });
     }
     if listeners.is_empty() && !root.has("listen") {
         let section = Section::new(&super::schema::LISTEN, root.header);
@@ -321,9 +343,7 @@ fn build_listeners(
 }
 
 /// Where a server listens whose config does not say: reachable from its own machine only.
-const DEFAULT_ADDRESS: std::net::SocketAddr = std::net::SocketAddr::V4(
-    std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 8080),
-);
+const DEFAULT_ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
 
 /// Keys that mean nothing for a Unix socket.
 const TCP_ONLY: [&str; 4] = ["notsent_lowat", "user_timeout", "defer_accept", "v6only"];
@@ -366,6 +386,7 @@ fn listener(
     };
     Listener {
         address,
+        localhost: None,
         backlog: section.number("backlog"),
         send_buffer: size("send_buffer"),
         receive_buffer: size("receive_buffer"),

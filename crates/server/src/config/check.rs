@@ -12,7 +12,7 @@ use super::resident::ResidentSpots;
 use super::tls::TlsSpots;
 use super::{
     Argument, CacheMode, CertificateSource, Cgi, CgiRuns, Config, Files, Handler, Host,
-    ListenAddress, LogTarget, PATH, Program, Resident, ResidentRuns, Site,
+    ListenAddress, LogTarget, Loopback, PATH, Program, Resident, ResidentRuns, Site,
 };
 use crate::route::pattern::Pattern;
 
@@ -227,7 +227,11 @@ fn certificates_on_disk(
 }
 
 fn listeners(config: &Config, spots: &[ListenSpots], faults: &mut Faults<'_>) {
+    let mut last_told = None;
     for (index, (listener, spot)) in config.listeners.iter().zip(spots).enumerate() {
+        if listener.localhost == Some(Loopback::V6) && last_told == Some(spot.address) {
+            continue;
+        }
         let earlier = config.listeners[..index].iter().zip(spots);
         for (other, first) in earlier {
             let (see, hint) = match overlap(
@@ -249,6 +253,7 @@ fn listeners(config: &Config, spots: &[ListenSpots], faults: &mut Faults<'_>) {
                 .error(spot.address, message)
                 .see(first.address, see)
                 .hint(hint);
+            last_told = Some(spot.address);
             break;
         }
         if let ListenAddress::Unix(_) = listener.address {

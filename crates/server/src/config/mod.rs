@@ -190,6 +190,8 @@ pub enum LogChoice {
 pub struct Listener {
     /// Where.
     pub address: ListenAddress,
+    /// The config says `localhost`: that is two listeners, of which this is one.
+    pub localhost: Option<Loopback>,
     /// Connections the kernel holds until we accept them.
     pub backlog: u32,
     /// SO_SNDBUF in bytes; `None` leaves it to the kernel.
@@ -219,6 +221,15 @@ pub enum ListenAddress {
     Unix(PathBuf),
     /// A socket handed down by systemd, by its name (`FileDescriptorName=`).
     Inherited(String),
+}
+
+/// One of the two listeners that `localhost` stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loopback {
+    /// `127.0.0.1`.
+    V4,
+    /// `::1`, at the port of the listener before it; a machine may have no such address.
+    V6,
 }
 
 impl ListenAddress {

@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Write as _};
 use super::units::{duration_text, size_text};
 use super::{
     AfterSteps, CacheMode, Coding, Config, Files, HalfClose, Handler, HeaderRule, HeaderRules,
-    ListenAddress, Listener, LogChoice, LogSettings, LogTarget, Route, Site, Symlinks,
+    ListenAddress, Listener, LogChoice, LogSettings, LogTarget, Loopback, Route, Site, Symlinks,
 };
 
 impl Config {
@@ -47,9 +47,10 @@ impl Display for Config {
             writeln!(f, "\n[[log]] # {index}")?;
             log.fmt_keys(f)?;
         }
-        self.listeners
-            .iter()
-            .try_for_each(|listener| listener.fmt_keys(f))?;
+        // `localhost` is one listener to whoever writes it.
+        let is_said = |listener: &&Listener| listener.localhost != Some(Loopback::V6);
+        let mut listeners = self.listeners.iter().filter(is_said);
+        listeners.try_for_each(|listener| listener.fmt_keys(f))?;
         self.sites.iter().try_for_each(|site| site.fmt_keys(f))?;
         for (index, program) in self.programs.iter().enumerate() {
             writeln!(f, "\n[[program]] # {index}")?;
@@ -114,7 +115,13 @@ impl LogSettings {
 
 impl Listener {
     fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n[[listen]]\naddress = {}", quoted(&self.address))?;
+        match (&self.address, self.localhost) {
+            (ListenAddress::Tcp(address), Some(_)) => {
+                let address = format!("localhost:{}", address.port());
+                writeln!(f, "\n[[listen]]\naddress = {}", quoted(&address))?;
+            }
+            (address, _) => writeln!(f, "\n[[listen]]\naddress = {}", quoted(address))?,
+        }
         writeln!(f, "backlog = {}", self.backlog)?;
         let size = |bytes: Option<usize>| or_none(bytes.map(|bytes| size_text(bytes as u64)));
         writeln!(f, "send_buffer = {}", size(self.send_buffer))?;

@@ -378,8 +378,9 @@ pub static LISTEN: Table = Table {
     keys: &[
         Key::new("address", Text, Required)
             .says(
-                "`\"127.0.0.1:8080\"`, `\"[::1]:8080\"`; `\":8080\"` is every IPv6 and IPv4 \
-                 address of the machine; `\"unix:hob.sock\"` a Unix socket; `\"systemd:NAME\"` a \
+                "`\"127.0.0.1:8080\"`, `\"[::1]:8080\"`; `\"localhost:8080\"` is both, as browsers \
+                 try both for that name (only the first on a machine without `::1`); `\":8080\"` \
+                 is every IPv6 and IPv4 address of the machine; `\"unix:hob.sock\"` a Unix socket; `\"systemd:NAME\"` a \
                  socket handed down by systemd under that name. Port 0 takes a free one.",
             )
             .example("\":80\"")

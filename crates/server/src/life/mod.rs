@@ -7,6 +7,7 @@ pub(crate) mod channel;
 pub(crate) mod exec;
 pub mod keeper;
 pub(crate) mod key_files;
+mod localhost;
 pub(crate) mod memory;
 mod notify;
 mod papers;

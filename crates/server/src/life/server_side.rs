@@ -19,7 +19,7 @@ use super::papers::{Facts, Papers};
 use super::parcel::NotReceived;
 use super::signals::{self, Signals};
 use super::wire::Reader;
-use super::{Failure, exec, memory, privileges};
+use super::{Failure, exec, localhost, memory, privileges};
 use crate::acme::message::take_challenge;
 use crate::acme::{CertificateState, state};
 use crate::config::{self, Config, Sources, TrustedDisk, Warnings};
@@ -430,8 +430,9 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
     let sources = Sources::decode(&papers.sources)
         .ok_or_else(|| Failure::System("malformed sources from the keeper".to_owned()))?;
     // The keeper looked at the disk, with rights that may be gone here.
-    let (config, warnings) = config::load_with(&sources, &TrustedDisk)
+    let (mut config, warnings) = config::load_with(&sources, &TrustedDisk)
         .map_err(|errors| Failure::Config(errors.to_string()))?;
+    localhost::drop_absent(&mut config.listeners, &outfit.listeners);
     let listener_count = config.listeners.len();
     if outfit.listeners.len() != listener_count {
         return Err(Failure::System(format!(

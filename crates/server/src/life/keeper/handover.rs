@@ -102,13 +102,14 @@ fn post(keeper: &Keeper, sources: &Sources, ask: Option<Ask>) -> std::io::Result
         let index = u16::try_from(index).unwrap_or(u16::MAX);
         descriptors.push((Slot { kind, index }, descriptor));
     };
+    // In the order in which they are taken out again: each listener, then what it has for HTTP/3.
+    let mut datagram_count = 0;
     for (index, listener) in keeper.settings.listeners.iter().enumerate() {
         add(SLOT_LISTENER, index, listener.socket.try_clone()?);
-    }
-    let all_datagrams = keeper.settings.listeners.iter();
-    let all_datagrams = all_datagrams.flat_map(|listener| &listener.datagrams);
-    for (index, socket) in all_datagrams.enumerate() {
-        add(SLOT_DATAGRAM, index, socket.try_clone()?);
+        for socket in &listener.datagrams {
+            add(SLOT_DATAGRAM, datagram_count, socket.try_clone()?);
+            datagram_count += 1;
+        }
     }
     for (index, (_, socket)) in keeper.options.inherited.iter().enumerate() {
         add(SLOT_INHERITED, index, socket.try_clone()?);

@@ -7,7 +7,8 @@ use hob_http::listen::{self, Address, BoundFile, Options};
 use rustix::net::{SocketType, sockopt};
 
 use super::Failure;
-use crate::config::{ListenAddress, Listener};
+use crate::config::{ListenAddress, Listener, Loopback};
+use crate::life::localhost;
 
 /// One listening socket and what it is known by.
 #[derive(Debug)]
@@ -24,50 +25,104 @@ pub(super) struct KeptListener {
 }
 
 /// A socket for every listener of a config: kept where the address is unchanged, else opened.
-/// Also says what the kernel made different.
+/// Also says what the kernel made different. Listeners at an address that the machine need not
+/// have, and has not, are taken out.
 pub(super) fn open_all(
-    listeners: &[Listener],
+    listeners: &mut Vec<Listener>,
     kept: &[Rc<KeptListener>],
     inherited: &[(String, OwnedFd)],
     thread_count: usize,
 ) -> Result<(Vec<Rc<KeptListener>>, Vec<String>), Failure> {
     let mut all: Vec<Rc<KeptListener>> = Vec::with_capacity(listeners.len());
     let mut warnings = Vec::new();
-    for listener in listeners {
-        let options = options_of(listener);
+    let mut tries_left = PORT_TRIES;
+    let mut at = 0;
+    while let Some(listener) = listeners.get(at) {
         let known = kept.iter().find(|known| {
-            known.address == listener.address && !all.iter().any(|taken| Rc::ptr_eq(taken, known))
+            let is_taken = all.iter().any(|taken| Rc::ptr_eq(taken, known));
+            known.address == listener.address && !is_taken
         });
-        if let Some(known) = known {
-            let notes = listen::tune(&known.socket, &options);
-            warnings.extend(notes.iter().map(|note| format!("{}: {note}", known.shown)));
-            match with_datagrams(known, listener, &options, inherited, thread_count) {
-                Ok(known) => all.push(known),
-                Err(failure) => {
-                    give_up_new(&all, kept);
-                    return Err(failure);
-                }
-            }
+        if known.is_none() && localhost::is_absent(listener) {
+            listeners.remove(at);
             continue;
         }
-        let opened = open_both(listener, &options, inherited, thread_count);
-        let (opened, datagrams) = match opened {
-            Ok(opened) => opened,
+        let before = all.last();
+        let opened = match known {
+            Some(known) => keep(known, listener, inherited, thread_count, &mut warnings),
+            None => {
+                let before = before.map(|before| &before.socket);
+                open_new(listener, before, inherited, thread_count, &mut warnings)
+            }
+        };
+        match opened {
+            Ok(opened) => {
+                all.push(opened);
+                at += 1;
+            }
+            // The port that the kernel chose for `127.0.0.1` is taken at `::1`: once more.
+            Err(_) if tries_left > 0 && is_beside_any_port(listener, before, kept) => {
+                tries_left -= 1;
+                all.pop();
+                at -= 1;
+            }
             Err(failure) => {
                 give_up_new(&all, kept);
                 return Err(failure);
             }
-        };
-        warnings.extend(opened.warnings);
-        all.push(Rc::new(KeptListener {
-            address: listener.address.clone(),
-            shown: opened.shown,
-            socket: opened.socket,
-            datagrams,
-            file: opened.file,
-        }));
+        }
     }
     Ok((all, warnings))
+}
+
+/// Ports of the kernel's choice that are tried.
+const PORT_TRIES: usize = 20;
+
+/// A listener that was open before, with its options of now.
+fn keep(
+    known: &Rc<KeptListener>,
+    listener: &Listener,
+    inherited: &[(String, OwnedFd)],
+    thread_count: usize,
+    warnings: &mut Vec<String>,
+) -> Result<Rc<KeptListener>, Failure> {
+    let options = options_of(listener);
+    let notes = listen::tune(&known.socket, &options);
+    warnings.extend(notes.iter().map(|note| format!("{}: {note}", known.shown)));
+    with_datagrams(known, listener, &options, inherited, thread_count)
+}
+
+/// A listener that is opened now; `before` is the socket of the one before it.
+fn open_new(
+    listener: &Listener,
+    before: Option<&OwnedFd>,
+    inherited: &[(String, OwnedFd)],
+    thread_count: usize,
+    warnings: &mut Vec<String>,
+) -> Result<Rc<KeptListener>, Failure> {
+    let real = Listener {
+        address: localhost::address_beside(listener, before),
+        ..listener.clone()
+    };
+    let (opened, datagrams) = open_both(&real, &options_of(listener), inherited, thread_count)?;
+    warnings.extend(opened.warnings);
+    Ok(Rc::new(KeptListener {
+        address: listener.address.clone(),
+        shown: opened.shown,
+        socket: opened.socket,
+        datagrams,
+        file: opened.file,
+    }))
+}
+
+/// True for the second listener of `localhost:0`, if the first was opened just now.
+fn is_beside_any_port(
+    listener: &Listener,
+    before: Option<&Rc<KeptListener>>,
+    kept: &[Rc<KeptListener>],
+) -> bool {
+    listener.localhost == Some(Loopback::V6)
+        && matches!(&listener.address, ListenAddress::Tcp(address) if address.port() == 0)
+        && before.is_some_and(|before| !kept.iter().any(|known| Rc::ptr_eq(known, before)))
 }
 
 /// HTTP/3 is spoken there: over what we open ourselves on a port, and over UDP sockets that were
@@ -156,9 +211,6 @@ fn open_both(
         }
     }
 }
-
-/// Ports of the kernel's choice that are tried.
-const PORT_TRIES: usize = 20;
 
 fn open_one(
     listener: &Listener,
@@ -253,6 +305,7 @@ mod tests {
     fn listener(address: ListenAddress) -> Listener {
         Listener {
             address,
+            localhost: None,
             backlog: 16,
             send_buffer: None,
             receive_buffer: None,
@@ -271,9 +324,9 @@ mod tests {
 
     #[test]
     fn unchanged_addresses_keep_their_sockets_even_twice_port_0() {
-        let wanted = [listener(any_port()), listener(any_port())];
-        let (first, _) = open_all(&wanted, &[], &[], 2).unwrap();
-        let (second, _) = open_all(&wanted, &first, &[], 2).unwrap();
+        let mut wanted = vec![listener(any_port()), listener(any_port())];
+        let (first, _) = open_all(&mut wanted, &[], &[], 2).unwrap();
+        let (second, _) = open_all(&mut wanted, &first, &[], 2).unwrap();
         assert!(Rc::ptr_eq(&first[0], &second[0]) && Rc::ptr_eq(&first[1], &second[1]));
         assert_ne!(first[0].shown, first[1].shown);
         assert_eq!(
@@ -286,14 +339,14 @@ mod tests {
     fn failed_reload_removes_only_what_it_made() {
         let folder = tempfile::tempdir().unwrap();
         let unix = |name: &str| ListenAddress::Unix(folder.path().join(name));
-        let (kept, _) = open_all(&[listener(unix("old"))], &[], &[], 2).unwrap();
+        let (kept, _) = open_all(&mut vec![listener(unix("old"))], &[], &[], 2).unwrap();
         let taken = std::os::unix::net::UnixListener::bind(folder.path().join("taken")).unwrap();
-        let wanted = [
+        let mut wanted = vec![
             listener(unix("old")),
             listener(unix("new")),
             listener(unix("taken")),
         ];
-        let failure = open_all(&wanted, &kept, &[], 2).unwrap_err();
+        let failure = open_all(&mut wanted, &kept, &[], 2).unwrap_err();
         assert_eq!(failure.exit_code(), 1);
         drop(taken);
         let exists = |name: &str| folder.path().join(name).exists();
@@ -307,15 +360,18 @@ mod tests {
     fn name_that_systemd_did_not_hand_down_lists_those_it_did() {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let inherited = [("web".to_owned(), OwnedFd::from(socket))];
-        let wanted = [listener(ListenAddress::Inherited("wbe".to_owned()))];
-        let failure = open_all(&wanted, &[], &inherited, 2).unwrap_err();
+        let mut wanted = vec![listener(ListenAddress::Inherited("wbe".to_owned()))];
+        let failure = open_all(&mut wanted, &[], &inherited, 2).unwrap_err();
         assert!(
             failure
                 .to_string()
                 .contains("`wbe` was handed down (there: web)"),
             "{failure}"
         );
-        let wanted = [listener(ListenAddress::Inherited("web".to_owned()))];
-        assert_eq!(open_all(&wanted, &[], &inherited, 2).unwrap().0.len(), 1);
+        let mut wanted = vec![listener(ListenAddress::Inherited("web".to_owned()))];
+        assert_eq!(
+            open_all(&mut wanted, &[], &inherited, 2).unwrap().0.len(),
+            1
+        );
     }
 }

@@ -46,7 +46,7 @@ impl Settings {
         kept: &[Rc<KeptListener>],
         options: &Options,
     ) -> Result<Settings, Failure> {
-        let (config, notes) =
+        let (mut config, notes) =
             config::load(&sources).map_err(|errors| Failure::Config(errors.to_string()))?;
         let descriptor_count = config.listeners.len() + config.logs.len() + 3;
         if descriptor_count > DESCRIPTORS_MAX {
@@ -70,8 +70,12 @@ impl Settings {
         let acme = Plan::of(&config, identity.clone(), read).map_err(Failure::Config)?;
         let logs = logs::open_all(&config.logs)?;
         let thread_count = config.threads.unwrap_or_else(crate::serve::usable_cores);
-        let (listeners, clamped) =
-            listeners::open_all(&config.listeners, kept, &options.inherited, thread_count)?;
+        let (listeners, clamped) = listeners::open_all(
+            &mut config.listeners,
+            kept,
+            &options.inherited,
+            thread_count,
+        )?;
         warnings.extend(clamped);
         warnings.extend(policy_warnings);
         Ok(Settings {
