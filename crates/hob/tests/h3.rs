@@ -207,6 +207,43 @@ fn bodies_go_both_ways_at_the_speed_of_the_slower_side() {
 }
 
 #[test]
+fn program_that_does_not_read_stops_its_client_and_no_other_request() {
+    if !has_client() {
+        return;
+    }
+    const WINDOW_BYTES: usize = 1024 * 1024;
+    // Held for the program: in the server, and in its pipe.
+    const HELD_BYTES: usize = 3 * 64 * 1024;
+    let place = Place::new();
+    script(
+        &place,
+        "cgi/later",
+        "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.05; done\n\
+         echo Content-Type: text/plain\necho\nwc -c\n",
+    );
+    let hob = place.serve_text(&config("", "true", CGI));
+    let go = place.path("cgi/go");
+    let told = run(
+        &hob,
+        &[
+            "unread",
+            "/cgi/later",
+            "4000000",
+            "/hello.txt",
+            go.to_str().unwrap(),
+        ],
+    );
+    let (sent, answer) = told.split_once('\n').unwrap();
+    let sent: usize = sent.parse().unwrap();
+    assert!(
+        sent >= WINDOW_BYTES && sent <= WINDOW_BYTES + HELD_BYTES,
+        "{sent}"
+    );
+    assert_eq!(answer, "200 4000000\n");
+    hob.stop();
+}
+
+#[test]
 fn requests_taken_back_and_changed_keys_harm_no_other_request() {
     if !has_client() {
         return;

@@ -176,10 +176,14 @@ pub(crate) const H3_TINY_DATA: Rate = rate(4000, 1000);
 pub(crate) const H3_EMPTY: Rate = rate(1000, 50);
 /// Longest frame of an HTTP/3 control stream that is read.
 pub(crate) const H3_CONTROL_BYTES_MAX: u64 = 4 * 1024;
-/// Bytes of a request's stream that may be on their way or not read yet.
-pub(crate) const H3_STREAM_WINDOW_BYTES: u32 = 128 * 1024;
-/// The same of a connection: as much as all its streams may have, so that none waits for another.
-pub(crate) const H3_CONNECTION_WINDOW_BYTES: u32 = H3_STREAM_WINDOW_BYTES * H3_STREAMS_MAX;
+/// Bytes of a request's stream that may be on their way or not read yet: as many as a window of
+/// HTTP/2 grows to. The library has one number for all streams of a connection, and it stays. That
+/// of the connection could change, but who does not read would use it up, and the head of the next
+/// request could not come.
+pub(crate) const H3_STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
+/// The same of a connection, and so what it may hold of bodies that nobody reads: so many streams
+/// that are full hold up no other.
+pub(crate) const H3_CONNECTION_WINDOW_BYTES: u32 = H3_STREAM_WINDOW_BYTES * 16;
 /// Bytes of answers of one HTTP/3 connection that the client has not acknowledged: at least, and
 /// at most. In between twice the congestion window counts.
 pub(crate) const H3_SEND_WINDOW_BYTES_MIN: u64 = 128 * 1024;

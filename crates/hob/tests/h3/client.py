@@ -322,6 +322,28 @@ def upload(port: int, path: str, size: str) -> None:
     client.end()
 
 
+def unread(port: int, path: str, size: str, small: str, go: str) -> None:
+    """A body for a program that does not read it: what is on its way then, and what it gets when it does."""
+    client = Client(port)
+    body = bytes(int(size))
+    stream = client.ask(path, "POST", body, [(b"content-length", size.encode())])
+
+    def is_full() -> bool:
+        sent = client.quic._streams[stream]
+        return sent.sender.highest_offset == sent.max_stream_data_remote
+
+    while True:
+        client.until(is_full)
+        client.get(small)
+        if is_full():
+            break
+    print(client.quic._streams[stream].max_stream_data_remote)
+    Path(go).touch()
+    client.finish(stream)
+    print(client.status(stream), client.body(stream).decode().strip())
+    client.end()
+
+
 def echo(port: int, path: str) -> None:
     """A body in pieces without a size, each sent when the one before was acknowledged."""
     client = Client(port)
@@ -655,7 +677,7 @@ def certified(port: int, path: str, name: str, *files: str) -> None:
 CASES = {
     case.__name__: case
     for case in [
-        fetch, whole, files, sixty, tiny, upload, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
+        fetch, whole, files, sixty, tiny, upload, unread, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
         floods, long_heads, retry, refused, rejected, slow, stuck, idle, leave, named, certified,
     ]
 }  # fmt: skip
