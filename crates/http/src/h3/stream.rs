@@ -102,6 +102,25 @@ impl Receiver {
         }
     }
 
+    /// True when so many bytes behind a head, to the end of the stream, are nothing but frames that
+    /// do nothing: clients send such to see that they are passed over.
+    //= rfc9114#7.2.8
+    pub fn is_idle(mut input: &[u8]) -> bool {
+        while !input.is_empty() {
+            let mut header = HeaderReader::default();
+            let Some((kind, len)) = header.read(&mut input) else {
+                return false;
+            };
+            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            let is_skipped = !is_known(kind) || (kind == frame::DATA && len == 0);
+            match input.split_at_checked(len) {
+                Some((_, rest)) if is_skipped => input = rest,
+                _ => return false,
+            }
+        }
+        true
+    }
+
     fn advance(&mut self, rest: &mut &[u8]) -> Event {
         loop {
             match &mut self.payload {
@@ -175,16 +194,10 @@ impl Receiver {
                 self.payload = Payload::Data { left: len };
                 Ok(None)
             }
-            frame::CANCEL_PUSH
-            | frame::SETTINGS
-            | frame::PUSH_PROMISE
-            | frame::GOAWAY
-            | frame::MAX_PUSH_ID
-            | frame::PRIORITY_UPDATE
-            | frame::PRIORITY_UPDATE_PUSH => {
+            kind if frame::is_of_http2(kind) => unexpected("a frame of HTTP/2"),
+            kind if is_known(kind) => {
                 unexpected("a frame of the control stream on the stream of a request")
             }
-            kind if frame::is_of_http2(kind) => unexpected("a frame of HTTP/2"),
             //= rfc9114#9
             _ => {
                 self.payload = Payload::Skip { left: len };
@@ -205,6 +218,22 @@ impl Receiver {
             }
         }
     }
+}
+
+fn is_known(kind: u64) -> bool {
+    let has_name = matches!(
+        kind,
+        frame::DATA
+            | frame::HEADERS
+            | frame::CANCEL_PUSH
+            | frame::SETTINGS
+            | frame::PUSH_PROMISE
+            | frame::GOAWAY
+            | frame::MAX_PUSH_ID
+            | frame::PRIORITY_UPDATE
+            | frame::PRIORITY_UPDATE_PUSH
+    );
+    has_name || frame::is_of_http2(kind)
 }
 
 fn take<'i>(rest: &mut &'i [u8], left: &mut u64) -> &'i [u8] {

@@ -151,3 +151,25 @@ fn tunnel_has_data_and_nothing_else() {
     let (_, event) = receiver.read(&frame(HEADERS, b"trailers"));
     assert!(matches!(event, Event::Broken(_)), "{event:?}");
 }
+
+#[test]
+fn frames_that_do_nothing_behind_a_head_are_no_body() {
+    // What the `h3` crate ends a request with.
+    let unknown = frame(0x1f * 7 + 0x21, b"grease");
+    for nothing in [&[][..], &unknown, &frame(DATA, b"")] {
+        assert!(Receiver::is_idle(nothing), "{nothing:?}");
+        assert!(Receiver::is_idle(&[nothing, &unknown].concat()));
+    }
+    let cut = &unknown[..unknown.len() - 1];
+    for something in [
+        &frame(DATA, b"x"),
+        &frame(HEADERS, b""),
+        &frame(PRIORITY_UPDATE, b""),
+        &frame(2, b""),
+        cut,
+        &cut[..1],
+    ] {
+        assert!(!Receiver::is_idle(something), "{something:?}");
+        assert!(!Receiver::is_idle(&[&unknown, something].concat()));
+    }
+}

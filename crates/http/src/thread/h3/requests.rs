@@ -11,7 +11,7 @@ use crate::h1::parse::HEAD_TOO_LONG;
 use crate::h1::{BODY_TOO_LARGE, Refusal};
 use crate::h2::head::{Sound, Wrong};
 use crate::h3::quic::Readout;
-use crate::h3::{Code, Event, Failure, qpack};
+use crate::h3::{Code, Event, Failure, Receiver, qpack};
 use crate::limits::BODY_WINDOW_BYTES;
 use crate::request::{Incoming, IncomingState, Request};
 use crate::response::{Answer, Answered};
@@ -106,7 +106,7 @@ impl<A: Answer + 'static> Thread<A> {
             match event {
                 Event::NeedMore => return,
                 Event::Head(section) => {
-                    let is_last = has_ended && used == bytes.len();
+                    let is_last = has_ended && Receiver::is_idle(&bytes[used..]);
                     self.begin_h3(session, at, &section, is_last);
                 }
                 Event::Data(len) => self.take_data_h3(session, at, &bytes[used - len..used]),
