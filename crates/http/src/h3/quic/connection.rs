@@ -44,6 +44,8 @@ pub(crate) enum Lost {
     Closed,
     /// The client closed it because of a fault, or broke the rules of QUIC.
     Broken,
+    /// The client knows it no more: the datagram that closed it was lost.
+    Forgotten,
     /// Nothing was heard of it for too long.
     Silent,
     /// We have closed it.
@@ -241,6 +243,8 @@ fn how(reason: &ConnectionError) -> Lost {
             Lost::Closed
         }
         ConnectionError::LocallyClosed => Lost::ByUs,
+        //= rfc9000#10.3
+        ConnectionError::Reset => Lost::Forgotten,
         ConnectionError::TimedOut => Lost::Silent,
         reason => {
             tracing::debug!(%reason, "a QUIC connection broke");

@@ -298,7 +298,8 @@ impl<A: Answer + 'static> Thread<A> {
         if lost == Lost::Broken && session.stage == Stage::Open {
             self.counters.h3_errors.add(1);
         }
-        self.end_session(session, Why::ClientLeft, lost == Lost::Closed);
+        let is_in_order = matches!(lost, Lost::Closed | Lost::Forgotten);
+        self.end_session(session, Why::ClientLeft, is_in_order);
     }
 
     /// All bytes of a stream of ours have arrived.
