@@ -1,8 +1,9 @@
 //! One connection of a test: each of its requests becomes one to hob, whose answer goes back.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use bytes::Bytes;
@@ -103,28 +104,31 @@ async fn exchange<S: Server>(
     let Ok((mut upload, mut download)) = server.send(request, is_whole).await else {
         return Outcome::Broken;
     };
-    let mut is_sent = is_whole;
-    let sending = async {
-        if !is_whole && send(requests, &mut framing, &mut upload).await.is_err() {
-            return;
-        }
-        is_sent = true;
-        requests.left().await;
-    };
-    let outcome = match first(answer(answers, head, &mut download), sending).await {
-        First::This(Ok(())) if is_sent => Outcome::Whole,
-        First::This(Ok(())) => {
-            // It came before the end of the request, the rest of which goes on.
-            if !head.is_kept {
-                answers.end_sending().await;
+    let is_sent = Cell::new(is_whole);
+    let outcome = {
+        let sending = async {
+            if !is_whole && send(requests, &mut framing, &mut upload).await.is_err() {
+                return;
             }
-            match send(requests, &mut framing, &mut upload).await {
-                Ok(()) => Outcome::Whole,
-                Err(_) => Outcome::Left,
+            is_sent.set(true);
+            requests.left().await;
+        };
+        let mut sending = pin!(sending);
+        match first(answer(answers, head, &mut download), sending.as_mut()).await {
+            First::This(Ok(())) => {
+                // It may come before the end of the request, the rest of which goes on: what is
+                // half sent is not begun again, libraries end the connection then.
+                if !is_sent.get() && !head.is_kept {
+                    answers.end_sending().await;
+                }
+                match until_sent(sending, &is_sent).await {
+                    true => Outcome::Whole,
+                    false => Outcome::Left,
+                }
             }
+            First::This(Err(Failure::OfHob)) => Outcome::Broken,
+            First::This(Err(Failure::OfTest)) | First::That(()) => Outcome::Left,
         }
-        First::This(Err(Failure::OfHob)) => Outcome::Broken,
-        First::This(Err(Failure::OfTest)) | First::That(()) => Outcome::Left,
     };
     match outcome {
         Outcome::Whole => {}
@@ -134,6 +138,21 @@ async fn exchange<S: Server>(
         }
     }
     outcome
+}
+
+/// Goes on until all of the request is sent; false when the test has left before.
+async fn until_sent(mut sending: Pin<&mut impl Future<Output = ()>>, is_sent: &Cell<bool>) -> bool {
+    poll_fn(|context| {
+        if is_sent.get() {
+            return Poll::Ready(true);
+        }
+        let has_ended = sending.as_mut().poll(context).is_ready();
+        match is_sent.get() || has_ended {
+            true => Poll::Ready(is_sent.get()),
+            false => Poll::Pending,
+        }
+    })
+    .await
 }
 
 /// The request as later versions have it: nothing of its target or host may be lost on the way.
