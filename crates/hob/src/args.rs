@@ -43,6 +43,23 @@ Exit codes:
   2  the arguments are wrong
   4  a threshold of --fail-if was crossed, or its figure could not be measured";
 
+const COST_HELP: &str = "\
+Examples:
+  hob cost cgi-bin/hello.py
+      the script as cgi, warm and resident, as far as it can be, and where the time of one
+      request goes as cgi: 1,000 requests of each kind
+  hob cost form.py --body form.txt --header Content-Type:text/plain
+      the same, with what the script is sent
+  hob cost
+      the built-in echo in every language here, asked as in 1995: POST of 542 bytes
+  hob cost hello.py --rate 50 --json
+      savings for 50 requests a second; the result as JSON
+
+Exit codes:
+  0  measured
+  1  the script fails, or the system refused something
+  2  the arguments are wrong";
+
 /// Serves a site and keeps its scripts warm.
 #[derive(Parser)]
 #[command(name = "hob", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
@@ -62,6 +79,8 @@ pub(crate) enum Command {
     Explain(ExplainOptions),
     /// Make requests and measure how they are answered
     Bench(Box<BenchOptions>),
+    /// Tell where the time and the CPU of one request to a script go, and what would save them
+    Cost(CostOptions),
     /// Show the state of the running hob
     Status(StatusOptions),
     /// Have the running hob read its config again
@@ -79,6 +98,19 @@ pub(crate) enum Command {
     /// The process that gets certificates; started by `serve`
     #[command(hide = true)]
     Acme,
+    /// The hob that `cost` measures; started by it
+    #[command(hide = true)]
+    CostServe {
+        /// The process that it ends with
+        parent: u32,
+        /// Its config
+        config: PathBuf,
+        /// Its control socket
+        control: PathBuf,
+    },
+    /// The process that starts programs bare; started by `cost`
+    #[command(hide = true)]
+    CostBare,
     /// Compress what a log was; started by `serve` after a rotation
     #[command(hide = true)]
     CompressLog {
@@ -246,6 +278,35 @@ pub(crate) struct BenchOptions {
     /// Print the reference of a result in JSON instead, in Markdown
     #[arg(long, conflicts_with_all = ["urls", "json", "schema"])]
     pub(crate) reference: bool,
+}
+
+/// What to take apart.
+#[derive(Args)]
+#[command(after_help = COST_HELP)]
+pub(crate) struct CostOptions {
+    /// The script; the built-in echo when there is none
+    pub(crate) script: Option<PathBuf>,
+    /// Requests of each kind
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = hob_cost::limits::COUNT)]
+    pub(crate) count: u64,
+    /// Requests per second for which savings are told
+    #[arg(long, value_name = "RATE", default_value_t = 100.0)]
+    pub(crate) rate: f64,
+    /// Method of every request; POST where there is a body, else GET
+    #[arg(long, short = 'X', value_name = "NAME")]
+    pub(crate) method: Option<String>,
+    /// Query of every request, without its question mark
+    #[arg(long, value_name = "QUERY")]
+    pub(crate) query: Option<String>,
+    /// Header field of every request; more than once for more
+    #[arg(long, short = 'H', value_name = "NAME:VALUE")]
+    pub(crate) header: Vec<String>,
+    /// File whose contents are the body of every request, at most 64 KiB
+    #[arg(long, value_name = "FILE")]
+    pub(crate) body: Option<PathBuf>,
+    /// Result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// How to reach the running hob.

@@ -1,0 +1,84 @@
+//! The result as JSON.
+
+use serde_json::{Value, json};
+
+use super::Report;
+use crate::ladder::Measured;
+use crate::load::Times;
+use crate::past;
+use crate::processes::{CpuUs, resolution_us};
+use crate::stages::Stages;
+
+/// Version of the format; it grows when a field changes its meaning or goes.
+const FORMAT: u32 = 1;
+
+pub(super) fn write(report: &Report) -> Value {
+    json!({
+        "format": FORMAT,
+        "subject": report.subject,
+        "request": {
+            "method": report.asked.method,
+            "body_bytes": report.asked.body.as_ref().map_or(0, Vec::len),
+        },
+        "count": report.count,
+        "rate_per_s": report.rate,
+        "cpu_resolution_us": resolution_us(report.count),
+        "rungs": report.rungs.iter().map(rung).collect::<Vec<_>>(),
+        "stages": report.stages.as_ref().map(stages),
+        "sentence": report.sentence,
+    })
+}
+
+fn rung(one: &Measured) -> Value {
+    let mut value = json!({
+        "handler": one.rung.handler,
+        "carrier": one.rung.carrier,
+        "program": one.rung.subject.word(),
+        "language": one.rung.language.word(),
+    });
+    match &one.figures {
+        Ok(figures) => {
+            value["wall"] = times(&figures.times);
+            value["cpu_us"] = cpu(&figures.cpu);
+        }
+        Err(reason) => value["not_possible"] = reason.as_str().into(),
+    }
+    value
+}
+
+fn stages(stages: &Stages) -> Value {
+    let row = |stage: &crate::stages::Stage| {
+        json!({
+            "name": stage.name,
+            "wall_us": stage.wall_us,
+            "p99_us": stage.p99_us,
+            "cpu_us": stage.cpu_us,
+            "in_1995_ms": stage.past,
+            "remark": stage.remark,
+        })
+    };
+    let nested = |nested: &crate::stages::Nested| json!({ "name": nested.name, "wall": times(&nested.times), "cpu_us": nested.cpu_us });
+    json!({
+        "script": stages.script,
+        "rows": stages.rows.iter().map(row).collect::<Vec<_>>(),
+        "unexplained_us": stages.unexplained_us,
+        "reap_us": stages.reap_us,
+        "total": times(&stages.total),
+        "cpu_us": cpu(&stages.cpu),
+        "nested": stages.nested.iter().map(nested).collect::<Vec<_>>(),
+        "in_1995_ms": { "total": past::TOTAL_MS, "blocked": past::BLOCKED_MS },
+    })
+}
+
+fn times(times: &Times) -> Value {
+    json!({ "p50_us": times.p50_us, "p99_us": times.p99_us, "mean_us": times.mean_us })
+}
+
+fn cpu(cpu: &CpuUs) -> Value {
+    json!({
+        "server": cpu.server,
+        "spawner": cpu.spawner,
+        "program": cpu.program,
+        "total": cpu.total(),
+    })
+}

@@ -1,0 +1,106 @@
+//! `hob cost`: where the time of one request goes. Makes options of the arguments; everything else
+//! is in `hob_cost`. Also its hidden commands.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use hob_cost::{Asked, CostError, Options, limits};
+
+use crate::Refusal;
+use crate::args::{CostOptions, Surroundings};
+
+/// Measures and prints what came of it.
+pub(crate) fn run(options: CostOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+    let is_json = options.json;
+    let report = hob_cost::study(&study(options, surroundings)?).map_err(refusal)?;
+    if is_json {
+        println!("{}", report.json());
+    } else {
+        print!("{}", report.table());
+    }
+    Ok(())
+}
+
+/// Becomes the hob that is measured.
+pub(crate) fn run_serve(
+    parent: u32,
+    config: &Path,
+    control: &Path,
+    surroundings: &Surroundings,
+) -> Result<(), Refusal> {
+    let error = hob_cost::serve(&surroundings.program, parent, config, control);
+    Err(refusal(error))
+}
+
+/// Starts programs with nothing around them.
+pub(crate) fn run_bare() -> Result<(), Refusal> {
+    hob_cost::bare().map_err(refusal)
+}
+
+fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, Refusal> {
+    let body = options.body.as_deref().map(body).transpose()?;
+    let is_told = options.method.is_some()
+        || options.query.is_some()
+        || body.is_some()
+        || !options.header.is_empty();
+    let asked = is_told.then_some(Asked {
+        method: match (options.method, &body) {
+            (Some(method), _) => method,
+            (None, Some(_)) => "POST".to_owned(),
+            (None, None) => "GET".to_owned(),
+        },
+        fields: options
+            .header
+            .iter()
+            .map(|text| field(text))
+            .collect::<Result<_, _>>()?,
+        query: options.query,
+        body,
+    });
+    Ok(Options {
+        program: surroundings.program.clone(),
+        search: hob_server::config::PATH.to_owned(),
+        script: options.script,
+        asked,
+        count: options.count,
+        rate: options.rate,
+    })
+}
+
+fn field(text: &str) -> Result<(String, String), Refusal> {
+    let (name, value) = text
+        .split_once(':')
+        .ok_or_else(|| wrong(format!("--header {text:?}: write NAME:VALUE")))?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn body(path: &Path) -> Result<Vec<u8>, Refusal> {
+    let unread = |error| {
+        wrong(format!(
+            "--body {}: cannot read it: {error}",
+            path.display()
+        ))
+    };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unread)?;
+    // One byte more than allowed is enough to refuse it.
+    let mut file = file.take(limits::BODY_BYTES_MAX as u64 + 1);
+    file.read_to_end(&mut bytes).map_err(unread)?;
+    Ok(bytes)
+}
+
+fn refusal(error: CostError) -> Refusal {
+    let code = match error {
+        CostError::Arguments(_) => 2,
+        _ => 1,
+    };
+    Refusal {
+        code,
+        text: error.to_string(),
+    }
+}
+
+fn wrong(text: String) -> Refusal {
+    Refusal { code: 2, text }
+}
