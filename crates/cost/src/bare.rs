@@ -17,10 +17,12 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::error::CostError;
+use crate::kernel::start::{
+    Ended, How, Program, Starter, Streams, become_account, go_to, touch, wait,
+};
 use crate::limits::BODY_BYTES_MAX;
 use crate::load::Times;
 use crate::private::{end, read_some};
-use crate::start::{Ended, How, Program, Starter, Streams, become_account, go_to, touch, wait};
 use crate::stop::Stop;
 
 /// Runs before those that count: the first ones read from disk.

@@ -81,7 +81,7 @@ pub(crate) fn refused(
 }
 
 /// Asks so many times.
-fn figures(
+pub(crate) fn figures(
     hob: &Private,
     path: &str,
     asked: &Asked,

@@ -3,7 +3,8 @@
 //! `study` starts a hob of its own (`private`) with a route for each way of running a program
 //! (`rungs`, `site`), asks it with the load generator (`load`), and reads what its processes used
 //! (`processes`). `stages` takes one CGI request apart, with programs started bare beside it
-//! (`bare`, `start`, `elf`). `report` tells it, `advice` in one sentence.
+//! (`bare`, `kernel`, `elf`); `experiment` and `growth` ask what a start depends on. `report`
+//! tells it, `advice` in one sentence.
 #![deny(missing_docs)]
 
 mod advice;
@@ -12,6 +13,9 @@ mod bare;
 mod echo;
 mod elf;
 mod error;
+mod experiment;
+mod growth;
+mod kernel;
 mod ladder;
 pub mod limits;
 mod load;
@@ -23,7 +27,6 @@ mod rungs;
 mod script;
 mod site;
 mod stages;
-mod start;
 mod stop;
 mod study;
 
@@ -32,4 +35,4 @@ pub use error::CostError;
 pub use load::Asked;
 pub use private::serve;
 pub use report::Report;
-pub use study::{Options, study};
+pub use study::{Options, Part, study};

@@ -78,7 +78,6 @@ pub(crate) struct Private {
     pub(crate) control: PathBuf,
     /// Ports of its listeners, in the order of the config.
     pub(crate) ports: Vec<u16>,
-    messages: PathBuf,
 }
 
 impl Private {
@@ -122,24 +121,18 @@ impl Private {
         let ports = starting.listeners(listeners, stop)?;
         let family = Family::find(starting.child.id())
             .ok_or_else(|| starting.failed("its server process is not there"))?;
-        let Starting { child, messages } = starting;
+        let Starting { child, .. } = starting;
         Ok(Private {
             child,
             family,
             control,
             ports,
-            messages,
         })
     }
 
     /// The address of a listener.
     pub(crate) fn url(&self, listener: usize, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.ports[listener])
-    }
-
-    /// What it said last.
-    pub(crate) fn said(&self) -> String {
-        said(&self.messages)
     }
 
     /// How many processes of programs there are when none runs for a request: waits until their

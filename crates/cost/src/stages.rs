@@ -10,13 +10,13 @@ use crate::bare::{self, Bare, Job, Run};
 use crate::echo;
 use crate::elf;
 use crate::error::CostError;
+use crate::kernel::start::How;
 use crate::load::{Asked, Connection, Times, series};
 use crate::past;
 use crate::private::{Folder, NOBODY, Private, is_root};
 use crate::processes::CpuUs;
 use crate::script::Script;
 use crate::site::{FIXED, PLAIN, Recorded, Records, TIMED};
-use crate::start::How;
 use crate::stop::Stop;
 
 /// One stage.

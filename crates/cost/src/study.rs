@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use crate::advice;
 use crate::echo::{self, Kind};
 use crate::error::CostError;
-use crate::ladder;
+use crate::experiment;
+use crate::growth;
+use crate::ladder::{self, Measured};
 use crate::limits::{BODY_BYTES_MAX, COUNT_MAX};
 use crate::load::Asked;
 use crate::private::{Folder, Private};
@@ -13,8 +15,23 @@ use crate::report::Report;
 use crate::rungs::{self, Rung};
 use crate::script::{Language, Script};
 use crate::site::{self, LISTENERS, Records};
-use crate::stages;
+use crate::stages::{self, Stages};
 use crate::stop::Stop;
+
+/// A part of a study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Every way of running the script.
+    Ladder,
+    /// Where one request goes.
+    Stages,
+    /// Processes made with no server around them.
+    Bare,
+    /// The script as cgi with a server of 10 MB, 100 MB and 1 GB.
+    Growth,
+    /// 200 starts at once.
+    Burst,
+}
 
 /// What is to be measured, and how.
 #[derive(Debug, Clone)]
@@ -27,6 +44,8 @@ pub struct Options {
     pub script: Option<PathBuf>,
     /// What the script is asked.
     pub asked: Option<Asked>,
+    /// What is measured; what is usual where nothing is named.
+    pub parts: Vec<Part>,
     /// Requests of each kind.
     pub count: u64,
     /// Requests per second for which savings are told.
@@ -51,30 +70,38 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
     };
     let rungs = rungs_of(options, &folder, script.as_ref())?;
     let config = site::config(&folder, &rungs, None)?;
-    let hob = Private::start(&options.program, &folder, &config, LISTENERS, &stop)?;
-    let records = Records::of(&folder);
-    let measured = ladder::measure(&hob, &records, &rungs, &asked, options.count, &stop)?;
-    let staged = staged(options, &folder, script.as_ref(), &rungs)?;
-    let stages = staged
-        .map(|(index, script)| {
-            stages::measure(&stages::Subject {
-                program: &options.program,
-                folder: &folder,
-                hob: &hob,
-                records: &records,
-                script: &script,
-                path: rungs[index].path(index),
-                asked: &asked,
-                search: &options.search,
-                count: options.count,
-                stop: &stop,
-            })
-        })
-        .transpose()?;
+    let has = |part: Part| options.has(part);
+    let first = measured(
+        options,
+        &folder,
+        script.as_ref(),
+        &rungs,
+        &asked,
+        &config,
+        &stop,
+    )?;
+    let exchanges = match has(Part::Bare) {
+        true => experiment::measure(&options.program, &folder, options.count, &stop)?,
+        false => Vec::new(),
+    };
+    let is_cgi = |rung: &Rung| rung.handler == "cgi" && rung.route.is_ok();
+    let subject = rungs.iter().position(is_cgi).map(|index| growth::Subject {
+        program: &options.program,
+        folder: &folder,
+        rungs: &rungs[..=index],
+        index,
+        asked: &asked,
+        count: options.count,
+        stop: &stop,
+    });
+    let grown = subject.as_ref().filter(|_| has(Part::Growth));
+    let grown = grown.map(growth::growth).transpose()?;
+    let bursts = subject.as_ref().filter(|_| has(Part::Burst));
+    let bursts = bursts.map(growth::burst).transpose()?;
     stop.check()?;
     let sentence = match &script {
-        Some(script) => advice::sentence(&script.name(), &measured, options.rate),
-        None => advice::echo_sentence(&measured, options.rate),
+        Some(script) => advice::sentence(&script.name(), &first.rungs, options.rate),
+        None => advice::echo_sentence(&first.rungs, options.rate),
     };
     Ok(Report {
         subject: match &script {
@@ -84,9 +111,70 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
         asked,
         count: options.count,
         rate: options.rate,
-        rungs: measured,
-        stages,
+        rungs: first.rungs,
+        stages: first.stages,
+        exchanges,
+        grown: grown.unwrap_or_default(),
+        bursts: bursts.unwrap_or_default(),
         sentence,
+    })
+}
+
+impl Options {
+    fn has(&self, part: Part) -> bool {
+        match (self.parts.is_empty(), part) {
+            (false, _) => self.parts.contains(&part),
+            (true, Part::Ladder | Part::Stages) => true,
+            (true, Part::Bare) => self.script.is_none(),
+            (true, Part::Growth | Part::Burst) => false,
+        }
+    }
+}
+
+/// What one hob tells.
+struct First {
+    rungs: Vec<Measured>,
+    stages: Option<Stages>,
+}
+
+/// Ladder and stages, with a hob that lives as long as this.
+fn measured(
+    options: &Options,
+    folder: &Folder,
+    script: Option<&Script>,
+    rungs: &[Rung],
+    asked: &Asked,
+    config: &str,
+    stop: &Stop,
+) -> Result<First, CostError> {
+    let hob = Private::start(&options.program, folder, config, LISTENERS, stop)?;
+    let records = Records::of(folder);
+    let wanted = match options.has(Part::Ladder) {
+        true => rungs,
+        false => &[],
+    };
+    let measured = ladder::measure(&hob, &records, wanted, asked, options.count, stop)?;
+    let staged = match options.has(Part::Stages) {
+        true => staged(options, folder, script, rungs)?,
+        false => None,
+    };
+    let stages = staged.map(|(index, script)| {
+        stages::measure(&stages::Subject {
+            program: &options.program,
+            folder,
+            hob: &hob,
+            records: &records,
+            script: &script,
+            path: rungs[index].path(index),
+            asked,
+            search: &options.search,
+            count: options.count,
+            stop,
+        })
+    });
+    Ok(First {
+        rungs: measured,
+        stages: stages.transpose()?,
     })
 }
 

@@ -52,8 +52,10 @@ Examples:
       the same, with what the script is sent
   hob cost
       the built-in echo in every language here, asked as in 1995: POST of 542 bytes
-  hob cost hello.py --rate 50 --json
-      savings for 50 requests a second; the result as JSON
+  hob cost hello.sh --part growth --part burst
+      does a start cost more when the server has grown, or when 200 come at once?
+  hob cost hello.py --rate 50 --html cost.html --json
+      savings for 50 requests a second; the result as a page, and as JSON
 
 Exit codes:
   0  measured
@@ -280,12 +282,32 @@ pub(crate) struct BenchOptions {
     pub(crate) reference: bool,
 }
 
+/// A part of a cost study.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum CostPart {
+    /// Every way of running the script
+    Ladder,
+    /// Where one request to it as cgi goes
+    Stages,
+    /// Processes made in every way there is, with no server, as in 1995
+    Bare,
+    /// As cgi with a server of 10 MB, 100 MB and 1 GB
+    Growth,
+    /// As cgi 200 times at once, with and without a limit
+    Burst,
+    /// All of these
+    All,
+}
+
 /// What to take apart.
 #[derive(Args)]
 #[command(after_help = COST_HELP)]
 pub(crate) struct CostOptions {
     /// The script; the built-in echo when there is none
     pub(crate) script: Option<PathBuf>,
+    /// What to measure; more than once for more. Usual: ladder and stages, for the echo bare too
+    #[arg(long, value_name = "PART", value_enum)]
+    pub(crate) part: Vec<CostPart>,
     /// Requests of each kind
     #[arg(long, short = 'n', value_name = "COUNT", default_value_t = hob_cost::limits::COUNT)]
     pub(crate) count: u64,
@@ -304,6 +326,9 @@ pub(crate) struct CostOptions {
     /// File whose contents are the body of every request, at most 64 KiB
     #[arg(long, value_name = "FILE")]
     pub(crate) body: Option<PathBuf>,
+    /// Also write the result as a page of HTML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Result as JSON
     #[arg(long)]
     pub(crate) json: bool,

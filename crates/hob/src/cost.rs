@@ -5,15 +5,21 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use hob_cost::{Asked, CostError, Options, limits};
+use hob_cost::{Asked, CostError, Options, Part, limits};
 
 use crate::Refusal;
-use crate::args::{CostOptions, Surroundings};
+use crate::args::{CostOptions, CostPart, Surroundings};
 
 /// Measures and prints what came of it.
 pub(crate) fn run(options: CostOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
-    let is_json = options.json;
+    let (is_json, html) = (options.json, options.html.clone());
     let report = hob_cost::study(&study(options, surroundings)?).map_err(refusal)?;
+    if let Some(path) = html {
+        std::fs::write(&path, report.html()).map_err(|error| Refusal {
+            code: 1,
+            text: format!("--html {}: cannot write it: {error}", path.display()),
+        })?;
+    }
     if is_json {
         println!("{}", report.json());
     } else {
@@ -63,9 +69,27 @@ fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, R
         search: hob_server::config::PATH.to_owned(),
         script: options.script,
         asked,
+        parts: options.part.iter().flat_map(|part| parts(*part)).collect(),
         count: options.count,
         rate: options.rate,
     })
+}
+
+fn parts(part: CostPart) -> Vec<Part> {
+    match part {
+        CostPart::Ladder => vec![Part::Ladder],
+        CostPart::Stages => vec![Part::Stages],
+        CostPart::Bare => vec![Part::Bare],
+        CostPart::Growth => vec![Part::Growth],
+        CostPart::Burst => vec![Part::Burst],
+        CostPart::All => vec![
+            Part::Ladder,
+            Part::Stages,
+            Part::Bare,
+            Part::Growth,
+            Part::Burst,
+        ],
+    }
 }
 
 fn field(text: &str) -> Result<(String, String), Refusal> {

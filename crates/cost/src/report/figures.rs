@@ -29,8 +29,8 @@ pub(crate) fn count(count: u64) -> String {
     text
 }
 
-/// Lines of equal columns; the first and those from `left` on are aligned to the left.
-pub(crate) fn columns(rows: &[Vec<String>], left: usize) -> String {
+/// Lines of equal columns, each aligned to the left or to the right.
+pub(crate) fn columns(rows: &[Vec<String>], is_left: &[bool]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -43,7 +43,7 @@ pub(crate) fn columns(rows: &[Vec<String>], left: usize) -> String {
             if column > 0 {
                 line.push_str("  ");
             }
-            line.push_str(&match column == 0 || column >= left {
+            line.push_str(&match is_left.get(column).copied().unwrap_or(false) {
                 true => format!("{cell:<width$}"),
                 false => format!("{cell:>width$}"),
             });
@@ -69,6 +69,9 @@ mod tests {
         assert_eq!(count(1_234_567), "1,234,567");
         let rows = [["a", "bc", "d"], ["aaa", "b", "dd"]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
-        assert_eq!(columns(&rows, 2), "a    bc  d\naaa   b  dd\n");
+        assert_eq!(
+            columns(&rows, &[true, false, true]),
+            "a    bc  d\naaa   b  dd\n"
+        );
     }
 }

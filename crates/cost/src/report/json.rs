@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Report;
+use crate::experiment::Exchange;
+use crate::growth::{Burst, Grown};
 use crate::ladder::Measured;
 use crate::load::Times;
 use crate::past;
@@ -25,6 +27,9 @@ pub(super) fn write(report: &Report) -> Value {
         "cpu_resolution_us": resolution_us(report.count),
         "rungs": report.rungs.iter().map(rung).collect::<Vec<_>>(),
         "stages": report.stages.as_ref().map(stages),
+        "bare": report.exchanges.iter().map(exchange).collect::<Vec<_>>(),
+        "growth": report.grown.iter().map(grown).collect::<Vec<_>>(),
+        "burst": report.bursts.iter().map(burst).collect::<Vec<_>>(),
         "sentence": report.sentence,
     })
 }
@@ -67,6 +72,45 @@ fn stages(stages: &Stages) -> Value {
         "cpu_us": cpu(&stages.cpu),
         "nested": stages.nested.iter().map(nested).collect::<Vec<_>>(),
         "in_1995_ms": { "total": past::TOTAL_MS, "blocked": past::BLOCKED_MS },
+    })
+}
+
+fn exchange(one: &Exchange) -> Value {
+    let mut value = json!({
+        "made_by": one.how.word(),
+        "exec": one.has_exec,
+        "parent_bytes": one.parent_bytes,
+        "count": one.count,
+    });
+    match &one.bare {
+        Ok(bare) => {
+            value["wall"] = times(&bare.reaped);
+            value["call"] = times(&bare.called);
+            value["cpu_us"] = bare.cpu_us().into();
+        }
+        Err(reason) => value["not_possible"] = reason.as_str().into(),
+    }
+    value
+}
+
+fn grown(one: &Grown) -> Value {
+    let mut value = json!({ "wanted_bytes": one.wanted_bytes, "server_bytes": one.server_bytes });
+    match &one.figures {
+        Ok(figures) => {
+            value["wall"] = times(&figures.times);
+            value["cpu_us"] = cpu(&figures.cpu);
+        }
+        Err(reason) => value["not_possible"] = reason.as_str().into(),
+    }
+    value
+}
+
+fn burst(one: &Burst) -> Value {
+    json!({
+        "starts": one.starts,
+        "limit": one.limit,
+        "wall": times(&one.figures.times),
+        "cpu_us": cpu(&one.figures.cpu),
     })
 }
 

@@ -2,8 +2,12 @@
 
 pub(crate) mod figures;
 mod json;
+mod page;
+mod section;
 mod table;
 
+use crate::experiment::Exchange;
+use crate::growth::{Burst, Grown};
 use crate::ladder::Measured;
 use crate::load::Asked;
 use crate::stages::Stages;
@@ -18,6 +22,9 @@ pub struct Report {
     pub(crate) rate: f64,
     pub(crate) rungs: Vec<Measured>,
     pub(crate) stages: Option<Stages>,
+    pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) grown: Vec<Grown>,
+    pub(crate) bursts: Vec<Burst>,
     pub(crate) sentence: String,
 }
 
@@ -30,5 +37,22 @@ impl Report {
     /// The result for machines.
     pub fn json(&self) -> serde_json::Value {
         json::write(self)
+    }
+
+    /// The result as a page of HTML that needs nothing else.
+    pub fn html(&self) -> String {
+        page::write(self)
+    }
+
+    fn asked_in_words(&self) -> String {
+        let body = match self.asked.body.as_ref().map_or(0, Vec::len) {
+            0 => "no body".to_owned(),
+            bytes => format!("{} bytes", figures::count(bytes as u64)),
+        };
+        format!(
+            "{} of {body}, {} requests of each kind, one after the other",
+            self.asked.method,
+            figures::count(self.count),
+        )
     }
 }

@@ -98,7 +98,7 @@ pub(super) fn children(tree: &Tree, report: &mut Report) {
         only_in: &[
             "crates/server/src/process/",
             "crates/server/src/life/",
-            "crates/cost/src/start.rs",
+            "crates/cost/src/kernel/start.rs",
         ],
         message: "processes are started and privileges dropped in process/ and life/",
     }
