@@ -3,6 +3,7 @@
 use crate::ladder::{Figures, Measured};
 use crate::report::figures::time;
 use crate::rungs::Subject;
+use crate::wire::{Cost, Wire};
 
 /// Less than this share of the CPU time is nothing to move a script for.
 const SHARE_MIN: f64 = 0.05;
@@ -94,6 +95,35 @@ pub(crate) fn echo_sentence(rungs: &[Measured], rate: f64) -> String {
         Some((saved, text)) if saved > 0.0 => text,
         _ => "No way of running the echo is cheaper than cgi here.".to_owned(),
     }
+}
+
+/// What keeping connections would save.
+pub(crate) fn of_wire(wire: &Wire) -> String {
+    let of = |name: &str| {
+        let way = wire.ways.iter().find(|way| way.name.starts_with(name))?;
+        way.figures.as_ref().ok()
+    };
+    let pairs = [
+        ("HTTP/1.1, a", "HTTP/1.1, connection kept"),
+        ("TLS, full", "TLS, connection kept"),
+    ];
+    let pair = pairs
+        .iter()
+        .find_map(|(each, kept)| Some((of(each)?, of(kept)?)));
+    let Some((each, kept)) = pair else {
+        return String::new();
+    };
+    let packets = |cost: &Cost| cost.packets.map_or(0.0, |packets| packets.0 + packets.1);
+    format!(
+        "A connection that is kept saves {} of {} round trips, {:.0} of {:.0} packets and {} of {} a \
+         request.",
+        each.round_trips - kept.round_trips,
+        each.round_trips,
+        packets(each) - packets(kept),
+        packets(each),
+        time(each.times.p50_us - kept.times.p50_us),
+        time(each.times.p50_us),
+    )
 }
 
 fn cores(cores: f64) -> String {

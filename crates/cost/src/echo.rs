@@ -66,6 +66,7 @@ pub(crate) fn asked() -> Asked {
         fields: vec![("Content-Type".to_owned(), "text/plain".to_owned())],
         query: None,
         body: Some(body),
+        is_insecure: false,
     }
 }
 

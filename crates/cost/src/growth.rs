@@ -66,17 +66,12 @@ pub(crate) fn growth(subject: &Subject<'_>) -> Result<Vec<Grown>, CostError> {
         fs::hard_link(&first, path).map_err(failed())?;
     }
     let config = site::config(subject.folder, subject.rungs, None)?;
-    let cache = "cache = { bytes = \"1500MB\", max_file = \"8MiB\", recheck = \"1h\" }\n";
+    let cache = "cache = { bytes = \"1500MiB\", max_file = \"8MiB\", recheck = \"1h\" }\n";
     let config = format!("{cache}{config}");
     let hob = subject.start(&config)?;
     let mut filled = 0;
     let mut all = Vec::new();
-    let nothing = Asked {
-        method: "GET".to_owned(),
-        fields: Vec::new(),
-        query: None,
-        body: None,
-    };
+    let nothing = Asked::get();
     for wanted_bytes in SIZES {
         if !has_room(wanted_bytes) {
             all.push(Grown {

@@ -3,13 +3,14 @@
 //! `study` starts a hob of its own (`private`) with a route for each way of running a program
 //! (`rungs`, `site`), asks it with the load generator (`load`), and reads what its processes used
 //! (`processes`). `stages` takes one CGI request apart, with programs started bare beside it
-//! (`bare`, `kernel`, `elf`); `experiment` and `growth` ask what a start depends on. `report`
-//! tells it, `advice` in one sentence.
+//! (`bare`, `kernel`, `elf`); `experiment` and `growth` ask what a start depends on, `wire` what
+//! goes over a connection (`relay`, `calls`). `report` tells it, `advice` in one sentence.
 #![deny(missing_docs)]
 
 mod advice;
 mod ask;
 mod bare;
+mod calls;
 mod echo;
 mod elf;
 mod error;
@@ -22,6 +23,7 @@ mod load;
 mod past;
 mod private;
 mod processes;
+mod relay;
 mod report;
 mod rungs;
 mod script;
@@ -29,10 +31,11 @@ mod site;
 mod stages;
 mod stop;
 mod study;
+mod wire;
 
 pub use bare::bare;
 pub use error::CostError;
 pub use load::Asked;
 pub use private::serve;
 pub use report::Report;
-pub use study::{Options, Part, study};
+pub use study::{Options, Part, Subject, study};

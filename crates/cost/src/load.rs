@@ -1,6 +1,7 @@
 //! Requests one after the other, or many at once, by the load generator; what of its report a study
 //! needs.
 
+use std::path::Path;
 use std::time::Duration;
 
 use hob_load::{Pace, Plan, Reuse, Url};
@@ -21,6 +22,21 @@ pub struct Asked {
     pub query: Option<String>,
     /// The body; none for a request without.
     pub body: Option<Vec<u8>>,
+    /// Any certificate is taken; that of a server on this machine is not checked anyway.
+    pub is_insecure: bool,
+}
+
+impl Asked {
+    /// A plain GET.
+    pub fn get() -> Asked {
+        Asked {
+            method: "GET".to_owned(),
+            fields: Vec::new(),
+            query: None,
+            body: None,
+            is_insecure: false,
+        }
+    }
 }
 
 /// How connections are made.
@@ -73,11 +89,7 @@ impl Times {
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
     pub(crate) times: Times,
-    pub(crate) connect: Option<Times>,
     pub(crate) answered: u64,
-    pub(crate) sent_bytes: u64,
-    pub(crate) received_bytes: u64,
-    pub(crate) handshakes_full: u64,
     pub(crate) handshakes_resumed: u64,
     pub(crate) tls: Option<String>,
 }
@@ -91,13 +103,37 @@ pub(crate) fn series(
     count: u64,
     stop: &Stop,
 ) -> Result<Series, CostError> {
+    run(url, asked, connection, connections, count, None, stop)
+}
+
+/// The same, one at a time, through a Unix socket.
+pub(crate) fn series_over(
+    url: &str,
+    asked: &Asked,
+    connection: Connection,
+    count: u64,
+    socket: &Path,
+    stop: &Stop,
+) -> Result<Series, CostError> {
+    run(url, asked, connection, 1, count, Some(socket), stop)
+}
+
+fn run(
+    url: &str,
+    asked: &Asked,
+    connection: Connection,
+    connections: usize,
+    count: u64,
+    socket: Option<&Path>,
+    stop: &Stop,
+) -> Result<Series, CostError> {
     stop.check()?;
     let url: Url = with_query(url, asked)
         .parse()
         .map_err(CostError::Arguments)?;
     let report = hob_load::run(Plan {
         urls: vec![url],
-        unix: None,
+        unix: socket.map(Path::to_owned),
         pace: Pace::Closed {
             think: Duration::ZERO,
         },
@@ -106,7 +142,7 @@ pub(crate) fn series(
             Connection::Keep => Reuse::KeepAlive,
             Connection::Close | Connection::CloseFull => Reuse::PerRequest,
         },
-        is_insecure: true,
+        is_insecure: asked.is_insecure,
         is_resumption_off: connection == Connection::CloseFull,
         threads: 1,
         cpus: Vec::new(),
@@ -136,11 +172,7 @@ pub(crate) fn series(
     let number = |part: &str, name: &str| result[part][name].as_u64().unwrap_or(0);
     Ok(Series {
         times: Times::read(&result["latency"]["response"]).unwrap_or_default(),
-        connect: Times::read(&result["latency"]["connect"]),
         answered: number("requests", "answered"),
-        sent_bytes: number("bytes", "sent"),
-        received_bytes: number("bytes", "received"),
-        handshakes_full: number("tls", "full"),
         handshakes_resumed: number("tls", "resumed"),
         tls: result["tls"]["terms"].as_str().map(str::to_owned),
     })

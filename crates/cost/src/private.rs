@@ -135,6 +135,11 @@ impl Private {
         format!("http://127.0.0.1:{}{path}", self.ports[listener])
     }
 
+    /// The same, over TLS.
+    pub(crate) fn secure_url(&self, listener: usize, path: &str) -> String {
+        format!("https://127.0.0.1:{}{path}", self.ports[listener])
+    }
+
     /// How many processes of programs there are when none runs for a request: waits until their
     /// number has stayed the same.
     pub(crate) fn resting_programs(&self) -> usize {

@@ -107,6 +107,23 @@ impl Family {
     }
 }
 
+/// A process and those below it; of a hob only the one that answers.
+pub(crate) fn servers(pid: u32) -> Vec<u32> {
+    if let Some(family) = Family::find(pid) {
+        return vec![family.server];
+    }
+    let all = processes();
+    let below = all
+        .keys()
+        .copied()
+        .filter(|number| is_below(&all, *number, pid));
+    all.get(&pid)
+        .map(|_| pid)
+        .into_iter()
+        .chain(below)
+        .collect()
+}
+
 /// The error that ticks leave in a mean over so many requests, in microseconds: two times are cut
 /// off to ticks, at both ends.
 pub(crate) fn resolution_us(count: u64) -> f64 {

@@ -14,7 +14,8 @@ use crate::rungs::{Rung, quoted};
 /// Listeners of the config, by their place in it.
 pub(crate) const PLAIN: usize = 0;
 pub(crate) const TIMED: usize = 1;
-pub(crate) const LISTENERS: usize = 2;
+pub(crate) const SECURE: usize = 2;
+pub(crate) const LISTENERS: usize = 3;
 /// Where nothing but the server answers.
 pub(crate) const FIXED: &str = "/fixed";
 
@@ -38,6 +39,7 @@ pub(crate) fn config(
          format = \"{{status}} {{total_us}} {{program_us}} {{reason}}: {{detail}}\"\n\
          [[listen]]\naddress = \"127.0.0.1:0\"\n\
          [[listen]]\naddress = \"127.0.0.1:0\"\nlog = \"timed\"\n\
+         [[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\
          [[site]]\nroot = {site}\n\
          [[site.route]]\npath = \"{FIXED}\"\n\
          respond = {{ status = 200, body = \"fixed\\n\" }}\n"

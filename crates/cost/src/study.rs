@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use hob_load::Url;
+
 use crate::advice;
 use crate::echo::{self, Kind};
 use crate::error::CostError;
@@ -11,12 +13,14 @@ use crate::ladder::{self, Measured};
 use crate::limits::{BODY_BYTES_MAX, COUNT_MAX};
 use crate::load::Asked;
 use crate::private::{Folder, Private};
+use crate::processes::servers;
 use crate::report::Report;
 use crate::rungs::{self, Rung};
 use crate::script::{Language, Script};
-use crate::site::{self, LISTENERS, Records};
+use crate::site::{self, LISTENERS, PLAIN, Records, SECURE};
 use crate::stages::{self, Stages};
 use crate::stop::Stop;
+use crate::wire::{self, Wire};
 
 /// A part of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +35,19 @@ pub enum Part {
     Growth,
     /// 200 starts at once.
     Burst,
+    /// Packets, bytes, round trips and system calls, for each way of connecting.
+    Wire,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// The built-in echo.
+    Echo,
+    /// A script.
+    Script(PathBuf),
+    /// Whatever answers there: `http://HOST[:PORT]/PATH`, or `https`.
+    Url(String),
 }
 
 /// What is to be measured, and how.
@@ -40,10 +57,12 @@ pub struct Options {
     pub program: PathBuf,
     /// Folders in which programs are looked for.
     pub search: String,
-    /// The script; the built-in echo where there is none.
-    pub script: Option<PathBuf>,
-    /// What the script is asked.
+    /// What is measured.
+    pub subject: Subject,
+    /// What it is asked; what is usual for it where nothing is said.
     pub asked: Option<Asked>,
+    /// A process of a URL's server, whose system calls are counted.
+    pub pid: Option<u32>,
     /// What is measured; what is usual where nothing is named.
     pub parts: Vec<Part>,
     /// Requests of each kind.
@@ -56,17 +75,16 @@ pub struct Options {
 pub fn study(options: &Options) -> Result<Report, CostError> {
     check(options)?;
     let stop = Stop::listen()?;
-    let script = options.script.as_deref().map(Script::look).transpose()?;
     let folder = Folder::new()?;
+    let script = match &options.subject {
+        Subject::Url(url) => return of_url(options, &folder, url, &stop),
+        Subject::Script(path) => Some(Script::look(path)?),
+        Subject::Echo => None,
+    };
     let asked = match (&options.asked, &script) {
         (Some(asked), _) => asked.clone(),
         (None, None) => echo::asked(),
-        (None, Some(_)) => Asked {
-            method: "GET".to_owned(),
-            fields: Vec::new(),
-            query: None,
-            body: None,
-        },
+        (None, Some(_)) => Asked::get(),
     };
     let rungs = rungs_of(options, &folder, script.as_ref())?;
     let config = site::config(&folder, &rungs, None)?;
@@ -100,6 +118,7 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
     let bursts = bursts.map(growth::burst).transpose()?;
     stop.check()?;
     let sentence = match &script {
+        _ if first.rungs.is_empty() => String::new(),
         Some(script) => advice::sentence(&script.name(), &first.rungs, options.rate),
         None => advice::echo_sentence(&first.rungs, options.rate),
     };
@@ -116,7 +135,44 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
         exchanges,
         grown: grown.unwrap_or_default(),
         bursts: bursts.unwrap_or_default(),
+        wire: first.wire,
         sentence,
+    })
+}
+
+/// What a URL costs on its way.
+fn of_url(options: &Options, folder: &Folder, url: &str, stop: &Stop) -> Result<Report, CostError> {
+    if options.parts.iter().any(|part| *part != Part::Wire) {
+        return Err(CostError::Arguments(
+            "of a URL only the part wire can be measured; name a script for the others".to_owned(),
+        ));
+    }
+    let parsed: Url = url.parse().map_err(CostError::Arguments)?;
+    let (is_secure, ..) = parsed.origin();
+    let asked = options.asked.clone().unwrap_or_else(Asked::get);
+    let there = Some(url.to_owned());
+    let wire = wire::measure(&wire::Target {
+        clear: there.clone().filter(|_| !is_secure),
+        secure: there.filter(|_| is_secure),
+        asked: &asked,
+        count: options.count,
+        pids: options.pid.map(servers).unwrap_or_default(),
+        folder,
+        search: &options.search,
+        stop,
+    })?;
+    Ok(Report {
+        subject: url.to_owned(),
+        asked,
+        count: options.count,
+        rate: options.rate,
+        rungs: Vec::new(),
+        stages: None,
+        exchanges: Vec::new(),
+        grown: Vec::new(),
+        bursts: Vec::new(),
+        sentence: advice::of_wire(&wire),
+        wire: Some(wire),
     })
 }
 
@@ -125,8 +181,8 @@ impl Options {
         match (self.parts.is_empty(), part) {
             (false, _) => self.parts.contains(&part),
             (true, Part::Ladder | Part::Stages) => true,
-            (true, Part::Bare) => self.script.is_none(),
-            (true, Part::Growth | Part::Burst) => false,
+            (true, Part::Bare) => self.subject == Subject::Echo,
+            (true, Part::Growth | Part::Burst | Part::Wire) => false,
         }
     }
 }
@@ -135,6 +191,7 @@ impl Options {
 struct First {
     rungs: Vec<Measured>,
     stages: Option<Stages>,
+    wire: Option<Wire>,
 }
 
 /// Ladder and stages, with a hob that lives as long as this.
@@ -172,9 +229,26 @@ fn measured(
             stop,
         })
     });
+    let stages = stages.transpose()?;
+    let is_possible = |rung: &Rung| rung.route.is_ok();
+    let answering = rungs.iter().position(is_possible);
+    let wire = answering.filter(|_| options.has(Part::Wire)).map(|index| {
+        let path = rungs[index].path(index);
+        wire::measure(&wire::Target {
+            clear: Some(hob.url(PLAIN, &path)),
+            secure: Some(hob.secure_url(SECURE, &path)),
+            asked,
+            count: options.count,
+            pids: vec![hob.family.server],
+            folder,
+            search: &options.search,
+            stop,
+        })
+    });
     Ok(First {
         rungs: measured,
-        stages: stages.transpose()?,
+        stages,
+        wire: wire.transpose()?,
     })
 }
 

@@ -54,6 +54,8 @@ Examples:
       the built-in echo in every language here, asked as in 1995: POST of 542 bytes
   hob cost hello.sh --part growth --part burst
       does a start cost more when the server has grown, or when 200 come at once?
+  hob cost https://127.0.0.1:8443/ --pid $(pidof -s nginx)
+      packets, bytes, round trips and system calls of a request, for each way of connecting
   hob cost hello.py --rate 50 --html cost.html --json
       savings for 50 requests a second; the result as a page, and as JSON
 
@@ -81,7 +83,7 @@ pub(crate) enum Command {
     Explain(ExplainOptions),
     /// Make requests and measure how they are answered
     Bench(Box<BenchOptions>),
-    /// Tell where the time and the CPU of one request to a script go, and what would save them
+    /// Tell where the time of one request to a script goes, and what would save it
     Cost(CostOptions),
     /// Show the state of the running hob
     Status(StatusOptions),
@@ -295,6 +297,8 @@ pub(crate) enum CostPart {
     Growth,
     /// As cgi 200 times at once, with and without a limit
     Burst,
+    /// Packets, bytes, round trips and system calls; the one part for a URL
+    Wire,
     /// All of these
     All,
 }
@@ -303,8 +307,9 @@ pub(crate) enum CostPart {
 #[derive(Args)]
 #[command(after_help = COST_HELP)]
 pub(crate) struct CostOptions {
-    /// The script; the built-in echo when there is none
-    pub(crate) script: Option<PathBuf>,
+    /// The script, or a URL; the built-in echo when there is none
+    #[arg(value_name = "SCRIPT|URL")]
+    pub(crate) subject: Option<PathBuf>,
     /// What to measure; more than once for more. Usual: ladder and stages, for the echo bare too
     #[arg(long, value_name = "PART", value_enum)]
     pub(crate) part: Vec<CostPart>,
@@ -326,6 +331,12 @@ pub(crate) struct CostOptions {
     /// File whose contents are the body of every request, at most 64 KiB
     #[arg(long, value_name = "FILE")]
     pub(crate) body: Option<PathBuf>,
+    /// Process of a URL's server, whose system calls strace counts, with those below it
+    #[arg(long)]
+    pub(crate) pid: Option<u32>,
+    /// Take any certificate; that of a server on this machine is not checked anyway
+    #[arg(long)]
+    pub(crate) insecure: bool,
     /// Also write the result as a page of HTML
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,

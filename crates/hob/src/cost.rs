@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use hob_cost::{Asked, CostError, Options, Part, limits};
+use hob_cost::{Asked, CostError, Options, Part, Subject, limits};
 
 use crate::Refusal;
 use crate::args::{CostOptions, CostPart, Surroundings};
@@ -49,6 +49,7 @@ fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, R
     let is_told = options.method.is_some()
         || options.query.is_some()
         || body.is_some()
+        || options.insecure
         || !options.header.is_empty();
     let asked = is_told.then_some(Asked {
         method: match (options.method, &body) {
@@ -63,12 +64,20 @@ fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, R
             .collect::<Result<_, _>>()?,
         query: options.query,
         body,
+        is_insecure: options.insecure,
     });
     Ok(Options {
         program: surroundings.program.clone(),
         search: hob_server::config::PATH.to_owned(),
-        script: options.script,
+        subject: match options.subject {
+            None => Subject::Echo,
+            Some(subject) => match subject.to_str().filter(|text| text.contains("://")) {
+                Some(url) => Subject::Url(url.to_owned()),
+                None => Subject::Script(subject),
+            },
+        },
         asked,
+        pid: options.pid,
         parts: options.part.iter().flat_map(|part| parts(*part)).collect(),
         count: options.count,
         rate: options.rate,
@@ -82,12 +91,14 @@ fn parts(part: CostPart) -> Vec<Part> {
         CostPart::Bare => vec![Part::Bare],
         CostPart::Growth => vec![Part::Growth],
         CostPart::Burst => vec![Part::Burst],
+        CostPart::Wire => vec![Part::Wire],
         CostPart::All => vec![
             Part::Ladder,
             Part::Stages,
             Part::Bare,
             Part::Growth,
             Part::Burst,
+            Part::Wire,
         ],
     }
 }

@@ -1,6 +1,6 @@
 //! The result as JSON.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Report;
 use crate::experiment::Exchange;
@@ -10,6 +10,7 @@ use crate::load::Times;
 use crate::past;
 use crate::processes::{CpuUs, resolution_us};
 use crate::stages::Stages;
+use crate::wire::{Way, Wire};
 
 /// Version of the format; it grows when a field changes its meaning or goes.
 const FORMAT: u32 = 1;
@@ -30,6 +31,7 @@ pub(super) fn write(report: &Report) -> Value {
         "bare": report.exchanges.iter().map(exchange).collect::<Vec<_>>(),
         "growth": report.grown.iter().map(grown).collect::<Vec<_>>(),
         "burst": report.bursts.iter().map(burst).collect::<Vec<_>>(),
+        "wire": report.wire.as_ref().map(wire),
         "sentence": report.sentence,
     })
 }
@@ -111,6 +113,36 @@ fn burst(one: &Burst) -> Value {
         "limit": one.limit,
         "wall": times(&one.figures.times),
         "cpu_us": cpu(&one.figures.cpu),
+    })
+}
+
+fn wire(wire: &Wire) -> Value {
+    let way = |way: &Way| {
+        let mut value = json!({ "name": way.name });
+        match &way.figures {
+            Ok(cost) => {
+                value["wall"] = times(&cost.times);
+                value["packets_out"] = cost.packets.map(|packets| packets.0).into();
+                value["packets_in"] = cost.packets.map(|packets| packets.1).into();
+                value["bytes_out"] = cost.bytes.0.into();
+                value["bytes_in"] = cost.bytes.1.into();
+                value["round_trips"] = cost.round_trips.into();
+                value["tls"] = cost.tls.as_deref().into();
+                value["calls"] = cost.calls.as_ref().map(|calls| {
+                    let by_name = calls.by_name.iter().cloned();
+                    json!({
+                        "total": calls.total,
+                        "by_name": by_name.map(|(name, each)| (name, each.into())).collect::<Map<String, Value>>(),
+                    })
+                }).into();
+            }
+            Err(reason) => value["not_measured"] = reason.as_str().into(),
+        }
+        value
+    };
+    json!({
+        "ways": wire.ways.iter().map(way).collect::<Vec<_>>(),
+        "no_calls": wire.no_calls,
     })
 }
 

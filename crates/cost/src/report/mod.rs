@@ -11,6 +11,7 @@ use crate::growth::{Burst, Grown};
 use crate::ladder::Measured;
 use crate::load::Asked;
 use crate::stages::Stages;
+use crate::wire::Wire;
 
 /// The result of a study.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Report {
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) grown: Vec<Grown>,
     pub(crate) bursts: Vec<Burst>,
+    pub(crate) wire: Option<Wire>,
+    /// Empty where there is nothing to compare.
     pub(crate) sentence: String,
 }
 

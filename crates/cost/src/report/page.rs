@@ -10,7 +10,9 @@ use crate::stages::Stages;
 pub(super) fn write(report: &Report) -> String {
     let mut page = Page::new(format!("What a request to {} costs", report.subject));
     page.subtitle(report.asked_in_words());
-    page.push(vec![Sentence::plain(report.sentence.as_str())]);
+    if !report.sentence.is_empty() {
+        page.push(vec![Sentence::plain(report.sentence.as_str())]);
+    }
     for section in section::all(report) {
         if section.is_detail {
             page.push(Details::new(section.title.as_str()).part(table(&section)));

@@ -8,6 +8,10 @@ use crate::ladder::Measured;
 use crate::past;
 use crate::processes::resolution_us;
 use crate::stages::Stages;
+use crate::wire::Wire;
+
+/// System calls that are named, the most frequent ones.
+const CALLS_SHOWN: usize = 8;
 
 /// How a column is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +59,9 @@ pub(super) fn all(report: &Report) -> Vec<Section> {
     }
     if !report.bursts.is_empty() {
         all.push(bursts(&report.bursts));
+    }
+    if let Some(wire) = &report.wire {
+        all.push(ways(wire));
     }
     all
 }
@@ -287,6 +294,75 @@ fn bursts(all: &[Burst]) -> Section {
         ],
         rows: all.iter().map(row).collect(),
         notes: Vec::new(),
+        is_detail: false,
+    }
+}
+
+fn ways(wire: &Wire) -> Section {
+    let mut rows = Vec::new();
+    let mut notes = Vec::new();
+    let figure = |value: f64| match value {
+        few if few < 99.95 => format!("{few:.1}"),
+        many => count(many.round() as u64),
+    };
+    for way in &wire.ways {
+        let cost = match &way.figures {
+            Ok(cost) => cost,
+            Err(reason) => {
+                notes.push(format!("not measured, {}: {reason}", way.name));
+                continue;
+            }
+        };
+        let packets = |part: fn((f64, f64)) -> f64| {
+            cost.packets
+                .map_or("-".to_owned(), |packets| figure(part(packets)))
+        };
+        rows.push(vec![
+            way.name.to_owned(),
+            time(cost.times.p50_us),
+            time(cost.times.p99_us),
+            packets(|both| both.0),
+            packets(|both| both.1),
+            figure(cost.bytes.0),
+            figure(cost.bytes.1),
+            format!("{}", cost.round_trips),
+            cost.calls
+                .as_ref()
+                .map_or("-".to_owned(), |calls| figure(calls.total)),
+        ]);
+        if let Some(calls) = &cost.calls {
+            let most = calls.by_name.iter().take(CALLS_SHOWN);
+            let most: Vec<String> = most
+                .map(|(name, each)| format!("{name} {}", figure(*each)))
+                .collect();
+            notes.push(format!("system calls, {}: {}", way.name, most.join(", ")));
+        }
+    }
+    notes.extend(
+        wire.no_calls
+            .iter()
+            .map(|why| format!("no system calls: {why}")),
+    );
+    notes.push(
+        "packets of the client's side with those that begin and end a connection, as far as they came \
+         before its end; bytes without the headers of TCP and IP"
+            .to_owned(),
+    );
+    Section {
+        title: "On the way, for each request".to_owned(),
+        columns: vec![
+            Text("connection"),
+            Number("p50"),
+            Number("p99"),
+            Number("packets out"),
+            Number("in"),
+            Number("bytes out"),
+            Number("in"),
+            Number("round trips"),
+            Number("calls"),
+        ],
+        rows,
+        notes,
         is_detail: false,
     }
 }

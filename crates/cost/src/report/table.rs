@@ -9,7 +9,9 @@ pub(super) fn write(report: &Report) -> String {
     for section in section::all(report) {
         text.push_str(&write_section(&section));
     }
-    text.push_str(&format!("\n{}\n", report.sentence));
+    if !report.sentence.is_empty() {
+        text.push_str(&format!("\n{}\n", report.sentence));
+    }
     text
 }
 
