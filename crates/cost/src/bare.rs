@@ -73,6 +73,7 @@ pub(crate) struct Bare {
 /// Has a job done by a process of its own.
 pub(crate) fn measure(program: &Path, job: &Job, stop: &Stop) -> Result<Vec<Bare>, CostError> {
     stop.check()?;
+    stop.tell("with no server around it");
     let failed = || CostError::system("cannot start a process that starts programs");
     let child = Command::new(program)
         .arg("cost-bare")

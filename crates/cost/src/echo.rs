@@ -33,18 +33,26 @@ while (my $request = Hob->accept) {
 }
 "#;
 
-const SHELL: &str = r#"IFS= read -r body
+const SHELL: &str = r#"length=${CONTENT_LENGTH:-0}
+[ "$length" -eq 0 ] || READ
 printf 'Content-Type: text/plain\n\n%s\n' "$body"
 "#;
 
 const SHELL_LINES: &str = r#"exec 3<"$CGIPLUSIN"
 while IFS= read -r line <&3; do
     [ "$line" = '!' ] || continue
-    while IFS= read -r line <&3 && [ -n "$line" ]; do :; done
-    IFS= read -r body
+    length=0
+    while IFS= read -r line <&3 && [ -n "$line" ]; do
+        case $line in CONTENT_LENGTH=*) length=${line#*=} ;; esac
+    done
+    [ "${length:-0}" -eq 0 ] || READ
     printf 'Content-Type: text/plain\n\n%s\n%s\n' "$body" "$CGIPLUSEOF"
 done
 "#;
+
+/// How a shell reads a body: a line by itself, anything else with a program.
+const READ_LINE: &str = "IFS= read -r body";
+const READ_ANY: &str = "body=$(head -c \"$length\")";
 
 /// Which echo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +84,11 @@ pub(crate) fn write(
     language: Language,
     kind: Kind,
     path: &str,
+    asked: &Asked,
 ) -> Result<Option<PathBuf>, CostError> {
+    let body = asked.body.as_deref().unwrap_or_default();
+    let is_line = body.iter().position(|byte| *byte == b'\n') == body.len().checked_sub(1);
+    let read = if is_line { READ_LINE } else { READ_ANY };
     let (interpreter, text, name) = match (language, kind) {
         (Language::Compiled, Kind::Cgi) if elf::IS_OURS_POSSIBLE => {
             return folder.program("echo", &elf::echo(None)).map(Some);
@@ -92,7 +104,11 @@ pub(crate) fn write(
     let Some(interpreter) = found(interpreter, path) else {
         return Ok(None);
     };
-    let text = format!("#!{}\n{text}", interpreter.display());
+    let text = format!(
+        "#!{}\n{}",
+        interpreter.display(),
+        text.replace("READ\n", &format!("{read}\n"))
+    );
     folder.program(name, text.as_bytes()).map(Some)
 }
 

@@ -38,6 +38,7 @@ pub(crate) fn measure(
     let mut all = Vec::new();
     for (index, rung) in rungs.iter().enumerate() {
         stop.check()?;
+        stop.tell(&format!("as {}, {}", rung.name(), rung.language.word()));
         let path = rung.path(index);
         let figures = match &rung.route {
             Err(reason) => Err(reason.clone()),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::echo::{self, Kind};
 use crate::error::CostError;
+use crate::load::Asked;
 use crate::private::Folder;
 use crate::script::{Language, Script, Stays};
 
@@ -99,6 +100,7 @@ pub(crate) fn of_script(script: &Script) -> Result<Vec<Rung>, CostError> {
 pub(crate) fn of_echo(
     folder: &Folder,
     path: &str,
+    asked: &Asked,
     wanted: impl Fn(Language) -> bool,
 ) -> Result<Vec<Rung>, CostError> {
     let mut all = Vec::new();
@@ -119,7 +121,7 @@ pub(crate) fn of_echo(
         if !wanted(language) {
             continue;
         }
-        let Some(file) = echo::write(folder, language, kind, path)? else {
+        let Some(file) = echo::write(folder, language, kind, path, asked)? else {
             continue;
         };
         let place = quoted(&file)?;

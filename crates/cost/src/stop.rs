@@ -1,6 +1,7 @@
 //! Ctrl-C: a study looks between its steps whether it is to end, so that everything it started and
 //! wrote is taken away by whoever owns it.
 
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,6 +26,15 @@ impl Stop {
 
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// Says on a terminal what is done now, in place of what was said before; nothing to take it
+    /// away.
+    pub(crate) fn tell(&self, what: &str) {
+        if io::stderr().is_terminal() {
+            // A terminal that is gone is no reason to end the study.
+            let _ = write!(io::stderr(), "\r\x1b[K{what}");
+        }
     }
 
     /// Ends what the caller does when a signal has come.

@@ -86,7 +86,7 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
         (None, None) => echo::asked(),
         (None, Some(_)) => Asked::get(),
     };
-    let rungs = rungs_of(options, &folder, script.as_ref())?;
+    let rungs = rungs_of(options, &folder, script.as_ref(), &asked)?;
     let config = site::config(&folder, &rungs, None)?;
     let has = |part: Part| options.has(part);
     let first = measured(
@@ -117,6 +117,7 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
     let bursts = subject.as_ref().filter(|_| has(Part::Burst));
     let bursts = bursts.map(growth::burst).transpose()?;
     stop.check()?;
+    stop.tell("");
     let sentence = match &script {
         _ if first.rungs.is_empty() => String::new(),
         Some(script) => advice::sentence(&script.name(), &first.rungs, options.rate),
@@ -161,6 +162,7 @@ fn of_url(options: &Options, folder: &Folder, url: &str, stop: &Stop) -> Result<
         search: &options.search,
         stop,
     })?;
+    stop.tell("");
     Ok(Report {
         subject: url.to_owned(),
         asked,
@@ -212,7 +214,7 @@ fn measured(
     };
     let measured = ladder::measure(&hob, &records, wanted, asked, options.count, stop)?;
     let staged = match options.has(Part::Stages) {
-        true => staged(options, folder, script, rungs)?,
+        true => staged(options, folder, script, rungs, asked)?,
         false => None,
     };
     let stages = staged.map(|(index, script)| {
@@ -273,16 +275,17 @@ fn rungs_of(
     options: &Options,
     folder: &Folder,
     script: Option<&Script>,
+    asked: &Asked,
 ) -> Result<Vec<Rung>, CostError> {
     let Some(script) = script else {
-        return rungs::of_echo(folder, &options.search, |_| true);
+        return rungs::of_echo(folder, &options.search, asked, |_| true);
     };
     let mut all = rungs::of_script(script)?;
     let has_resident = all
         .iter()
         .any(|rung| rung.handler == "resident" && rung.route.is_ok());
     if !has_resident {
-        let echoes = rungs::of_echo(folder, &options.search, |language| {
+        let echoes = rungs::of_echo(folder, &options.search, asked, |language| {
             language == script.language
         })?;
         all.extend(echoes.into_iter().filter(|rung| rung.handler == "resident"));
@@ -296,6 +299,7 @@ fn staged(
     folder: &Folder,
     script: Option<&Script>,
     rungs: &[Rung],
+    asked: &Asked,
 ) -> Result<Option<(usize, Script)>, CostError> {
     if let Some(script) = script {
         let is_there = rungs.first().is_some_and(|rung| rung.route.is_ok());
@@ -307,7 +311,7 @@ fn staged(
         Language::Shell,
         Language::Compiled,
     ] {
-        let Some(file) = echo::write(folder, language, Kind::Cgi, &options.search)? else {
+        let Some(file) = echo::write(folder, language, Kind::Cgi, &options.search, asked)? else {
             continue;
         };
         let is_it = |rung: &Rung| rung.handler == "cgi" && rung.file == file;
