@@ -193,9 +193,8 @@ impl Starting {
             if begun.elapsed() > SERVER_TIME_MAX {
                 return Err(self.failed("it was not ready in time"));
             }
-            match read_some(self.child.stdout.as_mut(), &mut text) {
-                Some(0) => return Err(self.failed("it ended")),
-                Some(_) | None => {}
+            if read_some(self.child.stdout.as_mut(), &mut text) == Some(0) {
+                return Err(self.failed("it ended"));
             }
         }
     }
