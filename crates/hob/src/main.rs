@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod check;
 mod control;
+mod cost;
 mod diagnostics;
 mod explain;
 mod serve;
@@ -28,6 +29,13 @@ fn main() -> ExitCode {
         Command::CompressLog { path } => compress_log(&path),
         Command::Check(options) => check::run(&options, &surroundings),
         Command::Bench(options) => bench::run(*options, &surroundings),
+        Command::Cost(options) => cost::run(options, &surroundings),
+        Command::CostServe {
+            parent,
+            config,
+            control,
+        } => cost::run_serve(parent, &config, &control, &surroundings),
+        Command::CostBare => cost::run_bare(),
         Command::Explain(options) => explain::run(&options),
         Command::Status(options) => control::status(&options, &surroundings),
         Command::Reload(options) => control::act("reload", &options, &surroundings),

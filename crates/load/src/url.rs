@@ -58,8 +58,8 @@ impl FromStr for Url {
 }
 
 impl Url {
-    /// What all URLs of a run have together.
-    pub(crate) fn origin(&self) -> (bool, &str, u16) {
+    /// What all URLs of a run have together: whether it is `https`, host and port.
+    pub fn origin(&self) -> (bool, &str, u16) {
         (self.is_secure, &self.host, self.port)
     }
 }

@@ -5,9 +5,10 @@ use super::tree::{File, Tree};
 
 /// Each crate, and the crates of ours it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("hob", &["server", "load", "trace"]),
+    ("hob", &["server", "cost", "load", "trace"]),
     ("server", &["http", "page", "trace", "ipc"]),
     ("http", &["trace"]),
+    ("cost", &["load"]),
     ("load", &["trace"]),
     ("page", &[]),
     ("libhob", &["ipc"]),

@@ -21,10 +21,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "crate-arrows",
         asks: "a crate depends only on the crates below it",
-        why: "hob -> server, load, trace; server -> http, page, trace, ipc; http -> trace; \
-              load -> trace; libhob -> ipc; the others know nothing of ours. Tests of hob have \
-              libhob built. A load generator that shares the server's parser shares its mistakes; \
-              a page language that knows HTTP cannot be tested without it.",
+        why: "hob -> server, cost, load, trace; cost -> load; server -> http, page, trace, ipc; \
+              http -> trace; load -> trace; libhob -> ipc; the others know nothing of ours. Tests \
+              of hob have libhob built. A load generator that shares the server's parser shares \
+              its mistakes; a page language that knows HTTP cannot be tested without it.",
         check: crates::arrows,
     },
     Rule {

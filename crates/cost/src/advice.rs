@@ -1,0 +1,204 @@
+//! The one sentence at the end: what moving a script up the ladder would save.
+
+use crate::ladder::{Figures, Measured};
+use crate::report::figures::time;
+use crate::rungs::Subject;
+use crate::wire::{Cost, Wire};
+
+/// Less than this share of the CPU time is nothing to move a script for.
+const SHARE_MIN: f64 = 0.05;
+
+/// Makes the sentence for a script; `rate` is in requests per second.
+pub(crate) fn sentence(name: &str, rungs: &[Measured], rate: f64) -> String {
+    let of_script: Vec<(String, Figures)> = rungs
+        .iter()
+        .filter(|one| one.rung.subject == Subject::Script)
+        .filter_map(|one| Some((one.rung.name(), *one.figures.as_ref().ok()?)))
+        .collect();
+    let Some((from, now)) = of_script.first() else {
+        return format!("{name} could not be measured in any way, so nothing can be said of it.");
+    };
+    let best = of_script[1..]
+        .iter()
+        .min_by(|one, other| one.1.cpu.total().total_cmp(&other.1.cpu.total()));
+    let Some((to, then)) = best else {
+        let floor = floor(rungs, *now, rate).unwrap_or_default();
+        return format!("{name} runs only as {from}, so there is nothing to move it to.{floor}");
+    };
+    let saved = now.cpu.total() - then.cpu.total();
+    let share = saved / now.cpu.total();
+    if share < SHARE_MIN {
+        return format!(
+            "Moving {name} from {from} to {to} would save nothing worth it: {} of CPU time a request \
+             instead of {}.",
+            time(then.cpu.total()),
+            time(now.cpu.total()),
+        );
+    }
+    format!(
+        "Moving {name} from {from} to {to} would save {} of {} of CPU time a request ({:.0} %) and \
+         {} of {} until the answer; at {rate} requests a second that is {} of a CPU.",
+        time(saved),
+        time(now.cpu.total()),
+        share * 100.0,
+        time(now.times.p50_us - then.times.p50_us),
+        time(now.times.p50_us),
+        cores(saved * rate / 1e6),
+    )
+}
+
+/// What a program written to stay would cost: the echo in the same language.
+fn floor(rungs: &[Measured], now: Figures, rate: f64) -> Option<String> {
+    let echoes = rungs.iter().filter(|one| one.rung.carrier.is_some());
+    let best = echoes
+        .filter_map(|one| Some((one, one.figures.as_ref().ok()?)))
+        .min_by(|one, other| one.1.cpu.total().total_cmp(&other.1.cpu.total()))?;
+    let saved = now.cpu.total() - best.1.cpu.total();
+    (saved > 0.0).then(|| {
+        format!(
+            " Written to stay ({}), a program that does nothing costs {} instead of {} of CPU time a \
+             request; at {rate} requests a second up to {} of a CPU would be saved.",
+            best.0.rung.name(),
+            time(best.1.cpu.total()),
+            time(now.cpu.total()),
+            cores(saved * rate / 1e6),
+        )
+    })
+}
+
+/// The same for the built-in echo: the whole ladder, in the language that gains most.
+pub(crate) fn echo_sentence(rungs: &[Measured], rate: f64) -> String {
+    let mut best: Option<(f64, String)> = None;
+    for lower in rungs.iter().filter(|one| one.rung.handler == "cgi") {
+        let Ok(now) = &lower.figures else { continue };
+        let same = rungs
+            .iter()
+            .filter(|one| one.rung.language == lower.rung.language);
+        for upper in same.filter(|one| one.rung.handler != "cgi") {
+            let Ok(then) = &upper.figures else { continue };
+            let saved = now.cpu.total() - then.cpu.total();
+            if best.as_ref().is_none_or(|(most, _)| saved > *most) {
+                let text = format!(
+                    "Moving the echo in {} from cgi to {} would save {} of {} of CPU time a request; at \
+                     {rate} requests a second that is {} of a CPU.",
+                    lower.rung.language.word(),
+                    upper.rung.name(),
+                    time(saved),
+                    time(now.cpu.total()),
+                    cores(saved * rate / 1e6),
+                );
+                best = Some((saved, text));
+            }
+        }
+    }
+    match best {
+        Some((saved, text)) if saved > 0.0 => text,
+        _ => "No way of running the echo is cheaper than cgi here.".to_owned(),
+    }
+}
+
+/// What keeping connections would save.
+pub(crate) fn of_wire(wire: &Wire) -> String {
+    let of = |name: &str| {
+        let way = wire.ways.iter().find(|way| way.name.starts_with(name))?;
+        way.figures.as_ref().ok()
+    };
+    let pairs = [
+        ("HTTP/1.1, a", "HTTP/1.1, connection kept"),
+        ("TLS, full", "TLS, connection kept"),
+    ];
+    let pair = pairs
+        .iter()
+        .find_map(|(each, kept)| Some((of(each)?, of(kept)?)));
+    let Some((each, kept)) = pair else {
+        return String::new();
+    };
+    let packets = |cost: &Cost| cost.packets.map_or(0.0, |packets| packets.0 + packets.1);
+    format!(
+        "A connection that is kept saves {} of {} round trips, {:.0} of {:.0} packets and {} of {} a \
+         request.",
+        each.round_trips - kept.round_trips,
+        each.round_trips,
+        packets(each) - packets(kept),
+        packets(each),
+        time(each.times.p50_us - kept.times.p50_us),
+        time(each.times.p50_us),
+    )
+}
+
+fn cores(cores: f64) -> String {
+    match cores {
+        few if few < 0.01 => format!("{few:.4}"),
+        some => format!("{some:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::load::Times;
+    use crate::processes::CpuUs;
+    use crate::rungs::Rung;
+    use crate::script::Language;
+
+    fn measured(handler: &'static str, subject: Subject, cpu: f64) -> Measured {
+        Measured {
+            rung: Rung {
+                handler,
+                carrier: (handler == "resident").then_some("stream"),
+                subject,
+                language: Language::Python,
+                file: PathBuf::from("/a.py"),
+                route: Ok(String::new()),
+            },
+            figures: Ok(Figures {
+                times: Times {
+                    p50_us: cpu,
+                    p99_us: cpu,
+                    mean_us: cpu,
+                },
+                cpu: CpuUs {
+                    server: 0.0,
+                    spawner: 0.0,
+                    program: cpu,
+                },
+            }),
+        }
+    }
+
+    #[test]
+    fn saving_is_told_per_request_and_at_a_rate() {
+        let rungs = [
+            measured("cgi", Subject::Script, 11_000.0),
+            measured("warm", Subject::Script, 1000.0),
+            measured("resident", Subject::Echo, 10.0),
+        ];
+        assert_eq!(
+            sentence("a.py", &rungs, 50.0),
+            "Moving a.py from cgi to warm would save 10.0 ms of 11.0 ms of CPU time a request (91 %) \
+             and 10.0 ms of 11.0 ms until the answer; at 50 requests a second that is 0.50 of a CPU."
+        );
+        assert!(echo_sentence(&rungs, 1.0).contains("from cgi to resident over stream"));
+    }
+
+    #[test]
+    fn nothing_to_save_is_said() {
+        let rungs = [
+            measured("cgi", Subject::Script, 100.0),
+            measured("warm", Subject::Script, 98.0),
+        ];
+        assert!(sentence("a", &rungs, 1.0).contains("would save nothing worth it"));
+        assert_eq!(
+            sentence("a", &rungs[..1], 1.0),
+            "a runs only as cgi, so there is nothing to move it to."
+        );
+        assert!(sentence("a", &[], 1.0).contains("nothing can be said"));
+        let with_echo = [
+            measured("cgi", Subject::Script, 1000.0),
+            measured("resident", Subject::Echo, 10.0),
+        ];
+        assert!(sentence("a", &with_echo, 100.0).contains("up to 0.10 of a CPU would be saved"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Requests one after the other, or many at once, by the load generator; what of its report a study
+//! needs.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hob_load::{Pace, Plan, Reuse, Url};
+use serde_json::Value;
+
+use crate::error::CostError;
+use crate::limits::ANSWER_TIME_MAX;
+use crate::stop::Stop;
+
+/// What is asked, again and again.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Its method.
+    pub method: String,
+    /// Header fields besides those that follow from the rest.
+    pub fields: Vec<(String, String)>,
+    /// Query, without its question mark.
+    pub query: Option<String>,
+    /// The body; none for a request without.
+    pub body: Option<Vec<u8>>,
+    /// Any certificate is taken; that of a server on this machine is not checked anyway.
+    pub is_insecure: bool,
+}
+
+impl Asked {
+    /// A plain GET.
+    pub fn get() -> Asked {
+        Asked {
+            method: "GET".to_owned(),
+            fields: Vec::new(),
+            query: None,
+            body: None,
+            is_insecure: false,
+        }
+    }
+}
+
+/// How connections are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Connection {
+    /// One for each request.
+    Close,
+    /// One for all requests.
+    Keep,
+    /// One for each request, with a full TLS handshake.
+    CloseFull,
+}
+
+/// Times of many requests, in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Times {
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) mean_us: f64,
+}
+
+impl Times {
+    /// Of times in nanoseconds.
+    pub(crate) fn of(mut all: Vec<u64>) -> Times {
+        all.sort_unstable();
+        // The smallest value that so many percent are not above.
+        let at = |percent: usize| {
+            let index = (all.len() * percent).div_ceil(100).saturating_sub(1);
+            all.get(index).copied().unwrap_or(0) as f64 / 1e3
+        };
+        let sum: u64 = all.iter().sum();
+        Times {
+            p50_us: at(50),
+            p99_us: at(99),
+            mean_us: sum as f64 / 1e3 / all.len().max(1) as f64,
+        }
+    }
+
+    fn read(value: &Value) -> Option<Times> {
+        let figure = |name: &str| value.get(name).and_then(Value::as_f64);
+        Some(Times {
+            p50_us: figure("p50_us")?,
+            p99_us: figure("p99_us")?,
+            mean_us: figure("mean_us")?,
+        })
+    }
+}
+
+/// What came of a series of requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Series {
+    pub(crate) times: Times,
+    pub(crate) answered: u64,
+    pub(crate) handshakes_resumed: u64,
+    pub(crate) tls: Option<String>,
+}
+
+/// So many requests over so many connections at a time; any that fails makes the whole fail.
+pub(crate) fn series(
+    url: &str,
+    asked: &Asked,
+    connection: Connection,
+    connections: usize,
+    count: u64,
+    stop: &Stop,
+) -> Result<Series, CostError> {
+    run(url, asked, connection, connections, count, None, stop)
+}
+
+/// The same, one at a time, through a Unix socket.
+pub(crate) fn series_over(
+    url: &str,
+    asked: &Asked,
+    connection: Connection,
+    count: u64,
+    socket: &Path,
+    stop: &Stop,
+) -> Result<Series, CostError> {
+    run(url, asked, connection, 1, count, Some(socket), stop)
+}
+
+fn run(
+    url: &str,
+    asked: &Asked,
+    connection: Connection,
+    connections: usize,
+    count: u64,
+    socket: Option<&Path>,
+    stop: &Stop,
+) -> Result<Series, CostError> {
+    stop.check()?;
+    let url: Url = with_query(url, asked)
+        .parse()
+        .map_err(CostError::Arguments)?;
+    let report = hob_load::run(Plan {
+        urls: vec![url],
+        unix: socket.map(Path::to_owned),
+        pace: Pace::Closed {
+            think: Duration::ZERO,
+        },
+        connections,
+        reuse: match connection {
+            Connection::Keep => Reuse::KeepAlive,
+            Connection::Close | Connection::CloseFull => Reuse::PerRequest,
+        },
+        is_insecure: asked.is_insecure,
+        is_resumption_off: connection == Connection::CloseFull,
+        threads: 1,
+        cpus: Vec::new(),
+        warm_up: Duration::ZERO,
+        duration: None,
+        count: Some(count),
+        timeout: ANSWER_TIME_MAX,
+        method: asked.method.clone(),
+        fields: asked.fields.clone(),
+        body: asked.body.clone(),
+        expectations: Vec::new(),
+        thresholds: Vec::new(),
+        pid: None,
+    })?;
+    let result = report.json();
+    if result["interrupted"] == true {
+        return Err(CostError::Interrupted);
+    }
+    if let Some(failure) = result["failures"].get(0) {
+        return Err(CostError::Server(format!(
+            "of {count} requests {} failed: {} ({})",
+            result["requests"]["failed"],
+            failure["first"].as_str().unwrap_or_default(),
+            failure["kind"].as_str().unwrap_or_default(),
+        )));
+    }
+    let number = |part: &str, name: &str| result[part][name].as_u64().unwrap_or(0);
+    Ok(Series {
+        times: Times::read(&result["latency"]["response"]).unwrap_or_default(),
+        answered: number("requests", "answered"),
+        handshakes_resumed: number("tls", "resumed"),
+        tls: result["tls"]["terms"].as_str().map(str::to_owned),
+    })
+}
+
+/// The URL with the query that was asked for.
+pub(crate) fn with_query(url: &str, asked: &Asked) -> String {
+    match &asked.query {
+        Some(query) if !query.is_empty() => format!("{url}?{query}"),
+        _ => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_were_measured() {
+        let times = Times::of((1..=200).rev().map(|us| us * 1000).collect());
+        assert_eq!((times.p50_us, times.p99_us), (100.0, 198.0));
+        assert_eq!(times.mean_us, 100.5);
+        assert_eq!(Times::of(vec![]).p99_us, 0.0);
+        assert_eq!(Times::of(vec![7000]).p50_us, 7.0);
+    }
+}

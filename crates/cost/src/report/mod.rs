@@ -1,0 +1,61 @@
+//! What a study tells: tables for people, JSON for machines.
+
+pub(crate) mod figures;
+mod json;
+mod page;
+mod section;
+mod table;
+
+use crate::experiment::Exchange;
+use crate::growth::{Burst, Grown};
+use crate::ladder::Measured;
+use crate::load::Asked;
+use crate::stages::Stages;
+use crate::wire::Wire;
+
+/// The result of a study.
+#[derive(Debug)]
+pub struct Report {
+    /// What was measured: the script's path, or the built-in echo.
+    pub(crate) subject: String,
+    pub(crate) asked: Asked,
+    pub(crate) count: u64,
+    pub(crate) rate: f64,
+    pub(crate) rungs: Vec<Measured>,
+    pub(crate) stages: Option<Stages>,
+    pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) grown: Vec<Grown>,
+    pub(crate) bursts: Vec<Burst>,
+    pub(crate) wire: Option<Wire>,
+    /// Empty where there is nothing to compare.
+    pub(crate) sentence: String,
+}
+
+impl Report {
+    /// The result for people.
+    pub fn table(&self) -> String {
+        table::write(self)
+    }
+
+    /// The result for machines.
+    pub fn json(&self) -> serde_json::Value {
+        json::write(self)
+    }
+
+    /// The result as a page of HTML that needs nothing else.
+    pub fn html(&self) -> String {
+        page::write(self)
+    }
+
+    fn asked_in_words(&self) -> String {
+        let body = match self.asked.body.as_ref().map_or(0, Vec::len) {
+            0 => "no body".to_owned(),
+            bytes => format!("{} bytes", figures::count(bytes as u64)),
+        };
+        format!(
+            "{} of {body}, {} requests of each kind, one after the other",
+            self.asked.method,
+            figures::count(self.count),
+        )
+    }
+}

@@ -1,0 +1,138 @@
+//! The config of a private hob: each rung has a route of its own, and one route answers without any
+//! program. The second listener writes what the server's own clock says of each request to a log.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crate::error::CostError;
+use crate::limits::{LOOK_PERIOD, MESSAGE_BYTES_MAX, SETTLE_TIME_MAX};
+use crate::load::Times;
+use crate::private::{Folder, NOBODY, is_root};
+use crate::rungs::{Rung, quoted};
+
+/// Listeners of the config, by their place in it.
+pub(crate) const PLAIN: usize = 0;
+pub(crate) const TIMED: usize = 1;
+pub(crate) const SECURE: usize = 2;
+pub(crate) const LISTENERS: usize = 3;
+/// Where nothing but the server answers.
+pub(crate) const FIXED: &str = "/fixed";
+
+/// Writes the config. `concurrent` is the start limit of CGI routes, where it is not the usual one.
+pub(crate) fn config(
+    folder: &Folder,
+    rungs: &[Rung],
+    concurrent: Option<usize>,
+) -> Result<String, CostError> {
+    let log = quoted(&folder.path("run/log"))?;
+    let state = quoted(&folder.path("run/state"))?;
+    let site = quoted(&folder.path("site"))?;
+    let program = match is_root() {
+        true => format!("[program]\nuser = \"{NOBODY}\"\n"),
+        false => String::new(),
+    };
+    let mut config = format!(
+        "# Written by hob cost.\n\
+         drain = \"1s\"\nstate = {state}\n{program}\
+         [[log]]\nname = \"timed\"\nfile = {log}\n\
+         format = \"{{status}} {{total_us}} {{program_us}} {{reason}}: {{detail}}\"\n\
+         [[listen]]\naddress = \"127.0.0.1:0\"\n\
+         [[listen]]\naddress = \"127.0.0.1:0\"\nlog = \"timed\"\n\
+         [[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\
+         [[site]]\nroot = {site}\n\
+         [[site.route]]\npath = \"{FIXED}\"\n\
+         respond = {{ status = 200, body = \"fixed\\n\" }}\n"
+    );
+    for (index, rung) in rungs.iter().enumerate() {
+        if let Ok(route) = &rung.route {
+            let limit = match (rung.handler, concurrent) {
+                ("cgi", Some(count)) => format!("{}, concurrent = {count} }}", unclosed(route)),
+                _ => route.clone(),
+            };
+            config.push_str(&format!("[[site.route]]\npath = \"/{index}/*\"\n{limit}\n"));
+        }
+    }
+    Ok(config)
+}
+
+/// An inline table without its last brace.
+fn unclosed(route: &str) -> &str {
+    route.trim_end_matches('}').trim_end()
+}
+
+/// What the server's own clock says, over many requests.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Recorded {
+    /// From the request's first byte until its answer was handed to the kernel.
+    pub(crate) total: Times,
+    /// From asking for a program's start until the head of its answer was complete.
+    pub(crate) program: Times,
+}
+
+/// The log of the second listener.
+pub(crate) struct Records {
+    file: PathBuf,
+}
+
+impl Records {
+    pub(crate) fn of(folder: &Folder) -> Records {
+        Records {
+            file: folder.path("run/log"),
+        }
+    }
+
+    /// How many there are until now.
+    pub(crate) fn count(&self) -> usize {
+        self.lines().len()
+    }
+
+    /// Those after the first ones, when so many have come.
+    pub(crate) fn after(&self, first: usize, count: u64) -> Option<Recorded> {
+        let lines = self.wait(first, count as usize)?;
+        let (mut total, mut program) = (Vec::new(), Vec::new());
+        for line in &lines {
+            let mut words = line.split(' ');
+            let _status = words.next()?;
+            total.push(words.next()?.parse::<u64>().ok()? * 1000);
+            program.push(words.next()?.parse::<u64>().ok()? * 1000);
+        }
+        Some(Recorded {
+            total: Times::of(total),
+            program: Times::of(program),
+        })
+    }
+
+    /// Why the request after the first ones was answered as it was.
+    pub(crate) fn reason(&self, first: usize) -> String {
+        let lines = self.wait(first, 1).unwrap_or_default();
+        let Some(line) = lines.first() else {
+            return "the server does not say why".to_owned();
+        };
+        let reason: String = line.splitn(4, ' ').skip(3).collect();
+        let reason = reason.trim_end_matches([' ', '-', ':']);
+        reason.chars().take(MESSAGE_BYTES_MAX).collect()
+    }
+
+    fn wait(&self, first: usize, count: usize) -> Option<Vec<String>> {
+        let begun = Instant::now();
+        loop {
+            let lines = self.lines();
+            if lines.len() >= first + count {
+                return Some(lines[first..first + count].to_vec());
+            }
+            if begun.elapsed() > SETTLE_TIME_MAX {
+                return None;
+            }
+            std::thread::sleep(LOOK_PERIOD);
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let text = fs::read_to_string(&self.file).unwrap_or_default();
+        let whole = text
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
+        whole.map(|line| line.trim_end().to_owned()).collect()
+    }
+}

@@ -1,0 +1,323 @@
+//! A study from what was asked to its report.
+
+use std::path::PathBuf;
+
+use hob_load::Url;
+
+use crate::advice;
+use crate::echo::{self, Kind};
+use crate::error::CostError;
+use crate::experiment;
+use crate::growth;
+use crate::ladder::{self, Measured};
+use crate::limits::{BODY_BYTES_MAX, COUNT_MAX};
+use crate::load::Asked;
+use crate::private::{Folder, Private};
+use crate::processes::servers;
+use crate::report::Report;
+use crate::rungs::{self, Rung};
+use crate::script::{Language, Script};
+use crate::site::{self, LISTENERS, PLAIN, Records, SECURE};
+use crate::stages::{self, Stages};
+use crate::stop::Stop;
+use crate::wire::{self, Wire};
+
+/// A part of a study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Every way of running the script.
+    Ladder,
+    /// Where one request goes.
+    Stages,
+    /// Processes made with no server around them.
+    Bare,
+    /// The script as cgi with a server of 10 MB, 100 MB and 1 GB.
+    Growth,
+    /// 200 starts at once.
+    Burst,
+    /// Packets, bytes, round trips and system calls, for each way of connecting.
+    Wire,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// The built-in echo.
+    Echo,
+    /// A script.
+    Script(PathBuf),
+    /// Whatever answers there: `http://HOST[:PORT]/PATH`, or `https`.
+    Url(String),
+}
+
+/// What is to be measured, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The hob that is started.
+    pub program: PathBuf,
+    /// Folders in which programs are looked for.
+    pub search: String,
+    /// What is measured.
+    pub subject: Subject,
+    /// What it is asked; what is usual for it where nothing is said.
+    pub asked: Option<Asked>,
+    /// A process of a URL's server, whose system calls are counted.
+    pub pid: Option<u32>,
+    /// What is measured; what is usual where nothing is named.
+    pub parts: Vec<Part>,
+    /// Requests of each kind.
+    pub count: u64,
+    /// Requests per second for which savings are told.
+    pub rate: f64,
+}
+
+/// Measures. Interrupted by SIGINT or SIGTERM, it ends what it started and reports nothing.
+pub fn study(options: &Options) -> Result<Report, CostError> {
+    check(options)?;
+    let stop = Stop::listen()?;
+    let folder = Folder::new()?;
+    let script = match &options.subject {
+        Subject::Url(url) => return of_url(options, &folder, url, &stop),
+        Subject::Script(path) => Some(Script::look(path)?),
+        Subject::Echo => None,
+    };
+    let asked = match (&options.asked, &script) {
+        (Some(asked), _) => asked.clone(),
+        (None, None) => echo::asked(),
+        (None, Some(_)) => Asked::get(),
+    };
+    let rungs = rungs_of(options, &folder, script.as_ref(), &asked)?;
+    let config = site::config(&folder, &rungs, None)?;
+    let has = |part: Part| options.has(part);
+    let first = measured(
+        options,
+        &folder,
+        script.as_ref(),
+        &rungs,
+        &asked,
+        &config,
+        &stop,
+    )?;
+    let exchanges = match has(Part::Bare) {
+        true => experiment::measure(&options.program, &folder, options.count, &stop)?,
+        false => Vec::new(),
+    };
+    let is_cgi = |rung: &Rung| rung.handler == "cgi" && rung.route.is_ok();
+    let subject = rungs.iter().position(is_cgi).map(|index| growth::Subject {
+        program: &options.program,
+        folder: &folder,
+        rungs: &rungs[..=index],
+        index,
+        asked: &asked,
+        count: options.count,
+        stop: &stop,
+    });
+    let grown = subject.as_ref().filter(|_| has(Part::Growth));
+    let grown = grown.map(growth::growth).transpose()?;
+    let bursts = subject.as_ref().filter(|_| has(Part::Burst));
+    let bursts = bursts.map(growth::burst).transpose()?;
+    stop.check()?;
+    stop.tell("");
+    let sentence = match &script {
+        _ if first.rungs.is_empty() => String::new(),
+        Some(script) => advice::sentence(&script.name(), &first.rungs, options.rate),
+        None => advice::echo_sentence(&first.rungs, options.rate),
+    };
+    Ok(Report {
+        subject: match &script {
+            Some(script) => script.path.display().to_string(),
+            None => "the built-in echo".to_owned(),
+        },
+        asked,
+        count: options.count,
+        rate: options.rate,
+        rungs: first.rungs,
+        stages: first.stages,
+        exchanges,
+        grown: grown.unwrap_or_default(),
+        bursts: bursts.unwrap_or_default(),
+        wire: first.wire,
+        sentence,
+    })
+}
+
+/// What a URL costs on its way.
+fn of_url(options: &Options, folder: &Folder, url: &str, stop: &Stop) -> Result<Report, CostError> {
+    if options.parts.iter().any(|part| *part != Part::Wire) {
+        return Err(CostError::Arguments(
+            "of a URL only the part wire can be measured; name a script for the others".to_owned(),
+        ));
+    }
+    let parsed: Url = url.parse().map_err(CostError::Arguments)?;
+    let (is_secure, ..) = parsed.origin();
+    let asked = options.asked.clone().unwrap_or_else(Asked::get);
+    let there = Some(url.to_owned());
+    let wire = wire::measure(&wire::Target {
+        clear: there.clone().filter(|_| !is_secure),
+        secure: there.filter(|_| is_secure),
+        asked: &asked,
+        count: options.count,
+        pids: options.pid.map(servers).unwrap_or_default(),
+        folder,
+        search: &options.search,
+        stop,
+    })?;
+    stop.tell("");
+    Ok(Report {
+        subject: url.to_owned(),
+        asked,
+        count: options.count,
+        rate: options.rate,
+        rungs: Vec::new(),
+        stages: None,
+        exchanges: Vec::new(),
+        grown: Vec::new(),
+        bursts: Vec::new(),
+        sentence: advice::of_wire(&wire),
+        wire: Some(wire),
+    })
+}
+
+impl Options {
+    fn has(&self, part: Part) -> bool {
+        match (self.parts.is_empty(), part) {
+            (false, _) => self.parts.contains(&part),
+            (true, Part::Ladder | Part::Stages) => true,
+            (true, Part::Bare) => self.subject == Subject::Echo,
+            (true, Part::Growth | Part::Burst | Part::Wire) => false,
+        }
+    }
+}
+
+/// What one hob tells.
+struct First {
+    rungs: Vec<Measured>,
+    stages: Option<Stages>,
+    wire: Option<Wire>,
+}
+
+/// Ladder and stages, with a hob that lives as long as this.
+fn measured(
+    options: &Options,
+    folder: &Folder,
+    script: Option<&Script>,
+    rungs: &[Rung],
+    asked: &Asked,
+    config: &str,
+    stop: &Stop,
+) -> Result<First, CostError> {
+    let hob = Private::start(&options.program, folder, config, LISTENERS, stop)?;
+    let records = Records::of(folder);
+    let wanted = match options.has(Part::Ladder) {
+        true => rungs,
+        false => &[],
+    };
+    let measured = ladder::measure(&hob, &records, wanted, asked, options.count, stop)?;
+    let staged = match options.has(Part::Stages) {
+        true => staged(options, folder, script, rungs, asked)?,
+        false => None,
+    };
+    let stages = staged.map(|(index, script)| {
+        stages::measure(&stages::Subject {
+            program: &options.program,
+            folder,
+            hob: &hob,
+            records: &records,
+            script: &script,
+            path: rungs[index].path(index),
+            asked,
+            search: &options.search,
+            count: options.count,
+            stop,
+        })
+    });
+    let stages = stages.transpose()?;
+    let is_possible = |rung: &Rung| rung.route.is_ok();
+    let answering = rungs.iter().position(is_possible);
+    let wire = answering.filter(|_| options.has(Part::Wire)).map(|index| {
+        let path = rungs[index].path(index);
+        wire::measure(&wire::Target {
+            clear: Some(hob.url(PLAIN, &path)),
+            secure: Some(hob.secure_url(SECURE, &path)),
+            asked,
+            count: options.count,
+            pids: vec![hob.family.server],
+            folder,
+            search: &options.search,
+            stop,
+        })
+    });
+    Ok(First {
+        rungs: measured,
+        stages,
+        wire: wire.transpose()?,
+    })
+}
+
+fn check(options: &Options) -> Result<(), CostError> {
+    let wrong = |text: String| Err(CostError::Arguments(text));
+    if !(1..=COUNT_MAX).contains(&options.count) {
+        return wrong(format!("requests of each kind: from 1 to {COUNT_MAX}"));
+    }
+    if !(options.rate.is_finite() && options.rate > 0.0) {
+        return wrong("the rate must be more than no request a second".to_owned());
+    }
+    let body = options.asked.as_ref().and_then(|asked| asked.body.as_ref());
+    if body.is_some_and(|body| body.len() > BODY_BYTES_MAX) {
+        return wrong(format!("a body has at most {BODY_BYTES_MAX} bytes here"));
+    }
+    Ok(())
+}
+
+/// The rungs of the script, and below it those of an echo that stays, in the same language; or all
+/// of the echo.
+fn rungs_of(
+    options: &Options,
+    folder: &Folder,
+    script: Option<&Script>,
+    asked: &Asked,
+) -> Result<Vec<Rung>, CostError> {
+    let Some(script) = script else {
+        return rungs::of_echo(folder, &options.search, asked, |_| true);
+    };
+    let mut all = rungs::of_script(script)?;
+    let has_resident = all
+        .iter()
+        .any(|rung| rung.handler == "resident" && rung.route.is_ok());
+    if !has_resident {
+        let echoes = rungs::of_echo(folder, &options.search, asked, |language| {
+            language == script.language
+        })?;
+        all.extend(echoes.into_iter().filter(|rung| rung.handler == "resident"));
+    }
+    Ok(all)
+}
+
+/// Whose stages are told: the script's, or those of the echo that has most of them.
+fn staged(
+    options: &Options,
+    folder: &Folder,
+    script: Option<&Script>,
+    rungs: &[Rung],
+    asked: &Asked,
+) -> Result<Option<(usize, Script)>, CostError> {
+    if let Some(script) = script {
+        let is_there = rungs.first().is_some_and(|rung| rung.route.is_ok());
+        return Ok(is_there.then(|| (0, script.clone())));
+    }
+    for language in [
+        Language::Python,
+        Language::Perl,
+        Language::Shell,
+        Language::Compiled,
+    ] {
+        let Some(file) = echo::write(folder, language, Kind::Cgi, &options.search, asked)? else {
+            continue;
+        };
+        let is_it = |rung: &Rung| rung.handler == "cgi" && rung.file == file;
+        if let Some(index) = rungs.iter().position(is_it) {
+            return Ok(Some((index, Script::look(&file)?)));
+        }
+    }
+    Ok(None)
+}

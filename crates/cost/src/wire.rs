@@ -1,0 +1,188 @@
+//! What a URL costs between client and server: packets and bytes each way, round trips, and system
+//! calls of the server, for each way of connecting.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hob_load::Url;
+
+use crate::calls::{Calls, Counting};
+use crate::error::CostError;
+use crate::load::{Asked, Connection, Series, Times, series, series_over};
+use crate::private::Folder;
+use crate::relay::Relay;
+use crate::script::found;
+use crate::stop::Stop;
+
+/// How much a piece is held up to see round trips, and requests that are asked so.
+const DELAY: Duration = Duration::from_millis(40);
+const DELAYED_COUNT: u64 = 5;
+/// Requests under strace, which makes each of them slow.
+const TRACED_COUNT: u64 = 100;
+
+/// A server in clear text, over TLS, or both.
+pub(crate) struct Target<'a> {
+    pub(crate) clear: Option<String>,
+    pub(crate) secure: Option<String>,
+    pub(crate) asked: &'a Asked,
+    pub(crate) count: u64,
+    /// Processes of the server, where they are known.
+    pub(crate) pids: Vec<u32>,
+    pub(crate) folder: &'a Folder,
+    /// Folders in which programs are looked for.
+    pub(crate) search: &'a str,
+    pub(crate) stop: &'a Stop,
+}
+
+/// One way of connecting.
+#[derive(Debug, Clone)]
+pub(crate) struct Way {
+    pub(crate) name: &'static str,
+    pub(crate) figures: Result<Cost, String>,
+}
+
+/// What a request costs in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Cost {
+    pub(crate) times: Times,
+    /// Per request, to the server and from it; none where the kernel does not count.
+    pub(crate) packets: Option<(f64, f64)>,
+    pub(crate) bytes: (f64, f64),
+    pub(crate) round_trips: f64,
+    pub(crate) calls: Option<Calls>,
+    /// Version and suite of TLS.
+    pub(crate) tls: Option<String>,
+}
+
+/// What came of all of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Wire {
+    pub(crate) ways: Vec<Way>,
+    /// Why there are no system calls.
+    pub(crate) no_calls: Option<String>,
+}
+
+/// Measures every way there is.
+pub(crate) fn measure(target: &Target<'_>) -> Result<Wire, CostError> {
+    let strace = found("strace", target.search);
+    let mut no_calls = match (&strace, target.pids.is_empty()) {
+        (_, true) => Some("whose they are is not known: name its process with --pid".to_owned()),
+        (None, _) => Some("strace is not installed".to_owned()),
+        _ => None,
+    };
+    let table = [
+        ("HTTP/1.1, a connection each", false, Connection::Close),
+        ("HTTP/1.1, connection kept", false, Connection::Keep),
+        ("TLS, full handshake each", true, Connection::CloseFull),
+        ("TLS, session resumed each", true, Connection::Close),
+        ("TLS, connection kept", true, Connection::Keep),
+    ];
+    let mut ways = Vec::new();
+    for (name, is_secure, connection) in table {
+        let url = if is_secure {
+            &target.secure
+        } else {
+            &target.clear
+        };
+        let figures = match url {
+            Some(url) => {
+                let (mut cost, series) = target.cost(url, connection)?;
+                if let (Some(strace), None) = (&strace, &no_calls) {
+                    match target.calls(strace, url, connection)? {
+                        Ok(calls) => cost.calls = calls,
+                        Err(reason) => no_calls = Some(reason),
+                    }
+                }
+                resumed(cost, &series, is_secure && connection == Connection::Close)
+            }
+            None => Err(format!(
+                "the URL is {}",
+                if is_secure { "http" } else { "https" }
+            )),
+        };
+        ways.push(Way { name, figures });
+    }
+    for name in ["HTTP/2", "HTTP/3"] {
+        let figures = Err("the load generator speaks HTTP/1.1".to_owned());
+        ways.push(Way { name, figures });
+    }
+    Ok(Wire { ways, no_calls })
+}
+
+/// A session that was to be resumed and was not is another way.
+fn resumed(cost: Cost, series: &Series, is_wanted: bool) -> Result<Cost, String> {
+    match is_wanted && series.handshakes_resumed == 0 {
+        true => Err("the server resumes no sessions".to_owned()),
+        false => Ok(cost),
+    }
+}
+
+impl Target<'_> {
+    fn cost(&self, url: &str, connection: Connection) -> Result<(Cost, Series), CostError> {
+        let direct = series(url, self.asked, connection, 1, self.count, self.stop)?;
+        let server = address_of(url)?;
+        let over = |delay, count| {
+            let relay = Relay::start(self.socket(), server, delay)?;
+            let through = series_over(url, self.asked, connection, count, relay.path(), self.stop);
+            let passed = relay.end();
+            through.map(|through| (through, passed))
+        };
+        let (plain, passed) = over(Duration::ZERO, self.count)?;
+        let (late, _) = over(DELAY, DELAYED_COUNT)?;
+        let waited = (late.times.p50_us - plain.times.p50_us) / 1e6;
+        // The relay takes connections at once; TCP's own handshake is one round trip.
+        let begin = if connection == Connection::Keep {
+            0.0
+        } else {
+            1.0
+        };
+        let each = |number: u64| number as f64 / plain.answered.max(1) as f64;
+        let cost = Cost {
+            times: direct.times,
+            packets: passed
+                .is_counted
+                .then(|| (each(passed.packets_out), each(passed.packets_in))),
+            bytes: (each(passed.bytes_out), each(passed.bytes_in)),
+            round_trips: begin + (waited / DELAY.as_secs_f64()).round(),
+            calls: None,
+            tls: direct.tls.clone(),
+        };
+        Ok((cost, direct))
+    }
+
+    fn calls(
+        &self,
+        strace: &Path,
+        url: &str,
+        connection: Connection,
+    ) -> Result<Result<Option<Calls>, String>, CostError> {
+        let file = self.folder.path("run/calls");
+        let count = TRACED_COUNT.min(self.count);
+        match Counting::start(strace, &self.pids, file, self.stop)? {
+            Err(reason) => Ok(Err(reason)),
+            Ok(counting) => {
+                let asked = series(url, self.asked, connection, 1, count, self.stop);
+                let calls = counting.end(count);
+                asked.map(|_| Ok(calls))
+            }
+        }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path("run/relay")
+    }
+}
+
+/// Where the server of a URL is.
+fn address_of(url: &str) -> Result<SocketAddr, CostError> {
+    let url: Url = url.parse().map_err(CostError::Arguments)?;
+    let (_, host, port) = url.origin();
+    let found = (host, port).to_socket_addrs().ok();
+    let reachable = |address: &SocketAddr| {
+        std::net::TcpStream::connect_timeout(address, crate::limits::ANSWER_TIME_MAX).is_ok()
+    };
+    found
+        .and_then(|mut all| all.find(reachable))
+        .ok_or_else(|| CostError::Server(format!("no server answers at {host}:{port}")))
+}
