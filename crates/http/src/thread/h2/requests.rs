@@ -295,6 +295,11 @@ impl<A: Answer + 'static> Thread<A> {
                     answer = Some(response);
                 }
             }
+            Work::HalfClosed(_) if is_woken => {
+                if self.look_at_half_closed(conn, session, at) {
+                    return;
+                }
+            }
             _ => {}
         }
         self.push_stream_interims(session, id, &request);

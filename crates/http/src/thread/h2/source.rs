@@ -28,6 +28,8 @@ pub(in crate::thread) enum Source {
 pub(in crate::thread) enum Gave {
     /// So many bytes, behind what stood in the output.
     Bytes(usize),
+    /// It is a tunnel, and gives no more bytes; its end comes later.
+    HalfClose,
     /// It has no more.
     End(Option<Fields>),
 }
@@ -91,6 +93,7 @@ impl Source {
                     ask_bytes,
                 } => match ready!(rest.poll_chunk(cx, *ask_bytes)) {
                     Some(Ok(Chunk::Bytes(bytes))) => *ready = bytes,
+                    Some(Ok(Chunk::HalfClose)) => return Poll::Ready(Ok(Gave::HalfClose)),
                     Some(Ok(_)) => debug_assert!(false, "chunks of `into_stream` are bytes"),
                     Some(Err(error)) => return Poll::Ready(Err(error)),
                     None => return Poll::Ready(Ok(Gave::End(rest.trailers()))),

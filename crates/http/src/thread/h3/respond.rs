@@ -249,6 +249,12 @@ impl<A: Answer + 'static> Thread<A> {
                 stream.may_have_more = false;
                 before > 0
             }
+            Poll::Ready(Ok(Gave::HalfClose)) => {
+                stream.sending = Sending::Ended;
+                stream.is_half_closed = true;
+                stream.must_end = true;
+                true
+            }
             Poll::Ready(Ok(Gave::Bytes(count))) => {
                 *budget = budget.saturating_sub(count);
                 if !stream.count_out(count) {
@@ -282,6 +288,9 @@ impl<A: Answer + 'static> Thread<A> {
     /// All of the answer is made.
     fn end_h3(&mut self, session: &mut Session, at: usize, trailers: Option<&Fields>) {
         let stream = &mut session.streams[at];
+        if stream.is_half_closed {
+            return self.end_half_closed_h3(session, at);
+        }
         match stream.sending {
             Sending::Nothing | Sending::Body(Some(1..)) => {
                 return self.break_answer_h3(session, at, Fault::Server, SHORTER);
@@ -311,10 +320,28 @@ impl<A: Answer + 'static> Thread<A> {
         if !session.conn.finish(stream.id) {
             return self.leave_h3(session, at);
         }
+        if stream.is_half_closed {
+            return;
+        }
         stream.ended_us = Self::clock_us();
         stream.work = None;
         session.core.note_answered();
         session.stop_reading(at, Code::NoError);
+    }
+
+    /// A tunnel is over whose client was told before that it gets no more. One that is still sending
+    /// is told to stop.
+    fn end_half_closed_h3(&mut self, session: &mut Session, at: usize) {
+        let stream = &mut session.streams[at];
+        stream.is_half_closed = false;
+        stream.ended_us = Self::clock_us();
+        stream.work = None;
+        let (id, has_arrived) = (stream.id, stream.sending == Sending::Over);
+        session.core.note_answered();
+        session.stop_reading(at, Code::NoError);
+        if has_arrived {
+            self.note_arrived(session, id);
+        }
     }
 
     /// The answer breaks off so that the client sees that something is missing.
