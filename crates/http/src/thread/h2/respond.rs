@@ -200,6 +200,9 @@ impl<A: Answer + 'static> Thread<A> {
         at: usize,
     ) -> bool {
         let stream = &mut session.streams[at];
+        if !matches!(stream.work, Work::HalfClosed(_)) {
+            return false;
+        }
         let waker = stream.waker(&self.key_waker(conn));
         let Work::HalfClosed(source) = &mut stream.work else {
             return false;
