@@ -7,8 +7,8 @@
 //! 12 u8 carrier offered (1 stream, 2 shm)                      13 three bytes, 0
 //! ```
 //!
-//! FILES: the server takes `file` messages. HALF: it takes data with LAST and TUNNEL, the half-close
-//! of a tunnel. A library passes over flags that it does not know.
+//! FILES: the server takes `file` messages. HALF: it takes data with LAST and TUNNEL, which is the
+//! half-close of a tunnel. A library passes over flags that it does not know.
 //!
 //! A longer payload is read up to here: what a later server adds does not trouble an old library.
 

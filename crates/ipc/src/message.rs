@@ -28,8 +28,8 @@
 //! 34 head     small: status, or 0: as CGI says, from a Status or Location field, else 200;
 //!             payload: lines "Name: value\n"; LAST: no body; TUNNEL: what follows is raw both
 //!             ways, in `data` and `body`, which now also comes for a request that had none
-//! 35 data     bytes of the answer's body; LAST on the last: then no end is needed. LAST with TUNNEL:
-//!             only this direction of the tunnel ends, and an end is needed; see `hello`
+//! 35 data     bytes of the answer's body; LAST on the last: then no end is needed. LAST and
+//!             TUNNEL: only this direction of the tunnel ends, and an end is needed; see `hello`
 //! 36 end      ends the answer; payload: trailer lines, or with FAILED the reason
 //! 37 info     small: 1xx status; payload: lines
 //! 38 window   large: so many more bytes of body may come

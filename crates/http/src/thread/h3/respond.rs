@@ -210,23 +210,12 @@ impl<A: Answer + 'static> Thread<A> {
     fn fill_stream(&mut self, session: &mut Session, at: usize, budget: &mut usize) -> bool {
         let stream = &mut session.streams[at];
         let before = stream.unsent.len();
-        if before > 0 {
-            match session.conn.write(stream.id, &mut stream.unsent) {
-                Wrote::All => stream.write_by_ms = u64::MAX,
-                Wrote::Blocked => {
-                    let has_moved = stream.unsent.len() < before;
-                    if has_moved || stream.write_by_ms == u64::MAX {
-                        let patience_ms = self.limits.write_progress.as_millis() as u64;
-                        stream.write_by_ms = self.now_ms + patience_ms;
-                    }
-                    return has_moved;
-                }
-                Wrote::Gone => {
-                    self.leave_h3(session, at);
-                    return true;
-                }
-            }
+        if before > 0
+            && let Some(has_moved) = self.send_unsent(session, at)
+        {
+            return has_moved;
         }
+        let stream = &mut session.streams[at];
         if std::mem::take(&mut stream.must_end) {
             self.finish_h3(session, at);
             return true;
@@ -285,6 +274,30 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
+    /// Sends what waits for room. `None` when all of it has left; else whether some of it moved.
+    fn send_unsent(&mut self, session: &mut Session, at: usize) -> Option<bool> {
+        let stream = &mut session.streams[at];
+        let before = stream.unsent.len();
+        match session.conn.write(stream.id, &mut stream.unsent) {
+            Wrote::All => {
+                stream.write_by_ms = u64::MAX;
+                None
+            }
+            Wrote::Blocked => {
+                let has_moved = stream.unsent.len() < before;
+                if has_moved || stream.write_by_ms == u64::MAX {
+                    let patience_ms = self.limits.write_progress.as_millis() as u64;
+                    stream.write_by_ms = self.now_ms + patience_ms;
+                }
+                Some(has_moved)
+            }
+            Wrote::Gone => {
+                self.leave_h3(session, at);
+                Some(true)
+            }
+        }
+    }
+
     /// All of the answer is made.
     fn end_h3(&mut self, session: &mut Session, at: usize, trailers: Option<&Fields>) {
         let stream = &mut session.streams[at];
@@ -329,8 +342,8 @@ impl<A: Answer + 'static> Thread<A> {
         session.stop_reading(at, Code::NoError);
     }
 
-    /// A tunnel is over whose client was told before that it gets no more. One that is still sending
-    /// is told to stop.
+    /// A tunnel is over whose client was told before that it gets no more. One that still sends is
+    /// told to stop.
     fn end_half_closed_h3(&mut self, session: &mut Session, at: usize) {
         let stream = &mut session.streams[at];
         stream.is_half_closed = false;
