@@ -7,7 +7,7 @@ mod harness;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use harness::{Hob, Place, library, text_of};
@@ -152,6 +152,26 @@ fn each_side_hears_of_the_end_of_the_other() {
 }
 
 #[test]
+fn program_may_end_its_direction_first() {
+    if !has_clients() {
+        return;
+    }
+    for (carrier, ways) in [("shm", &WAYS[..]), ("stream", &["h1", "h2"])] {
+        let place = Place::new();
+        let hob = serve(&place, "", &format!(", carrier = \"{carrier}\""));
+        for (at, way) in ways.iter().enumerate() {
+            let mut client = begin(&hob, "pipe.py", way, "half");
+            hob.wait_for_count("half: 300004 bytes, then 0", at + 1);
+            drop(client.stdin.take());
+            assert!(client.wait().unwrap().success(), "{way}: {}", hob.printed());
+        }
+        run(&hob, "h2", &["over"]);
+        assert_eq!(place.counter("worker_crashes"), 0);
+        hob.stop();
+    }
+}
+
+#[test]
 fn silent_tunnel_is_broken_off() {
     if !has_clients() {
         return;
@@ -184,16 +204,23 @@ fn slow_side_stops_the_other() {
     hob.stop();
 }
 
-/// Starts a case, and stops the server when it is where it wants to be.
-fn stop_within(mut hob: Hob, file: &str, way: &str) {
-    let mut client = client(&hob, file, way, &["drained"])
+/// Starts a case, and waits until it is where it wants to be.
+fn begin(hob: &Hob, file: &str, way: &str, case: &str) -> Child {
+    let mut client = client(hob, file, way, &[case])
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut line = String::new();
     let mut output = BufReader::new(client.stdout.take().unwrap());
     output.read_line(&mut line).unwrap();
-    assert_eq!(line, "begun\n");
+    assert_eq!(line, "begun\n", "{way}: {}", hob.printed());
+    client
+}
+
+/// Starts a case, and stops the server within it.
+fn stop_within(mut hob: Hob, file: &str, way: &str) {
+    let mut client = begin(&hob, file, way, "drained");
     hob.signal(Signal::TERM);
     assert!(client.wait().unwrap().success(), "{way}: {}", hob.printed());
     assert_eq!(hob.exit_code(), Some(0), "{}", hob.printed());

@@ -167,6 +167,9 @@ pub enum Chunk {
     Region(Box<dyn Region>),
     /// A range of a file.
     File(FileBody),
+    /// Of a tunnel alone: no more bytes go to the client, which may still send; the end of the
+    /// stream is the end of the tunnel.
+    HalfClose,
 }
 
 impl Chunk {
@@ -176,6 +179,7 @@ impl Chunk {
             Chunk::Bytes(bytes) => bytes.len() as u64,
             Chunk::Region(region) => region.raw().1 as u64,
             Chunk::File(file) => file.len,
+            Chunk::HalfClose => 0,
         }
     }
 

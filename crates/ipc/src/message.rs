@@ -28,7 +28,8 @@
 //! 34 head     small: status, or 0: as CGI says, from a Status or Location field, else 200;
 //!             payload: lines "Name: value\n"; LAST: no body; TUNNEL: what follows is raw both
 //!             ways, in `data` and `body`, which now also comes for a request that had none
-//! 35 data     bytes of the answer's body; LAST on the last: then no end is needed
+//! 35 data     bytes of the answer's body; LAST on the last: then no end is needed. LAST and
+//!             TUNNEL: only this direction of the tunnel ends, and an end is needed; see `hello`
 //! 36 end      ends the answer; payload: trailer lines, or with FAILED the reason
 //! 37 info     small: 1xx status; payload: lines
 //! 38 window   large: so many more bytes of body may come
@@ -51,7 +52,7 @@ pub const VERSION: u16 = 1;
 
 /// Nothing more of this direction follows for the request.
 pub const LAST: u8 = 1;
-/// On a head: what follows is raw both ways.
+/// On a head: what follows is raw both ways. On data, with [`LAST`]: only this direction ends.
 pub const TUNNEL: u8 = 2;
 /// On a callout: no reply is wanted.
 pub const QUIET: u8 = 4;
@@ -179,7 +180,13 @@ const RULES: [Rule; 15] = {
         rule(Kind::Drain, Side::Server, 0, Worker, 0),
         rule(Kind::WorkerHello, Side::Worker, FILES, Worker, MAX),
         rule(Kind::Head, Side::Worker, LAST | TUNNEL, Request, MAX),
-        rule(Kind::Data, Side::Worker, LAST | CHUNK, Request, MAX),
+        rule(
+            Kind::Data,
+            Side::Worker,
+            LAST | TUNNEL | CHUNK,
+            Request,
+            MAX,
+        ),
         rule(Kind::End, Side::Worker, LAST | FAILED, Request, MAX),
         rule(Kind::Info, Side::Worker, 0, Request, MAX),
         rule(Kind::WorkerWindow, Side::Worker, 0, Request, 0),
@@ -361,7 +368,11 @@ impl Head {
             });
         }
         let is_chunk = self.has(CHUNK);
-        if self.flags & !rule.flags != 0 || (is_chunk && carrier != Carrier::Shm) {
+        let ends_half = kind == Kind::Data && self.has(TUNNEL);
+        if self.flags & !rule.flags != 0
+            || (is_chunk && carrier != Carrier::Shm)
+            || (ends_half && !self.is_last())
+        {
             return Err(Malformed::Flags(kind, self.flags));
         }
         if is_chunk && self.len as usize != CHUNK_REFERENCE_BYTES {
@@ -420,6 +431,14 @@ mod tests {
         let decode = |head: Head, side, carrier| Head::decode(&head.encode(), side, carrier);
         let stream = |head| decode(head, Side::Worker, Carrier::Stream);
         assert_eq!(stream(data.flags(LAST)), Ok(data.flags(LAST)));
+        assert_eq!(
+            stream(data.flags(LAST | TUNNEL)),
+            Ok(data.flags(LAST | TUNNEL))
+        );
+        assert_eq!(
+            stream(data.flags(TUNNEL)),
+            Err(Malformed::Flags(Kind::Data, TUNNEL))
+        );
         assert_eq!(
             stream(data.flags(CHUNK)),
             Err(Malformed::Flags(Kind::Data, CHUNK))

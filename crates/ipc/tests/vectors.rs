@@ -115,11 +115,16 @@ fn messages() -> Vec<(&'static str, Head, Vec<u8>)> {
         body_window_bytes: 65_536,
         carrier: Carrier::Shm,
         takes_files: false,
+        takes_half_close: false,
     };
     let offers_files = Hello {
         carrier: Carrier::Stream,
         takes_files: true,
         ..hello
+    };
+    let takes_half_close = Hello {
+        takes_half_close: true,
+        ..offers_files
     };
     let (_, length, variables) = blocks().remove(1);
     let mut block = BlockBuilder::new(length);
@@ -138,6 +143,11 @@ fn messages() -> Vec<(&'static str, Head, Vec<u8>)> {
             "hello of a server that takes files",
             new(Kind::Hello, 0).small(1),
             offers_files.encode().to_vec(),
+        ),
+        (
+            "hello of a server that takes half-closes, too",
+            new(Kind::Hello, 0).small(1),
+            takes_half_close.encode().to_vec(),
         ),
         (
             "request without a body, in slot 63 of shared memory",
@@ -195,6 +205,11 @@ fn messages() -> Vec<(&'static str, Head, Vec<u8>)> {
         (
             "data that ends",
             new(Kind::Data, 1).flags(LAST),
+            text("bye\n"),
+        ),
+        (
+            "data that ends one direction of a tunnel",
+            new(Kind::Data, 1).flags(LAST | TUNNEL),
             text("bye\n"),
         ),
         ("end", new(Kind::End, 1), vec![]),

@@ -245,6 +245,15 @@ int hob_interim(hob_request *request, int status, const char *lines, size_t leng
  */
 int hob_tunnel(hob_request *request, int status, const char *lines, size_t length);
 
+/* Ends the program's direction of a tunnel: what was written leaves, then the client is told that
+ * no more comes. It may still send, and hob_read reads that; hob_finish ends the tunnel. Nothing
+ * can be written after it.
+ *
+ * HOB_UNSUPPORTED comes from a server that is older than this call, where only hob_finish ends
+ * what the program sends.
+ */
+int hob_half_close(hob_request *request);
+
 /* Writes a part of the answer's body. It is collected, up to 64 KiB, and leaves when more comes,
  * with hob_flush, or with hob_finish. Waits when the client is slower than the program.
  */

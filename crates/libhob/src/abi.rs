@@ -430,6 +430,20 @@ pub unsafe extern "C" fn hob_tunnel(
     })
 }
 
+/// Ends the program's direction of a tunnel: what was written leaves, then the client is told that
+/// no more comes. It may still send, and hob_read reads that; hob_finish ends the tunnel. Nothing
+/// can be written after it.
+///
+/// HOB_UNSUPPORTED comes from a server that is older than this call, where only hob_finish ends
+/// what the program sends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hob_half_close(request: *mut hob_request) -> c_int {
+    guard(|| {
+        unique(request)?.half_close()?;
+        Ok(HOB_OK)
+    })
+}
+
 /// Writes a part of the answer's body. It is collected, up to 64 KiB, and leaves when more comes,
 /// with hob_flush, or with hob_finish. Waits when the client is slower than the program.
 #[unsafe(no_mangle)]

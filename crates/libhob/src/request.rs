@@ -39,6 +39,8 @@ pub(crate) struct Request {
     trailers: Vec<u8>,
     is_head_sent: bool,
     is_tunnel: bool,
+    /// Its direction of the tunnel has ended.
+    has_ended_half: bool,
     /// It came with nothing to follow.
     is_without_body: bool,
     output: Output,
@@ -84,6 +86,7 @@ impl Request {
             trailers: Vec::new(),
             is_head_sent: false,
             is_tunnel: false,
+            has_ended_half: false,
             is_without_body,
             output: Output::new(collected),
             file: None,
@@ -213,6 +216,24 @@ impl Request {
         self.flush()
     }
 
+    /// Nothing more is written to a tunnel, which may still be read from.
+    pub(crate) fn half_close(&mut self) -> Result<(), Failure> {
+        let Source::Hob(connection) = &self.source else {
+            return Err(Failure::Unsupported);
+        };
+        if !self.is_tunnel || self.has_ended_half {
+            return Err(Failure::Misuse);
+        }
+        if !connection.hello.takes_half_close {
+            return Err(Failure::Unsupported);
+        }
+        let connection = connection.clone();
+        let mut locked = connection.lock();
+        self.output.send(&mut locked, self.id, LAST | TUNNEL)?;
+        self.has_ended_half = true;
+        locked.flush()
+    }
+
     /// Sends an interim answer.
     pub(crate) fn interim(&mut self, status: u16, lines: &[u8]) -> Result<(), Failure> {
         if self.is_head_sent || !matches!(status, 100 | 102..=199) {
@@ -236,6 +257,7 @@ impl Request {
             }
             Source::Hob(connection) => connection.clone(),
         };
+        self.may_write()?;
         self.send_file(&connection, 0)?;
         if self.output.keep(&connection, bytes) {
             return Ok(());
@@ -245,8 +267,17 @@ impl Request {
         self.output.write(&mut locked, &connection, self.id, bytes)
     }
 
+    /// After its half-close nothing is written to a tunnel.
+    fn may_write(&self) -> Result<(), Failure> {
+        match self.has_ended_half {
+            true => Err(Failure::Misuse),
+            false => Ok(()),
+        }
+    }
+
     /// Writes as much as finds room now; then a flush does not wait either.
     pub(crate) fn write_some(&mut self, bytes: &[u8]) -> Result<usize, Failure> {
+        self.may_write()?;
         let mut count = bytes.len().min(PAYLOAD_BYTES_MAX);
         if let Source::Hob(connection) = &self.source {
             let connection = connection.clone();
@@ -273,6 +304,7 @@ impl Request {
             Source::Plain(_) => return Ok(self.output.plain_space()),
             Source::Hob(connection) => connection.clone(),
         };
+        self.may_write()?;
         self.send_file(&connection, 0)?;
         self.send_head(&connection, 0)?;
         let mut locked = connection.lock();
@@ -375,6 +407,11 @@ impl Request {
 
     /// Head, body and trailers, as far as they have not been sent; the last says that it is last.
     fn send_rest(&mut self, connection: &Connection) -> Result<(), Failure> {
+        if self.has_ended_half {
+            let mut locked = connection.lock();
+            locked.push(Head::new(Kind::End, self.id), &[])?;
+            return locked.flush();
+        }
         let has_trailers = !self.trailers.is_empty();
         let last = if has_trailers { 0 } else { LAST };
         if self.send_file(connection, last)? && !has_trailers {

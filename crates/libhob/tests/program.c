@@ -157,6 +157,15 @@ static void answer(hob_request *request) {
         CHECK(hob_tunnel(request, 101, "Upgrade: echo\n", 14) == HOB_OK);
         while ((count = hob_read(request, piece, sizeof piece)) > 0)
             CHECK(hob_write(request, piece, (size_t)count) == HOB_OK && hob_flush(request) == HOB_OK);
+    } else if (!strcmp(path, "/half")) {
+        char piece[100];
+        int64_t count;
+        CHECK(hob_half_close(request) == HOB_MISUSE);
+        CHECK(hob_tunnel(request, 101, "Upgrade: echo\n", 14) == HOB_OK);
+        CHECK(hob_write(request, "last", 4) == HOB_OK && hob_half_close(request) == HOB_OK);
+        CHECK(hob_write(request, "more", 4) == HOB_MISUSE && hob_half_close(request) == HOB_MISUSE);
+        while ((count = hob_read(request, piece, sizeof piece)) > 0) continue;
+        CHECK(count == 0);
     } else if (!strcmp(path, "/until-cancelled")) {
         struct pollfd ready = {hob_fd(server), POLLIN, 0};
         char byte;

@@ -5,7 +5,7 @@ mod worker;
 
 use std::path::PathBuf;
 
-use hob_ipc::message::{Carrier, Head, Kind, LAST};
+use hob_ipc::message::{Carrier, Head, Kind, LAST, TUNNEL};
 
 use worker::{Answer, Asked, Server, compiled, get};
 
@@ -155,6 +155,22 @@ fn a_tunnel_carries_bytes_both_ways_at_once() {
         }
         server.push(Head::new(Kind::Body, id).flags(LAST), &[]);
         assert_eq!(server.answer(id).body, b"pingpong");
+        server.finish();
+    });
+}
+
+#[test]
+fn a_half_closed_tunnel_is_still_read() {
+    on_both(|mut server| {
+        let id = server.send(&get("/half"));
+        assert_eq!(server.turn().kind, Kind::Head);
+        let last = server.turn();
+        assert_eq!((last.kind, last.flags), (Kind::Data, LAST | TUNNEL));
+        server.push(Head::new(Kind::Body, id), b"still read");
+        server.push(Head::new(Kind::Body, id).flags(LAST), &[]);
+        let answer = server.answer(id);
+        assert_eq!((&answer.body[..], &answer.end[..]), (&b"last"[..], "over"));
+        assert!(!answer.is_failed);
         server.finish();
     });
 }

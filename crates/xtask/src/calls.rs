@@ -120,7 +120,10 @@ const CALLS: &[(&str, [&str; 4])] = &[
         "an informational answer",
         ["hob_interim", "request.inform", "$request->info", ""],
     ),
-    ("raw bytes both ways (a tunnel)", ["hob_tunnel", "", "", ""]),
+    (
+        "raw bytes both ways (a tunnel)",
+        ["hob_tunnel hob_half_close", "", "", ""],
+    ),
     (
         "give up on a request",
         ["hob_fail", "request.fail", "$request->fail", ""],

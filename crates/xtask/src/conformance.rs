@@ -75,7 +75,7 @@ fn judged(root: &Path, name: &str, authority: &Path) -> Result<run::Finished, St
 
 /// Puts what judges need beside the example, and gives what to add to its config.
 fn add(folder: &Path, authority: &Path, example: &Path) -> Result<String, String> {
-    let mut files = vec![folder.join("count.py")];
+    let mut files = vec![folder.join("count.py"), folder.join("sockets.py")];
     for kind in ["rsa", "ecdsa"] {
         files.extend(["pem", "key"].map(|ending| authority.join(format!("{kind}.{ending}"))));
     }

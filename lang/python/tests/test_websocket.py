@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import struct
 import sys
 import tempfile
 import unittest
+import zlib
 from pathlib import Path
 from typing import Any, List, Tuple
 
@@ -17,7 +19,8 @@ from peer import variables
 
 sys.path.insert(0, str(peer.SOURCES))
 
-from hob import frames  # noqa: E402
+from hob import deflate, frames  # noqa: E402
+from hob.deflate import Agreed, Deflate  # noqa: E402
 from hob.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Event, Fault, Frames  # noqa: E402
 
 KEY = base64.b64encode(b"0123456789abcdef").decode()
@@ -88,6 +91,12 @@ class FrameCases(unittest.TestCase):
         for kind in (3, 4, 5, 6, 7, 11, 12, 13, 14, 15):
             self.assertEqual(self.refused(sent(kind, b"a")), 1002, kind)
 
+    def test_faults_are_told_before_the_rest_of_their_frame_has_come(self) -> None:
+        bad = sent(TEXT, b"ok" + b"\xf4\x90" + b"a" * 100_000)
+        # Ten bytes of head, four of mask, and so on.
+        self.assertEqual(self.fed(bad[:16]), [])
+        self.assertEqual(self.refused(bad[:16], bad[16:18]), 1007)
+
     def test_text_is_utf8(self) -> None:
         for good in ("\ud7ff\ue000\ufffd\U0010ffff", "\0", "\ufffe"):
             self.assertEqual(self.fed(sent(TEXT, good.encode())), [Event(TEXT, good)])
@@ -119,6 +128,143 @@ class FrameCases(unittest.TestCase):
             self.assertEqual(self.fed(frames.frame(BINARY, data, mask=MASK)), [Event(BINARY, data)])
         self.assertEqual(frames.close_frame(1005), b"\x88\x00")
         self.assertEqual(frames.close_frame(1000, "ä" * 100)[:2], bytes((0x88, 2 + 122)))
+
+
+class Compressor:
+    """A client's side of compression, by zlib alone."""
+
+    def __init__(self, bits: int = 15, keeps_context: bool = True) -> None:
+        self.bits, self.keeps_context = bits, keeps_context
+        self.end()
+        self.reader = zlib.decompressobj(-15)
+
+    def end(self) -> None:
+        self.writer = zlib.compressobj(9, zlib.DEFLATED, -self.bits)
+
+    def packed(self, data: bytes) -> bytes:
+        made = self.writer.compress(data) + self.writer.flush(zlib.Z_SYNC_FLUSH)
+        if not self.keeps_context:
+            self.end()
+        return made[:-4]
+
+    def opened(self, data: bytes) -> bytes:
+        return self.reader.decompress(data + b"\0\0\xff\xff")
+
+
+class CompressionCases(unittest.TestCase):
+    def fed(self, stream: bytes, agreed: Agreed, most: int = 1 << 20, step: int = 1 << 20) -> List[Event]:
+        all_of_them = Frames(most, Deflate(agreed))
+        pieces = [stream[at : at + step] for at in range(0, len(stream), step)]
+        return [event for piece in pieces for event in all_of_them.feed(piece)]
+
+    def test_offers_are_answered_by_what_both_can(self) -> None:
+        usual = "permessage-deflate; server_max_window_bits=12"
+        for offer, answer in {
+            "permessage-deflate": usual,
+            "permessage-deflate; client_max_window_bits": usual + "; client_max_window_bits=12",
+            "permessage-deflate; client_max_window_bits=15": usual + "; client_max_window_bits=12",
+            "permessage-deflate;client_max_window_bits=8": usual + "; client_max_window_bits=8",
+            'permessage-deflate; server_max_window_bits="9"': "permessage-deflate; server_max_window_bits=9",
+            "permessage-deflate; server_max_window_bits=15": usual,
+            "permessage-deflate; server_no_context_takeover": usual + "; server_no_context_takeover",
+            "permessage-deflate; client_no_context_takeover ": usual + "; client_no_context_takeover",
+            "x-webkit-deflate-frame, permessage-deflate": usual,
+            "permessage-deflate; server_max_window_bits=8, permessage-deflate": usual,
+            "permessage-bzip2; a=\"b\"; c ,, permessage-deflate": usual,
+        }.items():
+            agreed = deflate.agree(offer)
+            self.assertEqual(agreed and agreed.field(), answer.encode(), offer)
+
+    def test_offers_that_nobody_understands_are_declined(self) -> None:
+        name = "permessage-deflate"
+        for wrong in (
+            "",
+            "permessage-bzip2",
+            f"{name}; server_max_window_bits",
+            f"{name}; server_max_window_bits=7",
+            f"{name}; server_max_window_bits=16",
+            f"{name}; server_max_window_bits=08",
+            f"{name}; server_max_window_bits=8",
+            f"{name}; client_max_window_bits=0",
+            f"{name}; client_max_window_bits=",
+            f"{name}; server_no_context_takeover=1",
+            f"{name}; client_no_context_takeover; client_no_context_takeover",
+            f"{name}; mux",
+            f"{name}; ;",
+            f"{name} x",
+            f"{name}=1",
+            f'{name}; a="',
+            "\0",
+        ):
+            self.assertIsNone(deflate.agree(wrong), wrong)
+
+    def test_compressed_messages_come_whole_in_any_pieces(self) -> None:
+        text = "κόσμε " * 500
+        for bits, keeps in ((15, True), (12, False), (9, True)):
+            agreed = Agreed(client_keeps_context=keeps, client_bits=bits)
+            client = Compressor(bits, keeps)
+            first, second = client.packed(text.encode()), client.packed(text.encode())
+            stream = sent(TEXT, first, bits=0x40)
+            stream += sent(TEXT, second[:3], bits=0x40, final=False) + sent(PING, b"a")
+            stream += sent(CONTINUATION, b"", final=False) + sent(CONTINUATION, second[3:])
+            # One that is not compressed, and one of nothing.
+            stream += sent(BINARY, b"plain") + sent(BINARY, b"\0", bits=0x40)
+            expected = [Event(TEXT, text), Event(PING, b"a"), Event(TEXT, text)]
+            expected += [Event(BINARY, b"plain"), Event(BINARY, b"")]
+            for step in (1, 3, 1 << 20):
+                self.assertEqual(self.fed(stream, agreed, step=step), expected)
+
+    def test_messages_that_leave_are_read_back(self) -> None:
+        message = json.dumps([{"name": "a", "number": number} for number in range(100)]).encode()
+        for agreed in (Agreed(), Agreed(server_keeps_context=False), Agreed(server_bits=9)):
+            ours, client = Deflate(agreed), Compressor()
+            sizes = []
+            for _ in range(3):
+                packed = ours.compress(message)
+                sizes.append(len(packed))
+                if not agreed.server_keeps_context:
+                    client = Compressor()
+                self.assertEqual(client.opened(packed), message)
+            self.assertLess(sizes[0], len(message) / 2)
+            self.assertEqual(sizes[2] < sizes[0] / 2, agreed.server_keeps_context and agreed.server_bits == 12)
+
+    def test_message_that_grows_too_long_is_1009(self) -> None:
+        bomb = Compressor().packed(bytes(200_000_000))
+        self.assertLess(len(bomb), 200_000)
+        for stream in (sent(BINARY, bomb, bits=0x40), sent(TEXT, bomb, bits=0x40)[:5000]):
+            with self.assertRaises(Fault) as caught:
+                self.fed(stream, Agreed(), most=1 << 20)
+            self.assertEqual(caught.exception.code, 1009)
+        exact = sent(BINARY, Compressor().packed(bytes(1000)), bits=0x40)
+        self.assertEqual(self.fed(exact, Agreed(), most=1000), [Event(BINARY, bytes(1000))])
+        with self.assertRaises(Fault):
+            self.fed(exact, Agreed(), most=999)
+
+    def test_many_messages_of_few_bytes_are_made_one_by_one(self) -> None:
+        one = sent(BINARY, Compressor(keeps_context=False).packed(bytes(1_000_000)), bits=0x40)
+        events = Frames(1 << 20, Deflate(Agreed(client_keeps_context=False))).feed(one * 50)
+        self.assertEqual(next(events), Event(BINARY, bytes(1_000_000)))
+
+    def test_faults_of_compression(self) -> None:
+        good = Compressor().packed(b"some text")
+        ended = zlib.compressobj(9, zlib.DEFLATED, -15)
+        last = ended.compress(b"ended") + ended.flush()
+        # A last block is allowed, and a block of nothing behind it (RFC 7692 section 7.2.3.4).
+        for end in (b"", b"\0"):
+            stream = sent(TEXT, last + end, bits=0x40) + sent(TEXT, good, bits=0x40)
+            self.assertEqual(self.fed(stream, Agreed()), [Event(TEXT, "ended"), Event(TEXT, "some text")])
+        for name, stream, code in (
+            ("no deflate", sent(BINARY, b"\xff\xff\xff", bits=0x40), 1007),
+            ("more behind the last block", sent(TEXT, last + b"\0more", bits=0x40), 1007),
+            ("last blocks without end", sent(TEXT, b"\x03\0" * 1000, bits=0x40), 1007),
+            ("text that is none", sent(TEXT, Compressor().packed(b"\xff"), bits=0x40), 1007),
+            ("the bit on a rest", sent(TEXT, b"", final=False) + sent(CONTINUATION, good, bits=0x40), 1002),
+            ("the bit on a ping", sent(PING, b"", bits=0x40), 1002),
+            ("another bit", sent(TEXT, good, bits=0x60), 1002),
+        ):
+            with self.assertRaises(Fault, msg=name) as caught:
+                self.fed(stream, Agreed())
+            self.assertEqual(caught.exception.code, code, name)
 
 
 APP = """
@@ -224,8 +370,8 @@ class Connection:
         assert got.kind in ("data", "end", "window"), got
         self.is_over |= got.kind == "end" or bool(got.flags & 1)
 
-    def frame(self) -> Tuple[int, bytes]:
-        """The next frame of the server's, which has no mask."""
+    def frame(self, bits: int = 0) -> Tuple[int, bytes]:
+        """The next frame of the server's, which has no mask, and these reserved bits."""
         while True:
             if len(self.rest) >= 2:
                 size, at = self.rest[1], 2
@@ -235,7 +381,7 @@ class Connection:
                     size, at = int.from_bytes(self.rest[2 : 2 + wide], "big"), 2 + wide
                 if len(self.rest) >= at + size:
                     first, payload = self.rest[0], self.rest[at : at + size]
-                    assert first & 0x80, "a part"
+                    assert first & 0xF0 == 0x80 | bits, "a part, or other reserved bits"
                     self.rest = self.rest[at + size :]
                     return first & 15, payload
             assert not self.is_over, "the end of the tunnel"
@@ -357,6 +503,34 @@ class Application(unittest.TestCase):
             self.assertEqual((kind, payload[:2]), (CLOSE, code.to_bytes(2, "big")))
             one.ended()
         self.assertIn("disconnect 1009", self.printed())
+
+    def test_messages_are_compressed_where_the_client_offers_that(self) -> None:
+        offer = "permessage-deflate; client_max_window_bits, permessage-bzip2"
+        worker = self.start()
+        one = Connection(worker, "/echo", HTTP_SEC_WEBSOCKET_EXTENSIONS=offer)
+        expected = "permessage-deflate; server_max_window_bits=12; client_max_window_bits=12"
+        self.assertEqual(dict(one.opened())["Sec-WebSocket-Extensions"], expected)
+        client = Compressor(12)
+        text = b"a text that says the same again and again; " * 20
+        for _ in range(3):
+            one.say(sent(TEXT, client.packed(text), bits=0x40))
+            kind, payload = one.frame(bits=0x40)
+            self.assertEqual((kind, client.opened(payload)), (TEXT, text))
+            self.assertLess(len(payload), 100)
+        # What is short is not worth it.
+        one.say(sent(TEXT, client.packed(b"short"), bits=0x40))
+        self.assertEqual(one.frame(), (TEXT, b"short"))
+        one.say(sent(BINARY, Compressor(12).packed(bytes(20_000_000)), bits=0x40))
+        self.assertEqual(one.frame()[1][:2], b"\x03\xf1")
+        one.ended()
+
+    def test_compression_can_be_switched_off(self) -> None:
+        one = Connection(
+            self.start(HOB_WEBSOCKET_DEFLATE="0"), "/echo", HTTP_SEC_WEBSOCKET_EXTENSIONS="permessage-deflate"
+        )
+        self.assertNotIn("Sec-WebSocket-Extensions", dict(one.opened()))
+        one.say(sent(TEXT, b"a" * 1000))
+        self.assertEqual(one.frame(), (TEXT, b"a" * 1000))
 
     def test_client_that_leaves_is_a_disconnect(self) -> None:
         worker = self.start()

@@ -75,6 +75,10 @@ class Tunnel:
         """Nothing more is sent."""
         raise NotImplementedError
 
+    def stay(self) -> None:
+        """Stays until standard input has ended."""
+        sys.stdin.read()
+
     def cut(self) -> None:
         """Leaves without a word."""
         raise NotImplementedError
@@ -272,6 +276,8 @@ class H2(Streamed):
 
     def end(self) -> None:
         self.http.end_stream(self.id)
+        self.unsent += self.http.data_to_send()
+        self.until(lambda: not self.unsent)
 
     def cut(self) -> None:
         self.http.reset_stream(self.id)
@@ -345,6 +351,13 @@ class H3(Tunnel):
         self.client.http.send_data(self.id, b"", end_stream=True)
         self.client.flush()
 
+    def stay(self) -> None:
+        while not select.select([sys.stdin], [], [], 0)[0]:
+            try:
+                self.client.until(lambda: False, 0.05)
+            except ValueError:
+                pass
+
     def cut(self) -> None:
         self.client.quic.reset_stream(self.id, 0x10C)
         self.client.quic.stop_stream(self.id, 0x10C)
@@ -401,6 +414,29 @@ def echo(way: str, port: int) -> None:
     tunnel.end()
     if way != "h1s":  # whose library hears nothing after its own close_notify
         expect(b"bye", tunnel.rest(), "what comes after the client's end")
+
+
+def half(way: str, port: int) -> None:
+    """The program ends its direction first, and is still told things."""
+    tunnel = opened(way, port, "/app/half")
+    expect(bytes(2_000_000), tunnel.rest(), "what the program says before its end")
+    tunnel.send(bytes(300_000))
+    tunnel.send(b"more")
+    tunnel.end()
+    print("begun", flush=True)
+    # Who left now would take along what the program has not read yet.
+    tunnel.stay()
+
+
+def over(way: str, port: int) -> None:
+    """The program ends its direction, then all of it, while the client still sends."""
+    tunnel = opened(way, port, "/app/half?over")
+    try:
+        tunnel.rest()
+        tunnel.until(lambda: False)
+    except Broken as broken:
+        expect("the stream was reset: 0", str(broken).replace("ErrorCodes.NO_ERROR", "0"), "what tells it to stop")
+    expect((2_000_000, True), (len(tunnel.came), tunnel.has_ended), "what the program says before its end")
 
 
 def about(way: str, port: int) -> None:
@@ -492,7 +528,7 @@ def drained(way: str, port: int) -> None:
             raise error
 
 
-CASES = [echo, about, refused, killed, silent, gone, slow, deaf, drained]
+CASES = [echo, half, over, about, refused, killed, silent, gone, slow, deaf, drained]
 
 
 def main(cases=CASES) -> None:

@@ -42,6 +42,21 @@ static void flood(hob_request *request) {
     hob_log(request, "warning", text);
 }
 
+/* Says much, ends its direction, and tells how much the client still sends. With a query it does
+ * not wait for that. */
+static void end_first(hob_request *request) {
+    static const char piece[50000];
+    char heard[50000], text[80];
+    long long taken = 0;
+    int64_t count = 0;
+    for (int at = 0; at < 40; at++) hob_write(request, piece, sizeof piece);
+    if (hob_half_close(request) != HOB_OK || hob_write(request, "more", 4) != HOB_MISUSE) return;
+    if (!hob_variable(request, "QUERY_STRING", NULL)[0])
+        while ((count = hob_read(request, heard, sizeof heard)) > 0) taken += count;
+    snprintf(text, sizeof text, "half: %lld bytes, then %d", taken, (int)count);
+    hob_log(request, "warning", text);
+}
+
 /* Reads nothing until the client has left. */
 static void ignore(hob_request *request) {
     say(request, "open");
@@ -79,6 +94,7 @@ static void answer(hob_request *request) {
     }
     if (is_path(request, "/flood")) flood(request);
     else if (is_path(request, "/deaf")) ignore(request);
+    else if (is_path(request, "/half")) end_first(request);
     else if (is_path(request, "/drain")) wait_for_drain(request);
     else if (is_path(request, "/about")) {
         snprintf(text, sizeof text, "%s %s %s %s %d\n", asked ? asked : "-", upgrade ? upgrade : "-",

@@ -41,6 +41,9 @@ class Socket:
     def subprotocol(self):
         return self.ws.subprotocol
 
+    def is_compressed(self) -> bool:
+        return bool(self.ws.protocol.extensions)
+
     def send(self, data) -> None:
         self.run(self.ws.send(data))
 
@@ -73,13 +76,26 @@ class Framed:
     def __init__(self, way: str, port: int, path: str):
         from wsproto.connection import Connection, ConnectionType
 
-        fields = [("sec-websocket-version", "13"), ("sec-websocket-protocol", "other, chat")]
+        from wsproto.extensions import PerMessageDeflate
+
+        self.deflate = deflate = PerMessageDeflate(client_no_context_takeover=True)
+        fields = [
+            ("sec-websocket-version", "13"),
+            ("sec-websocket-protocol", "other, chat"),
+            ("sec-websocket-extensions", f"{deflate.name}; {deflate.offer()}"),
+        ]
         self.tunnel = pipe.dial(way, port, path, protocol="websocket", fields=fields)
         if self.tunnel.status != 200:
             raise Refused(self.tunnel.status)
-        self.frames = Connection(ConnectionType.CLIENT)
+        answer = self.tunnel.fields["sec-websocket-extensions"]
+        deflate.finalize(answer)
+        pipe.expect(True, "client_no_context_takeover" in answer, answer)
+        self.frames = Connection(ConnectionType.CLIENT, extensions=[deflate])
         self.events: list = []
         self.pieces: list = []
+
+    def is_compressed(self) -> bool:
+        return self.deflate.enabled()
 
     def subprotocol(self):
         return self.tunnel.fields.get("sec-websocket-protocol")
@@ -149,6 +165,7 @@ def echo(way: str, port: int) -> None:
     """Messages of every kind and size, in parts too; a ping; a close with a code."""
     socket = dial(way, port, "/ws/echo")
     pipe.expect("chat", socket.subprotocol(), "the subprotocol")
+    pipe.expect(True, socket.is_compressed(), "whether compression was agreed on")
     for number in range(1000):
         socket.send(f"message {number}")
         pipe.expect(f"message {number}", socket.take(), "a small message")

@@ -261,6 +261,35 @@ impl Conn {
         true
     }
 
+    /// Ends our direction of a tunnel; what the client sends is still read.
+    pub fn push_half_close(&mut self, stream: u32, out: &mut Vec<u8>) {
+        let Some(open) = self.streams.find(stream) else {
+            return;
+        };
+        open.sending = Writing::Ended;
+        open.is_half_closed = true;
+        open.is_ready = false;
+        frame::push_header(0, frame::DATA, frame::END_STREAM, stream, out);
+    }
+
+    /// A tunnel is over whose client was told before that it gets no more. One that is still
+    /// sending is told to stop.
+    //= rfc9113#8.1
+    pub fn end_half_closed(&mut self, stream: u32, out: &mut Vec<u8>) {
+        self.budgets.answered();
+        let Some(open) = self.streams.find(stream) else {
+            return;
+        };
+        open.is_half_closed = false;
+        match open.receiving {
+            Receiving::Ended => {
+                self.streams.remove(stream);
+                self.streams.note_ended(stream);
+            }
+            Receiving::Body(_) | Receiving::Unread(_) => self.reset(stream, Code::NoError, out),
+        }
+    }
+
     /// The answer is complete. What is left of the request nobody reads: it may come if it is
     /// short, else the client is told to keep it, at once or when that shows. A client without a
     /// window would wait for one, and show nothing.

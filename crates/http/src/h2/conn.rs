@@ -335,7 +335,7 @@ impl Conn {
         };
         stream.receiving = Receiving::Ended;
         stream.continue_is_due = false;
-        if stream.sending == Writing::Ended {
+        if stream.sending == Writing::Ended && !stream.is_half_closed {
             self.streams.remove(id);
             self.streams.note_ended(id);
         }

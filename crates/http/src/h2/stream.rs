@@ -20,6 +20,8 @@ pub(super) struct Stream {
     pub(super) is_head_method: bool,
     pub(super) continue_is_due: bool,
     pub(super) is_tunnel: bool,
+    /// END_STREAM was sent, and what the client sends is still read.
+    pub(super) is_half_closed: bool,
     pub(super) priority: Priority,
     /// When it last sent, among those that take turns.
     pub(super) turn: u64,
@@ -61,6 +63,7 @@ impl Stream {
             is_head_method: false,
             continue_is_due: false,
             is_tunnel: false,
+            is_half_closed: false,
             priority: Priority::default(),
             turn: 0,
             is_ready: false,
@@ -96,7 +99,7 @@ impl Streams {
     pub(super) fn are_answered(&self) -> bool {
         self.open
             .iter()
-            .all(|stream| stream.sending == Writing::Ended)
+            .all(|stream| stream.sending == Writing::Ended && !stream.is_half_closed)
     }
 
     pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream> {

@@ -69,7 +69,7 @@ impl<A: Answer + 'static> Thread<A> {
         };
         conn.is_readable |= flags.intersects(EventFlags::IN | EventFlags::RDHUP);
         conn.is_half_closed |= flags.contains(EventFlags::RDHUP);
-        conn.is_reset |= flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        conn.is_reset |= conn.is_hung_up(flags);
         if conn.out.is_empty() || conn.is_reset {
             return self.drive_and_keep(conn);
         }

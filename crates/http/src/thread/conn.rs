@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use rustix::event::epoll::EventFlags;
 
 use crate::body::{BodyStream, FetchFuture, FileBody, Region};
 use crate::h1;
@@ -44,6 +45,8 @@ pub(crate) struct Conn {
     pub(crate) is_half_closed: bool,
     /// The connection is broken both ways.
     pub(crate) is_reset: bool,
+    /// How far our direction of a tunnel is, which may end before the client's.
+    pub(crate) output_end: OutputEnd,
     /// The socket is in the epoll set.
     pub(crate) is_watched: bool,
     /// Towards which limits it counts.
@@ -54,6 +57,17 @@ pub(crate) struct Conn {
     pub(crate) must_be_secure: bool,
     /// Stands in the queue of bulk answers.
     pub(crate) is_in_bulk: bool,
+}
+
+/// How far our direction of a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputEnd {
+    /// Bytes go.
+    Open,
+    /// It ends once everything that was made has left.
+    Due,
+    /// The client was told; what it sends is still read.
+    Told,
 }
 
 /// Towards which limits a connection counts.
@@ -132,6 +146,7 @@ impl Conn {
             is_readable: true,
             is_half_closed: false,
             is_reset: false,
+            output_end: OutputEnd::Open,
             is_watched: false,
             counted: Counted::Server,
             must_reset: false,
@@ -179,6 +194,16 @@ impl Conn {
                 .request
                 .as_ref()
                 .is_some_and(|request| request.exchange.half_close.get() == HalfClose::Cancel)
+    }
+
+    /// True when the kernel says that both directions are closed, and one of them was not by us.
+    pub(crate) fn is_hung_up(&self, flags: EventFlags) -> bool {
+        // After a half-close of ours the client's end is the other half, and no more than that.
+        let broken = match self.output_end {
+            OutputEnd::Told => EventFlags::ERR,
+            OutputEnd::Open | OutputEnd::Due => EventFlags::HUP | EventFlags::ERR,
+        };
+        flags.intersects(broken)
     }
 
     /// The close that follows resets the connection and drops what the kernel still holds.

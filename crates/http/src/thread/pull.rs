@@ -4,11 +4,13 @@
 use std::task::{Context, Poll};
 
 use hob_trace::Fault;
+use rustix::io::Errno;
+use rustix::net::Shutdown;
 
 use crate::body::{BodyError, Chunk};
 use crate::limits::OUT_WINDOW_BYTES;
 use crate::response::Answer;
-use crate::thread::conn::{Conn, Stage};
+use crate::thread::conn::{Conn, OutputEnd, Stage};
 use crate::thread::drive::Step;
 use crate::thread::pump::Pumped;
 use crate::thread::run::Thread;
@@ -20,12 +22,23 @@ impl<A: Answer + 'static> Thread<A> {
         let Some(request) = conn.request.clone() else {
             return Step::Close;
         };
+        // Whoever comes here has sent everything that was made.
+        if conn.output_end == OutputEnd::Due && !conn.has_unsent() {
+            return match conn.end_output() {
+                Ok(()) => Step::Again,
+                Err(_) => Step::Close,
+            };
+        }
         let mut cx = Context::from_waker(&waker);
         while conn.out.held_bytes + self.output.len() < OUT_WINDOW_BYTES {
             let Stage::Stream(body) = &mut conn.stage else {
                 return Step::Again;
             };
             match body.poll_chunk(&mut cx, OUT_WINDOW_BYTES / 4) {
+                Poll::Ready(Some(Ok(Chunk::HalfClose))) => {
+                    conn.output_end = OutputEnd::Due;
+                    return Step::Again;
+                }
                 Poll::Ready(Some(Ok(chunk))) => {
                     let is_file = matches!(chunk, Chunk::File(_));
                     if !self.queue_chunk(conn, &request, chunk) {
@@ -61,6 +74,20 @@ impl<A: Answer + 'static> Thread<A> {
             Pumped::Nothing => Step::Wait,
             Pumped::Broken => Step::Close,
         }
+    }
+}
+
+impl Conn {
+    /// Ends our direction of a tunnel: over TLS by its own word, in clear text by FIN. The socket
+    /// goes on giving what the client sends.
+    //= rfc8446#6.1
+    fn end_output(&mut self) -> Result<(), Errno> {
+        self.output_end = OutputEnd::Told;
+        if self.secure.is_some() {
+            self.end_session();
+            return Ok(());
+        }
+        rustix::net::shutdown(&self.socket, Shutdown::Write)
     }
 }
 

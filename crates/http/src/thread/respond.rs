@@ -152,6 +152,8 @@ impl<A: Answer + 'static> Thread<A> {
             }
             Chunk::Region(region) => conn.out.push(Piece::Region(region, 0)),
             Chunk::File(file) => conn.out.push(Piece::File(file)),
+            // It has no bytes, and was seen to.
+            Chunk::HalfClose => {}
         }
         self.with_tail(conn, |core, tail| core.push_data_suffix(tail));
         true

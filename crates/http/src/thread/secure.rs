@@ -198,7 +198,7 @@ impl Conn {
         }
         if let Some((session, out)) = secure.session() {
             session.push_end(out);
-            // The socket is shut next: what it does not take now is lost with it.
+            // What the socket does not take now leaves when it does, unless it is shut next.
             let _ = self.send_sealed();
         }
     }

@@ -196,7 +196,8 @@ impl Session {
             return Some(self.refuse(alert::UNEXPECTED_MESSAGE, TOO_MANY, out));
         };
         self.rx = key;
-        if wants_answer && self.update_tx(out).is_none() {
+        // Whoever has sent its end says nothing more.
+        if wants_answer && !self.has_sent_end && self.update_tx(out).is_none() {
             return Some(self.refuse(alert::INTERNAL_ERROR, TOO_MANY, out));
         }
         None

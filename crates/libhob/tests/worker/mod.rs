@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use hob_ipc::hello::Hello;
-use hob_ipc::message::{Carrier, FAILED, Head, Kind, LAST, Side};
+use hob_ipc::message::{Carrier, FAILED, Head, Kind, LAST, Side, TUNNEL};
 use hob_ipc::request::BlockBuilder;
 use hob_ipc::shm::region::Sizes;
 use hob_ipc::shm::{Payload, ServerEnd, SlotRef};
@@ -152,6 +152,7 @@ impl Server {
             body_window_bytes: BODY_WINDOW,
             carrier,
             takes_files: false,
+            takes_half_close: true,
         };
         let mut bytes = Vec::new();
         let head = Head::new(Kind::Hello, 0).small(1);
@@ -206,8 +207,8 @@ impl Server {
         ] {
             block.push(name.as_bytes(), value.as_bytes()).unwrap();
         }
-        let is_body_over =
-            asked.body.is_empty() && asked.path != "/tunnel" && asked.path != "/until-cancelled";
+        let goes_on = ["/tunnel", "/half", "/until-cancelled"].contains(&asked.path);
+        let is_body_over = asked.body.is_empty() && !goes_on;
         let flags = if is_body_over { LAST } else { 0 };
         let block = block.finish();
         // Bodies of others may fill the ring.
@@ -412,7 +413,7 @@ impl Server {
             }
             kind => panic!("{kind:?}"),
         }
-        if head.is_last() && answer.end.is_empty() {
+        if head.is_last() && !head.has(TUNNEL) && answer.end.is_empty() {
             answer.end = "over".to_string();
         }
         if window > 0 {

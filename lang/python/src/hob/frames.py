@@ -1,17 +1,19 @@
 """WebSocket frames (RFC 6455): bytes in, messages out, and back. Opens nothing, waits for nothing.
 
-No extension is spoken: a frame with a reserved bit is a fault of the client's.
+The one extension there may be is compression (deflate.py); any other reserved bit is a fault of
+the client's.
 """
 
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import struct
-from typing import List, NamedTuple, Union
+from typing import Iterator, List, NamedTuple, Optional, Protocol, Union
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
-FINAL = 0x80
+FINAL, COMPRESSED = 0x80, 0x40
 
 NORMAL, GOING_AWAY, PROTOCOL_ERROR, NO_STATUS, ABNORMAL = 1000, 1001, 1002, 1005, 1006
 NOT_TEXT, TOO_LARGE, INTERNAL, RESTART = 1007, 1009, 1011, 1012
@@ -37,35 +39,53 @@ class Event(NamedTuple):
     code: int = 0
 
 
-class Frames:
-    """What one client sends."""
+class Expands(Protocol):
+    """Who makes messages of compressed ones (deflate.Deflate)."""
 
-    def __init__(self, message_bytes_max: int) -> None:
+    def expand(self, piece: bytes, is_last: bool, bytes_max: int) -> bytes:
+        """What that piece of a message gives; Fault where it is longer than that, or none."""
+        ...
+
+
+class Frames:
+    """What one client sends. A message's bytes are looked at as they come: what is no text, or too
+    long, is refused before the rest of its frame is there."""
+
+    def __init__(self, message_bytes_max: int, extension: Optional[Expands] = None) -> None:
         self.message_bytes_max = message_bytes_max
+        self._extension = extension
         self._rest = bytearray()
         self._kind = CONTINUATION  # of the message that has begun
-        self._parts: List[Union[str, bytes]] = []
-        self._size = 0
+        self._is_compressed = False
+        self._text = io.StringIO()
+        self._bytes = bytearray()
+        self._wire_bytes = self._message_bytes = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
+        # Of a message's frame that has begun.
+        self._left, self._mask = -1, b""
+        self._is_final = False
         self._is_closed = False
 
-    def feed(self, data: bytes) -> List[Event]:
-        """What these bytes complete. Raises Fault; nothing is to be fed after that, or a close."""
+    def feed(self, data: bytes) -> Iterator[Event]:
+        """What these bytes complete, one by one as it is asked for: a few compressed bytes may be
+        many messages. Raises Fault; nothing is to be fed after that, or a close."""
         self._rest += data
         events: List[Event] = []
         while not self._is_closed and self._take(events):
-            pass
-        return events
+            if events:
+                yield events.pop()
 
     def _take(self, events: List[Event]) -> bool:
-        """One frame, if all of it is here."""
+        """What is here of a message's frame, or all of a control frame."""
         rest = self._rest
+        if self._left >= 0:
+            return bool(rest) and self._take_piece(events)
         if len(rest) < 2:
             return False
         first, second = rest[0], rest[1]
-        kind, is_final = first & 15, first >= FINAL
+        kind = first & 15
         size, at = second & 127, 2
-        self._check(kind, is_final, first, second, size)
+        self._check(kind, first, second, size)
         if size == 126:
             if len(rest) < 4:
                 return False
@@ -78,52 +98,84 @@ class Frames:
             (size,), at = struct.unpack_from(">Q", rest, 2), 10
             if size < 65536:
                 raise Fault(PROTOCOL_ERROR, "a length that is longer than it need be")
-        if kind < CLOSE and self._size + size > self.message_bytes_max:
+        if kind < CLOSE and self._wire_bytes + size > self.message_bytes_max:
             raise Fault(TOO_LARGE, f"a message of more than {self.message_bytes_max} bytes")
-        end = at + 4 + size
-        if len(rest) < end:
+        start = at + 4
+        if len(rest) < (start if kind < CLOSE else start + size):
             return False
-        payload = masked(bytes(rest[at + 4 : end]), bytes(rest[at : at + 4]))
-        del rest[:end]
+        mask = bytes(rest[at:start])
+        if kind < CLOSE:
+            if kind != CONTINUATION:
+                self._kind, self._is_compressed = kind, bool(first & COMPRESSED)
+            self._left, self._mask, self._is_final = size, mask, first >= FINAL
+            self._wire_bytes += size
+            del rest[:start]
+            return self._take_piece(events)
+        payload = masked(bytes(rest[start : start + size]), mask)
+        del rest[: start + size]
         if kind == CLOSE:
             self._is_closed = True
             events.append(_close(payload))
-        elif kind > CLOSE:
-            events.append(Event(kind, payload))
         else:
-            self._add(kind, is_final, payload, events)
+            events.append(Event(kind, payload))
         return True
 
-    def _check(self, kind: int, is_final: bool, first: int, second: int, size: int) -> None:
-        if first & 0x70:
+    def _take_piece(self, events: List[Event]) -> bool:
+        """What is here of a message's frame."""
+        rest = self._rest
+        count = min(self._left, len(rest))
+        payload = masked(bytes(rest[:count]), self._mask)
+        del rest[:count]
+        turn = count % 4
+        self._mask = self._mask[turn:] + self._mask[:turn]
+        self._left -= count
+        if not self._left:
+            self._left = -1
+            self._add(payload, self._is_final, events)
+        elif payload:
+            self._add(payload, False, events)
+        return True
+
+    def _check(self, kind: int, first: int, second: int, size: int) -> None:
+        is_begin = kind in (TEXT, BINARY)
+        known = COMPRESSED if is_begin and self._extension is not None else 0
+        if first & 0x70 & ~known:
             raise Fault(PROTOCOL_ERROR, "a reserved bit, and no extension")
         if second < 128:
             raise Fault(PROTOCOL_ERROR, "a frame without a mask")
         if kind in (CLOSE, PING, PONG):
-            if not is_final or size > CONTROL_BYTES_MAX:
+            if first < FINAL or size > CONTROL_BYTES_MAX:
                 raise Fault(PROTOCOL_ERROR, "a control frame that is long, or a part")
-        elif kind not in (CONTINUATION, TEXT, BINARY):
+        elif kind != CONTINUATION and not is_begin:
             raise Fault(PROTOCOL_ERROR, f"a frame of kind {kind}")
         elif (kind == CONTINUATION) != (self._kind != CONTINUATION):
             raise Fault(PROTOCOL_ERROR, "a message within another, or the rest of none")
 
-    def _add(self, kind: int, is_final: bool, payload: bytes, events: List[Event]) -> None:
-        if kind != CONTINUATION:
-            self._kind = kind
-        self._size += len(payload)
+    def _add(self, payload: bytes, is_last: bool, events: List[Event]) -> None:
+        if self._is_compressed and self._extension is not None:
+            room = self.message_bytes_max - self._message_bytes
+            payload = self._extension.expand(payload, is_last, room)
+        self._message_bytes += len(payload)
+        is_whole = is_last and self._message_bytes == len(payload)
         if self._kind == TEXT:
             try:
-                self._parts.append(self._decoder.decode(payload, is_final))
+                text = self._decoder.decode(payload, is_last)
             except UnicodeDecodeError as error:
                 raise Fault(NOT_TEXT, "text that is not UTF-8") from error
+            if not is_whole:
+                self._text.write(text)
+        elif not is_whole:
+            self._bytes += payload
+        if not is_last:
+            return
+        if self._kind == TEXT:
+            events.append(Event(TEXT, text if is_whole else self._text.getvalue()))
         else:
-            self._parts.append(payload)
-        if is_final:
-            empty: Union[str, bytes] = "" if self._kind == TEXT else b""
-            whole = self._parts[0] if len(self._parts) == 1 else empty.join(self._parts)  # type: ignore[arg-type]
-            events.append(Event(self._kind, whole))
-            self._kind, self._size = CONTINUATION, 0
-            self._parts = []
+            events.append(Event(BINARY, payload if is_whole else bytes(self._bytes)))
+        if not is_whole:
+            self._text, self._bytes = io.StringIO(), bytearray()
+        self._kind = CONTINUATION
+        self._wire_bytes = self._message_bytes = 0
 
 
 def _close(payload: bytes) -> Event:
@@ -151,7 +203,7 @@ def masked(payload: bytes, mask: bytes) -> bytes:
 
 
 def frame(kind: int, payload: bytes, *, mask: bytes = b"") -> bytes:
-    """A whole frame; clients mask theirs."""
+    """A whole frame, whose kind may have COMPRESSED; clients mask theirs."""
     size, bit = len(payload), 0x80 if mask else 0
     if size < 126:
         head = bytes((FINAL | kind, bit | size))

@@ -6,6 +6,8 @@ of its own answers pings and hears of the end while the application does somethi
 HOB_WEBSOCKET_MESSAGE_MAX: bytes of the longest message that is taken (16 MiB), else 1009.
 HOB_WEBSOCKET_PING: seconds between two pings (60); who does not answer one in that time is given
 up. 0 is none: then a connection ends that is silent for the server's `timeout.tunnel`.
+HOB_WEBSOCKET_DEFLATE: bytes from which on a message is compressed (256), where the client offers
+that. 0 is no compression at all.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import asyncio
 import binascii
 from collections import deque
 from typing import (
+    TYPE_CHECKING,
     Any,
     Awaitable,
     Callable,
@@ -32,6 +35,7 @@ from .frames import (
     BINARY,
     CLOSE,
     CODES,
+    COMPRESSED,
     GOING_AWAY,
     INTERNAL,
     NO_STATUS,
@@ -50,6 +54,9 @@ from .frames import (
 from .lifespan import Message, Scope
 from .stream import Cancelled, comes_of_leaving
 
+if TYPE_CHECKING:
+    from .deflate import Deflate
+
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -57,6 +64,8 @@ Pairs = Iterable[Tuple[bytes, bytes]]
 
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 PING_SECONDS = 60
+# What is shorter fits into one packet anyway.
+DEFLATE_BYTES_MIN = 256
 # So much waits for an application that does not receive; then the client has to wait, too.
 WAITING_BYTES_MAX = 65536
 # How long the client may take to answer a close frame.
@@ -140,6 +149,9 @@ class WebSocket:
         self._scope = scope
         self._loop = asyncio.get_running_loop()
         most = number_of("HOB_WEBSOCKET_MESSAGE_MAX", MESSAGE_BYTES_MAX)
+        self._deflate: Optional[Deflate] = None
+        self._deflate_bytes_min = number_of("HOB_WEBSOCKET_DEFLATE", DEFLATE_BYTES_MIN)
+        self._message_bytes_max = most
         self._frames = Frames(most)
         self._ping_seconds = number_of("HOB_WEBSOCKET_PING", PING_SECONDS)
         self._waiting: Deque[Message] = deque([{"type": "websocket.connect"}])
@@ -200,9 +212,9 @@ class WebSocket:
                 raise Cancelled("the connection is closed")
             data = message.get("bytes")
             if data is not None:
-                await self._write(frame(BINARY, bytes(data)))
+                await self._write_message(BINARY, bytes(data))
             else:
-                await self._write(frame(TEXT, message["text"].encode()))
+                await self._write_message(TEXT, message["text"].encode())
         elif kind == "websocket.close":
             await self._close(message.get("code", NORMAL), message.get("reason") or "")
         else:
@@ -243,10 +255,26 @@ class WebSocket:
             fields.append((b"Sec-WebSocket-Accept", accept_of(key)))
         if message.get("subprotocol"):
             fields.append((b"Sec-WebSocket-Protocol", message["subprotocol"].encode("latin-1")))
+        self._agree(fields)
         self._is_accepted = True
         self._pipe.open(fields)
         self._reader = self._spawn(self._read())
         self._wait_for_pong()
+
+    def _agree(self, fields: List[Tuple[bytes, bytes]]) -> None:
+        """Looks whether messages are compressed, and says so."""
+        field = b"sec-websocket-extensions"
+        offers = [value for name, value in self._scope["headers"] if name == field]
+        is_said = any(name.lower() == field for name, _ in fields)
+        if not offers or is_said or not self._deflate_bytes_min:
+            return
+        from . import deflate  # few programs need it
+
+        agreed = deflate.agree(b",".join(offers).decode("latin-1"))
+        if agreed is not None:
+            fields.append((b"Sec-WebSocket-Extensions", agreed.field()))
+            self._deflate = deflate.Deflate(agreed)
+            self._frames = Frames(self._message_bytes_max, self._deflate)
 
     async def _read(self) -> None:
         """Takes what the client sends, until its end."""
@@ -258,9 +286,9 @@ class WebSocket:
                 self._is_answered = True
                 for event in self._frames.feed(data):
                     await self._handle(event)
-                while self._waiting_bytes > WAITING_BYTES_MAX and not self._has_ended:
-                    self._room.clear()
-                    await self._room.wait()
+                    while self._waiting_bytes > WAITING_BYTES_MAX and not self._has_ended:
+                        self._room.clear()
+                        await self._room.wait()
         except Fault as fault:
             self._why = (fault.code, str(fault))
             self._end(fault.code, str(fault))
@@ -294,6 +322,15 @@ class WebSocket:
         self._waiting.append({"type": "websocket.disconnect", "code": code, "reason": reason})
         self._news.set()
         self._room.set()
+
+    async def _write_message(self, kind: int, data: bytes) -> None:
+        async with self._writing:
+            if self._has_closed:
+                raise Cancelled("the connection is closed")
+            # In the order in which they leave: what one says may point back to the one before.
+            if self._deflate is not None and len(data) >= self._deflate_bytes_min:
+                kind, data = kind | COMPRESSED, self._deflate.compress(data)
+            await self._pipe.write(frame(kind, data))
 
     async def _write(self, data: bytes) -> None:
         async with self._writing:

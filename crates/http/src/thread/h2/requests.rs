@@ -281,6 +281,9 @@ impl<A: Answer + 'static> Thread<A> {
         at: usize,
         is_woken: bool,
     ) {
+        if is_woken && self.look_at_half_closed(conn, session, at) {
+            return;
+        }
         let stream = &mut session.streams[at];
         let (id, request) = (stream.id, stream.request.clone());
         let mut answer = None;

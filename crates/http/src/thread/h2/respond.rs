@@ -172,17 +172,66 @@ impl<A: Answer + 'static> Thread<A> {
             }
         };
         self.output.truncate(start);
+        if matches!(gave, Ok(Gave::HalfClose)) {
+            return self.half_close_stream(session, at);
+        }
         let stream = session.streams.swap_remove(at);
         let (request, id) = (stream.request.clone(), stream.id);
         drop(stream);
         match gave {
             Ok(Gave::End(trailers)) => self.end_stream(session, request, id, trailers.as_ref()),
-            Ok(Gave::Bytes(_)) => {}
+            Ok(Gave::Bytes(_) | Gave::HalfClose) => {}
             Err(error) => {
                 let (fault, reason) = fault_of(error);
                 self.break_answer_stream(session, request, id, fault, reason);
             }
         }
+    }
+
+    /// No more bytes of a tunnel go to the client, which may still send.
+    fn half_close_stream(&mut self, session: &mut Session, at: usize) {
+        let stream = session.streams.swap_remove(at);
+        session.core.push_half_close(stream.id, &mut self.output);
+        session.streams.push(stream.half_closed());
+    }
+
+    /// Looks whether a tunnel whose client gets no more bytes has come to its end; true when it
+    /// has.
+    pub(super) fn look_at_half_closed(
+        &mut self,
+        conn: &mut Conn,
+        session: &mut Session,
+        at: usize,
+    ) -> bool {
+        let stream = &mut session.streams[at];
+        if !matches!(stream.work, Work::HalfClosed(_)) {
+            return false;
+        }
+        let waker = stream.waker(&self.key_waker(conn));
+        let Work::HalfClosed(source) = &mut stream.work else {
+            return false;
+        };
+        let mut cx = Context::from_waker(&waker);
+        let Poll::Ready(gave) = source.poll_into(&mut cx, PAYLOAD_BYTES, &mut Vec::new()) else {
+            return false;
+        };
+        let stream = session.streams.swap_remove(at);
+        let (request, id) = (stream.request.clone(), stream.id);
+        drop(stream);
+        match gave {
+            Ok(Gave::End(_)) => {
+                session.core.end_half_closed(id, &mut self.output);
+                self.finishing.push(request);
+            }
+            Ok(Gave::Bytes(_) | Gave::HalfClose) => {
+                self.break_answer_stream(session, request, id, Fault::Server, LONGER);
+            }
+            Err(error) => {
+                let (fault, reason) = fault_of(error);
+                self.break_answer_stream(session, request, id, fault, reason);
+            }
+        }
+        true
     }
 
     /// Writes the header of a frame whose `len` bytes stand behind it already.

@@ -33,6 +33,8 @@ pub(in crate::thread) struct Gathered {
     ask_bytes: usize,
     /// How the stream has ended, while bytes before that end have yet to be told.
     end: Option<Result<Option<Fields>, BodyError>>,
+    /// A tunnel gives no more bytes, which is yet to be told.
+    is_half_closed: bool,
     /// Tiny frames that may go at once.
     tiny: Bucket,
     pace: Pace,
@@ -52,6 +54,8 @@ enum Pace {
 pub(in crate::thread) enum Gave {
     /// So many bytes, behind what stood in the output.
     Bytes(usize),
+    /// It is a tunnel, and gives no more bytes; its end comes later.
+    HalfClose,
     /// It has no more.
     End(Option<Fields>),
 }
@@ -137,6 +141,7 @@ impl Gathered {
             rest,
             ask_bytes,
             end: None,
+            is_half_closed: false,
             tiny: Bucket::new(H2_TINY_DATA_OUT, now_ms),
             pace: Pace::Free,
         }
@@ -149,6 +154,9 @@ impl Gathered {
         max: usize,
         out: &mut Vec<u8>,
     ) -> Poll<Result<Gave, BodyError>> {
+        if self.ready.is_empty() && std::mem::take(&mut self.is_half_closed) {
+            return Poll::Ready(Ok(Gave::HalfClose));
+        }
         let mut given = 0;
         loop {
             let count = self.ready.len().min(max - given);
@@ -161,6 +169,13 @@ impl Gathered {
             if self.end.is_none() {
                 match self.rest.poll_chunk(cx, self.ask_bytes) {
                     Poll::Ready(Some(Ok(Chunk::Bytes(bytes)))) => self.ready = bytes,
+                    Poll::Ready(Some(Ok(Chunk::HalfClose))) if given == 0 => {
+                        return Poll::Ready(Ok(Gave::HalfClose));
+                    }
+                    Poll::Ready(Some(Ok(Chunk::HalfClose))) => {
+                        self.is_half_closed = true;
+                        return Poll::Ready(Ok(Gave::Bytes(given)));
+                    }
                     Poll::Ready(Some(Ok(_))) => {
                         debug_assert!(false, "chunks of `into_stream` are bytes");
                     }

@@ -33,6 +33,8 @@ pub(in crate::thread) enum Work {
     Later(Pin<Box<dyn Future<Output = Response>>>),
     /// Its body is being sent.
     Body(Source),
+    /// A tunnel whose client gets no more bytes, and may still send.
+    HalfClosed(Source),
 }
 
 /// Wakes one stream of a connection, from anywhere.
@@ -77,6 +79,20 @@ impl Stream {
             body_bytes: 0,
             body_by_ms: u64::MAX,
             write_by_ms: u64::MAX,
+        }
+    }
+
+    /// The same with nothing more for the client; it is looked at once more at once.
+    pub(super) fn half_closed(self) -> Stream {
+        let work = match self.work {
+            Work::Body(source) => Work::HalfClosed(source),
+            work => work,
+        };
+        Stream {
+            work,
+            is_new: true,
+            write_by_ms: u64::MAX,
+            ..self
         }
     }
 

@@ -303,12 +303,16 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// All bytes of a stream of ours have arrived.
-    fn note_arrived(&mut self, session: &mut Session, id: u64) {
+    pub(super) fn note_arrived(&mut self, session: &mut Session, id: u64) {
         let Some(at) = session.find(id) else {
             return;
         };
         let stream = &mut session.streams[at];
         stream.sending = Sending::Over;
+        if stream.is_half_closed {
+            // What the client sends is still read.
+            return;
+        }
         let ended_us = stream.ended_us;
         if let Some(request) = stream.request.take() {
             self.close_record(&request, ended_us);

@@ -286,6 +286,7 @@ impl Session {
         let stream = &mut self.streams[at];
         stream.work = None;
         stream.must_end = false;
+        stream.is_half_closed = false;
         stream.write_by_ms = u64::MAX;
         stream.unsent = bytes::Bytes::new();
         if stream.sending != Sending::Over {

@@ -211,23 +211,12 @@ impl<A: Answer + 'static> Thread<A> {
     fn fill_stream(&mut self, session: &mut Session, at: usize, budget: &mut usize) -> bool {
         let stream = &mut session.streams[at];
         let before = stream.unsent.len();
-        if before > 0 {
-            match session.conn.write(stream.id, &mut stream.unsent) {
-                Wrote::All => stream.write_by_ms = u64::MAX,
-                Wrote::Blocked => {
-                    let has_moved = stream.unsent.len() < before;
-                    if has_moved || stream.write_by_ms == u64::MAX {
-                        let patience_ms = self.limits.write_progress.as_millis() as u64;
-                        stream.write_by_ms = self.now_ms + patience_ms;
-                    }
-                    return has_moved;
-                }
-                Wrote::Gone => {
-                    self.leave_h3(session, at);
-                    return true;
-                }
-            }
+        if before > 0
+            && let Some(has_moved) = self.send_unsent(session, at)
+        {
+            return has_moved;
         }
+        let stream = &mut session.streams[at];
         if std::mem::take(&mut stream.must_end) {
             self.finish_h3(session, at);
             return true;
@@ -249,6 +238,12 @@ impl<A: Answer + 'static> Thread<A> {
             Poll::Pending => {
                 stream.may_have_more = false;
                 before > 0
+            }
+            Poll::Ready(Ok(Gave::HalfClose)) => {
+                stream.sending = Sending::Ended;
+                stream.is_half_closed = true;
+                stream.must_end = true;
+                true
             }
             Poll::Ready(Ok(Gave::Bytes(count))) => {
                 *budget = budget.saturating_sub(count);
@@ -280,9 +275,36 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
+    /// Sends what waits for room. `None` when all of it has left; else whether some of it moved.
+    fn send_unsent(&mut self, session: &mut Session, at: usize) -> Option<bool> {
+        let stream = &mut session.streams[at];
+        let before = stream.unsent.len();
+        match session.conn.write(stream.id, &mut stream.unsent) {
+            Wrote::All => {
+                stream.write_by_ms = u64::MAX;
+                None
+            }
+            Wrote::Blocked => {
+                let has_moved = stream.unsent.len() < before;
+                if has_moved || stream.write_by_ms == u64::MAX {
+                    let patience_ms = self.limits.write_progress.as_millis() as u64;
+                    stream.write_by_ms = self.now_ms + patience_ms;
+                }
+                Some(has_moved)
+            }
+            Wrote::Gone => {
+                self.leave_h3(session, at);
+                Some(true)
+            }
+        }
+    }
+
     /// All of the answer is made.
     fn end_h3(&mut self, session: &mut Session, at: usize, trailers: Option<&Fields>) {
         let stream = &mut session.streams[at];
+        if stream.is_half_closed {
+            return self.end_half_closed_h3(session, at);
+        }
         match stream.sending {
             Sending::Nothing | Sending::Body(Some(1..)) => {
                 return self.break_answer_h3(session, at, Fault::Server, SHORTER);
@@ -312,10 +334,28 @@ impl<A: Answer + 'static> Thread<A> {
         if !session.conn.finish(stream.id) {
             return self.leave_h3(session, at);
         }
+        if stream.is_half_closed {
+            return;
+        }
         stream.ended_us = Self::clock_us();
         stream.work = None;
         session.core.note_answered();
         session.stop_reading(at, Code::NoError);
+    }
+
+    /// A tunnel is over whose client was told before that it gets no more. One that still sends is
+    /// told to stop.
+    fn end_half_closed_h3(&mut self, session: &mut Session, at: usize) {
+        let stream = &mut session.streams[at];
+        stream.is_half_closed = false;
+        stream.ended_us = Self::clock_us();
+        stream.work = None;
+        let (id, has_arrived) = (stream.id, stream.sending == Sending::Over);
+        session.core.note_answered();
+        session.stop_reading(at, Code::NoError);
+        if has_arrived {
+            self.note_arrived(session, id);
+        }
     }
 
     /// The answer breaks off so that the client sees that something is missing.

@@ -31,6 +31,8 @@ pub(super) struct Stream {
     pub(super) is_head_method: bool,
     pub(super) continue_is_due: bool,
     pub(super) is_tunnel: bool,
+    /// The client gets no more bytes of the tunnel, and may still send.
+    pub(super) is_half_closed: bool,
     waker: Option<Arc<StreamWaker>>,
     /// It has not been looked at yet.
     pub(super) is_new: bool,
@@ -88,6 +90,7 @@ impl Stream {
             is_head_method: false,
             continue_is_due: false,
             is_tunnel: false,
+            is_half_closed: false,
             waker: None,
             is_new: true,
             may_have_more: false,
@@ -120,7 +123,8 @@ impl Stream {
 
     /// Nothing more happens with it.
     pub(super) fn is_over(&self) -> bool {
-        self.sending == Sending::Over && self.receiving == Receiving::Ended
+        let has_ended = self.sending == Sending::Over && self.receiving == Receiving::Ended;
+        has_ended && !self.is_half_closed
     }
 
     /// When time will be up.

@@ -150,7 +150,7 @@ fn body(one: &Representation, offset: u64, len: u64, request: &Request, pool: &P
         Some(Chunk::Bytes(bytes)) => Body::Bytes(bytes),
         Some(Chunk::File(file)) => Body::File(file),
         Some(Chunk::Region(region)) => Body::Region(region),
-        None => Body::Empty,
+        Some(Chunk::HalfClose) | None => Body::Empty,
     }
 }
 

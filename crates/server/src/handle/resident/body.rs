@@ -108,6 +108,7 @@ impl AnswerBody {
             Taken::Piece(Piece::Chunk(chunk)) if chunk.len() <= max => {
                 Poll::Ready(Some(Ok(Chunk::Region(Box::new(chunk)))))
             }
+            Taken::Piece(Piece::HalfClose) => Poll::Ready(Some(Ok(Chunk::HalfClose))),
             Taken::Piece(piece) => {
                 self.rest = bytes_of(vec![piece]);
                 Poll::Ready(Some(Ok(self.cut(max))))
@@ -169,8 +170,8 @@ pub(super) fn bytes_of(mut pieces: Vec<Piece>) -> Bytes {
         match piece {
             Piece::Bytes(bytes) => all.extend_from_slice(bytes),
             Piece::Chunk(chunk) => chunk.copy_to(&mut all),
-            // It is no piece in memory, and never among them.
-            Piece::File(_) => {}
+            // These are no pieces in memory, and never among them.
+            Piece::File(_) | Piece::HalfClose => {}
         }
     }
     all.into()

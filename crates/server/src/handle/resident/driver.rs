@@ -296,6 +296,15 @@ impl Core {
             self.blame = Some("it sent more data than its window allows".to_owned());
             return;
         }
+        let ends_half = head.has(message::TUNNEL);
+        if one.has_ended_half || (ends_half && !one.is_tunnel) {
+            let blame = match one.has_ended_half {
+                true => "it sent data after its half-close of a tunnel",
+                false => "it half-closed what is no tunnel",
+            };
+            self.blame = Some(blame.to_owned());
+            return;
+        }
         one.data_credit -= len;
         one.begin_pause(now_ms);
         if len > 0 {
@@ -320,6 +329,13 @@ impl Core {
             if !is_wanted {
                 self.drop_data(index, len);
             }
+        }
+        if ends_half {
+            let one = self.requests.at(index);
+            one.has_ended_half = true;
+            let (_, waker) = one.exchange.put_data(|| Piece::HalfClose);
+            self.wakers.extend(waker);
+            return;
         }
         if head.is_last() {
             self.finish(index, Ending::Whole(Vec::new()));

@@ -108,6 +108,8 @@ pub(super) enum Piece {
     Bytes(Bytes),
     Chunk(ChunkBytes),
     File(PassedFile),
+    /// No more bytes of a tunnel go to the client.
+    HalfClose,
 }
 
 impl Piece {
@@ -117,6 +119,7 @@ impl Piece {
             Piece::Bytes(bytes) => bytes.len(),
             Piece::Chunk(chunk) => chunk.len(),
             Piece::File(_) => FILE_WINDOW_BYTES,
+            Piece::HalfClose => 0,
         }
     }
 }

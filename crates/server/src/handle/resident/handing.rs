@@ -244,6 +244,7 @@ fn underway(number: u32, exchange: Arc<Exchange>, pool: &Pool, now_ms: u64) -> U
         exchange,
         has_head: false,
         is_tunnel: false,
+        has_ended_half: false,
         is_started: false,
         body_credit: BODY_WINDOW_BYTES as usize,
         data_credit: STREAM_WINDOW_BYTES as usize,

@@ -27,6 +27,10 @@ const PYTHON: Modules = &[
         include_str!("../../../../../lang/python/src/hob/bell.py"),
     ),
     (
+        "hob.deflate",
+        include_str!("../../../../../lang/python/src/hob/deflate.py"),
+    ),
+    (
         "hob.frames",
         include_str!("../../../../../lang/python/src/hob/frames.py"),
     ),

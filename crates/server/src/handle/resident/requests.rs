@@ -15,6 +15,8 @@ pub(super) struct Underway {
     pub(super) has_head: bool,
     /// What follows its head is raw both ways.
     pub(super) is_tunnel: bool,
+    /// The worker has ended its direction of the tunnel.
+    pub(super) has_ended_half: bool,
     /// The worker has said something of it.
     pub(super) is_started: bool,
     /// Bytes of body that may be sent.

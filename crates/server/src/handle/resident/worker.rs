@@ -496,6 +496,7 @@ fn greet(wire: &mut Wire, pool: &Pool) {
             Offer::Lines => return,
         },
         takes_files: true,
+        takes_half_close: true,
     };
     let head = Head::new(Kind::Hello, 0).small(message::VERSION);
     wire.push(head, &hello.encode());
