@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
-use hob_load::{LoadError, Pace, Plan, Reuse, limits, parse_cpus};
+use hob_load::{LoadError, Pace, Plan, Protocol, Reuse, limits, parse_cpus};
 
 use crate::Refusal;
-use crate::args::{BenchOptions, Gaps};
+use crate::args::{BenchOptions, Gaps, HttpVersion};
 
 /// Measured time when nothing was said.
 const DURATION: Duration = Duration::from_secs(10);
@@ -75,10 +75,17 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         (None, Some(_)) => "POST".to_owned(),
         (None, None) => "GET".to_owned(),
     };
+    let protocol = match options.http {
+        _ if options.http2 => Protocol::H2,
+        HttpVersion::One => Protocol::H1,
+        HttpVersion::Two => Protocol::H2,
+    };
     let is_timed = options.count.is_none() || options.duration.is_some();
     Ok(Plan {
         urls: options.urls,
         unix: options.unix,
+        protocol,
+        streams: options.streams,
         pace,
         connections: options.connections.unwrap_or(usual),
         reuse: if options.close {

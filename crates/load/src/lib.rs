@@ -24,10 +24,11 @@ mod url;
 
 pub use error::LoadError;
 pub use expect::Expectation;
-pub use plan::{Pace, Plan, Reuse};
+pub use plan::{Pace, Plan, Protocol, Reuse};
 pub use quantity::{parse_cpus, parse_duration};
 pub use report::{Report, reference, schema};
 pub use run::run;
 pub use send::h1::{Answer, AnswerReader, Asked, BadAnswer, Progress};
+pub use send::h2::replay as replay_h2;
 pub use threshold::Threshold;
 pub use url::Url;

@@ -42,6 +42,8 @@ pub(crate) struct Tally {
     pub(crate) late: u64,
     /// Sent late because all connections were in use.
     pub(crate) waited: u64,
+    /// Sent again because the server had not begun them.
+    pub(crate) again: u64,
     pub(crate) body_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) sent_bytes: u64,
@@ -82,6 +84,7 @@ impl Tally {
             good: 0,
             late: 0,
             waited: 0,
+            again: 0,
             body_bytes: 0,
             received_bytes: 0,
             sent_bytes: 0,
@@ -185,6 +188,7 @@ impl Tally {
         self.good += other.good;
         self.late += other.late;
         self.waited += other.waited;
+        self.again += other.again;
         self.body_bytes += other.body_bytes;
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;

@@ -38,7 +38,13 @@ const FIELDS: &[Field] = &[
     ("plan", Object, Never, "what was asked for"),
     ("plan.urls", Texts, Never, "the URLs, asked for in turn"),
     ("plan.address", Text, Never, "where the server was found"),
-    ("plan.protocol", Text, Never, "`h1`"),
+    ("plan.protocol", Text, Never, "`h1` or `h2`"),
+    (
+        "plan.streams",
+        Integer,
+        Never,
+        "requests at once on a connection",
+    ),
     ("plan.method", Text, Never, "method of every request"),
     ("plan.loop", Text, Never, "`closed` or `open`"),
     (
@@ -157,6 +163,12 @@ const FIELDS: &[Field] = &[
         Integer,
         Never,
         "sent more than 1 ms late because no connection was free",
+    ),
+    (
+        "requests.again",
+        Integer,
+        Never,
+        "sent again because the server refused to begin them",
     ),
     ("tls", Object, Never, "what was agreed on"),
     (

@@ -34,6 +34,7 @@ pub(super) fn write(report: &Report) -> Value {
             "unfinished": report.unfinished(),
             "late": tally.late,
             "waited": tally.waited,
+            "again": tally.again,
         },
         "tls": {
             "terms": tally.tls,
@@ -128,7 +129,8 @@ fn plan(report: &Report) -> Value {
     json!({
         "urls": plan.urls.iter().map(|url| url.text.as_str()).collect::<Vec<_>>(),
         "address": report.address,
-        "protocol": "h1",
+        "protocol": plan.protocol.name(),
+        "streams": plan.streams,
         "method": plan.method,
         "loop": if report.is_open() { "open" } else { "closed" },
         "rate": rate,
