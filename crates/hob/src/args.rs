@@ -164,6 +164,15 @@ pub(crate) enum Gaps {
     Poisson,
 }
 
+/// Handshakes of TLS.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Handshake {
+    /// With the session of an earlier connection
+    Resumed,
+    /// In full
+    Full,
+}
+
 /// Versions of HTTP, as curl has them.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum HttpVersion {
@@ -173,6 +182,9 @@ pub(crate) enum HttpVersion {
     /// HTTP/2
     #[value(name = "2")]
     Two,
+    /// HTTP/3
+    #[value(name = "3")]
+    Three,
 }
 
 /// What to ask for, how often, and what to make of it.
@@ -208,6 +220,9 @@ pub(crate) struct BenchOptions {
     /// The same as --http 2; in clear text without asking the server first
     #[arg(long, conflicts_with = "http")]
     pub(crate) http2: bool,
+    /// The same as --http 3
+    #[arg(long, conflicts_with_all = ["http", "http2"])]
+    pub(crate) http3: bool,
     /// Requests at once on each connection, over HTTP/2 and HTTP/3
     #[arg(long, short = 'm', value_name = "COUNT", default_value_t = 1)]
     pub(crate) streams: usize,
@@ -217,8 +232,12 @@ pub(crate) struct BenchOptions {
     /// Take any certificate; that of a server on this machine is not checked anyway
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// A full TLS handshake for every connection, no sessions resumed
-    #[arg(long)]
+    /// How connections after the first one shake hands: with its session where the server lets
+    /// them, or in full
+    #[arg(long, value_name = "HANDSHAKE", default_value = "resumed")]
+    pub(crate) tls: Handshake,
+    /// The same as --tls full
+    #[arg(long, hide = true)]
     pub(crate) full_handshakes: bool,
     /// Threads of the load generator; as many as --cpus, else 1
     #[arg(long, short = 't', value_name = "COUNT")]

@@ -10,7 +10,7 @@ use hob_load::arrive::Arrivals;
 use hob_load::{LoadError, Pace, Plan, Protocol, Reuse, limits, parse_cpus};
 
 use crate::Refusal;
-use crate::args::{BenchOptions, Gaps, HttpVersion};
+use crate::args::{BenchOptions, Gaps, Handshake, HttpVersion};
 
 /// Measured time when nothing was said.
 const DURATION: Duration = Duration::from_secs(10);
@@ -77,8 +77,10 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     };
     let protocol = match options.http {
         _ if options.http2 => Protocol::H2,
+        _ if options.http3 => Protocol::H3,
         HttpVersion::One => Protocol::H1,
         HttpVersion::Two => Protocol::H2,
+        HttpVersion::Three => Protocol::H3,
     };
     let is_timed = options.count.is_none() || options.duration.is_some();
     Ok(Plan {
@@ -94,7 +96,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
             Reuse::KeepAlive
         },
         is_insecure: options.insecure,
-        is_resumption_off: options.full_handshakes,
+        is_resumption_off: options.full_handshakes || options.tls == Handshake::Full,
         threads: options.threads.unwrap_or(cpus.len().max(1)),
         cpus,
         warm_up: options.warm_up.unwrap_or(if options.count.is_none() {

@@ -6,6 +6,8 @@
 mod frames;
 #[path = "bench/h2.rs"]
 mod h2;
+#[path = "bench/h3.rs"]
+mod h3;
 #[path = "bench/others.rs"]
 mod others;
 #[path = "bench/secure.rs"]

@@ -34,6 +34,8 @@ pub enum Protocol {
     H1,
     /// HTTP/2: in clear text with prior knowledge, over TLS by ALPN.
     H2,
+    /// HTTP/3, over QUIC.
+    H3,
 }
 
 impl Protocol {
@@ -42,6 +44,7 @@ impl Protocol {
         match self {
             Protocol::H1 => "h1",
             Protocol::H2 => "h2",
+            Protocol::H3 => "h3",
         }
     }
 
@@ -50,6 +53,7 @@ impl Protocol {
         match self {
             Protocol::H1 => b"http/1.1",
             Protocol::H2 => b"h2",
+            Protocol::H3 => b"h3",
         }
     }
 
@@ -58,6 +62,7 @@ impl Protocol {
         match self {
             Protocol::H1 => "HTTP/1.1",
             Protocol::H2 => "HTTP/2",
+            Protocol::H3 => "HTTP/3",
         }
     }
 }

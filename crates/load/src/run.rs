@@ -25,7 +25,7 @@ use crate::measure::{Tally, moment, passed};
 use crate::plan::{Pace, Plan, Protocol, Reuse};
 use crate::report::Report;
 use crate::request;
-use crate::send::{Address, Prepared, Share, Thread, Trust, client_config, h2};
+use crate::send::{Address, Prepared, Share, Thread, Trust, client_config, h2, h3};
 
 /// How often whoever watches is told how far the run is.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(500);
@@ -131,6 +131,11 @@ fn check(plan: &Plan) -> Result<(), LoadError> {
 
 fn check_streams(plan: &Plan) -> Result<(), LoadError> {
     let wrong = |text: String| Err(LoadError::Arguments(text));
+    if plan.protocol == Protocol::H3 && (!plan.urls[0].is_secure || plan.unix.is_some()) {
+        return wrong(
+            "HTTP/3 is spoken over QUIC alone: write https://, without --unix".to_owned(),
+        );
+    }
     if !(1..=STREAM_COUNT_MAX).contains(&plan.streams) {
         return wrong(format!("streams: from 1 to {STREAM_COUNT_MAX}"));
     }
@@ -197,12 +202,18 @@ fn prepare(
             is_head,
         }
     });
+    let h3 = (plan.protocol == Protocol::H3).then(|| {
+        let known = h3::Known::new(&expected.fields);
+        let body = plan.body.clone().unwrap_or_default();
+        h3::Common::new(&written.fields, body, known, is_head)
+    });
     Prepared {
         protocol: plan.protocol,
         streams: plan.streams,
         class_count: plan.urls.len(),
         requests: written.h1,
         h2,
+        h3,
         address,
         expected,
         is_head,
@@ -293,6 +304,10 @@ fn reach(plan: &Plan) -> Result<Address, LoadError> {
             return Err(LoadError::Server(text));
         }
     };
+    // Over QUIC only a handshake shows whether somebody is there.
+    if let (Protocol::H3, Some(address)) = (plan.protocol, addresses.first()) {
+        return Ok(Address::Inet(*address));
+    }
     let mut last = None;
     for address in addresses {
         match TcpStream::connect_timeout(&address, plan.timeout) {

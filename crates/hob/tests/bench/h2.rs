@@ -158,7 +158,7 @@ fn request_body_waits_for_the_windows() {
         "-n",
         "2",
         "--timeout",
-        "1s",
+        "3s",
     ];
     let result = result(&[&arguments[..], &["--body", body.to_str().unwrap()]].concat());
     // The first one left before the settings came, with the usual window.

@@ -57,6 +57,12 @@ fn start(name: &str, command: impl Fn(u16) -> Command) -> Option<Other> {
 fn site() -> Place {
     let place = Place::new();
     place.write("site/f.txt", &"x".repeat(1000));
+    certificate(&place);
+    place
+}
+
+/// Puts a certificate and its key into a place.
+pub(crate) fn certificate(place: &Place) {
     let made = Command::new("openssl")
         .args([
             "req",
@@ -74,7 +80,6 @@ fn site() -> Place {
         .output()
         .unwrap();
     assert!(made.status.success(), "{made:?}");
-    place
 }
 
 fn check(url: &str, arguments: &[&str]) {

@@ -47,6 +47,8 @@ pub(crate) struct Tally {
     pub(crate) body_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) sent_bytes: u64,
+    /// Connections opened for measured requests.
+    pub(crate) opened: u64,
     /// Measured handshakes, and what they agreed on.
     pub(crate) handshakes_full: u64,
     pub(crate) handshakes_resumed: u64,
@@ -88,6 +90,7 @@ impl Tally {
             body_bytes: 0,
             received_bytes: 0,
             sent_bytes: 0,
+            opened: 0,
             handshakes_full: 0,
             handshakes_resumed: 0,
             tls: None,
@@ -192,6 +195,7 @@ impl Tally {
         self.body_bytes += other.body_bytes;
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;
+        self.opened += other.opened;
         self.handshakes_full += other.handshakes_full;
         self.handshakes_resumed += other.handshakes_resumed;
         self.tls = self.tls.take().or(other.tls);

@@ -38,7 +38,7 @@ const FIELDS: &[Field] = &[
     ("plan", Object, Never, "what was asked for"),
     ("plan.urls", Texts, Never, "the URLs, asked for in turn"),
     ("plan.address", Text, Never, "where the server was found"),
-    ("plan.protocol", Text, Never, "`h1` or `h2`"),
+    ("plan.protocol", Text, Never, "`h1`, `h2` or `h3`"),
     (
         "plan.streams",
         Integer,
@@ -169,6 +169,13 @@ const FIELDS: &[Field] = &[
         Integer,
         Never,
         "sent again because the server refused to begin them",
+    ),
+    ("connections", Object, Never, "connections"),
+    (
+        "connections.opened",
+        Integer,
+        Never,
+        "opened for measured requests, handshake included",
     ),
     ("tls", Object, Never, "what was agreed on"),
     (

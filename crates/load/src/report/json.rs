@@ -36,6 +36,7 @@ pub(super) fn write(report: &Report) -> Value {
             "waited": tally.waited,
             "again": tally.again,
         },
+        "connections": { "opened": tally.opened },
         "tls": {
             "terms": tally.tls,
             "full": tally.handshakes_full,

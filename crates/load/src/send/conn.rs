@@ -6,9 +6,12 @@
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 use super::h1::{AnswerReader, BadAnswer};
 use super::h2;
+use super::h3::{self, Datagrams};
+use super::prepared::Prepared;
 use super::tls::Tls;
 
 /// How far a connection is.
@@ -41,8 +44,10 @@ pub(crate) struct Conn {
 /// What a connection for several requests at once has besides.
 #[derive(Debug)]
 pub(crate) struct Many {
-    /// HTTP/2 on the open connection.
-    pub(crate) h2: Option<h2::Session>,
+    /// What is spoken on the open connection.
+    pub(crate) session: Option<Session>,
+    /// Over QUIC, what the socket can do.
+    pub(crate) datagrams: Option<Datagrams>,
     /// Lanes whose requests wait for the connection, or for room on it.
     pub(crate) waiting: VecDeque<u32>,
     /// There may be something to send.
@@ -63,7 +68,8 @@ impl Conn {
             sent_bytes: 0,
             many: has_many.then(|| {
                 Box::new(Many {
-                    h2: None,
+                    session: None,
+                    datagrams: None,
                     waiting: VecDeque::new(),
                     is_dirty: false,
                     heard_ns: 0,
@@ -85,19 +91,104 @@ impl Conn {
         }
     }
 
-    /// HTTP/2, where it is open.
-    pub(crate) fn h2(&mut self) -> Option<&mut h2::Session> {
-        self.many.as_mut().and_then(|many| many.h2.as_mut())
+    /// What is spoken on it, where several requests share it.
+    pub(crate) fn session(&mut self) -> Option<&mut Session> {
+        self.many.as_mut().and_then(|many| many.session.as_mut())
     }
 
     /// Closes it; requests that wait for it go on waiting.
     pub(crate) fn close(&mut self) {
         self.phase = Phase::Closed;
+        if let Some(many) = &mut self.many {
+            many.say_goodbye(self.socket.as_ref());
+        }
         self.socket = None;
         self.tls = None;
         self.reader.reset();
-        if let Some(many) = &mut self.many {
-            many.h2 = None;
+    }
+}
+
+impl Many {
+    /// The end of what is spoken; over QUIC the server knows of it only when it is told.
+    fn say_goodbye(&mut self, socket: Option<&OwnedFd>) {
+        let session = self.session.take();
+        let datagrams = self.datagrams.take();
+        if let (Some(Session::H3(mut session)), Some(datagrams)) = (session, datagrams)
+            && let Some(socket) = socket
+        {
+            let now = Instant::now();
+            session.close(now);
+            let mut buffer = Vec::new();
+            while let Some(transmit) = session.transmit(now, 1, &mut buffer) {
+                // What is lost is lost: the server's own timer ends the connection then.
+                let _ = datagrams.send(socket, &transmit, &buffer);
+                buffer.clear();
+            }
+        }
+    }
+}
+
+/// What is spoken on a connection that several requests share.
+#[derive(Debug)]
+pub(crate) enum Session {
+    H2(h2::Session),
+    H3(Box<h3::Session>),
+}
+
+impl Session {
+    /// Can another request begin?
+    pub(crate) fn has_room(&mut self) -> bool {
+        match self {
+            Session::H2(session) => session.has_room(),
+            Session::H3(session) => session.has_room(),
+        }
+    }
+
+    /// Begins a request of a class.
+    pub(crate) fn start(&mut self, lane: u32, class: usize, prepared: &Prepared) {
+        match self {
+            Session::H2(session) => {
+                if let Some(common) = &prepared.h2 {
+                    session.start(lane, class, common);
+                }
+            }
+            Session::H3(session) => {
+                if let Some(common) = &prepared.h3 {
+                    session.start(lane, class, common);
+                }
+            }
+        }
+    }
+
+    /// Requests that have no answer yet.
+    pub(crate) fn active(&self) -> usize {
+        match self {
+            Session::H2(session) => session.active(),
+            Session::H3(session) => session.active(),
+        }
+    }
+
+    /// The lanes of those requests.
+    pub(crate) fn lanes(&self) -> Vec<u32> {
+        match self {
+            Session::H2(session) => session.lanes().collect(),
+            Session::H3(session) => session.lanes(),
+        }
+    }
+
+    /// The server takes no new requests.
+    pub(crate) fn is_going_away(&self) -> bool {
+        match self {
+            Session::H2(session) => session.is_going_away(),
+            Session::H3(session) => session.is_going_away(),
+        }
+    }
+
+    /// Gives a lane's request up.
+    pub(crate) fn cancel(&mut self, lane: u32) {
+        match self {
+            Session::H2(session) => session.cancel(lane),
+            Session::H3(session) => session.cancel(lane),
         }
     }
 }

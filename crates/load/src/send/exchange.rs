@@ -16,7 +16,7 @@ use super::socket;
 use super::thread::Thread;
 use crate::limits::{RETRY_PAUSE, TURN_BYTES_MAX};
 use crate::measure::{Failure, Outcome};
-use crate::plan::Reuse;
+use crate::plan::{Protocol, Reuse};
 
 /// The connection, or what the server sends over it, is over.
 const ENDED: EventFlags = EventFlags::RDHUP
@@ -38,6 +38,8 @@ pub(super) enum Read {
     Bad(BadAnswer),
     /// What came is no HTTP/2.
     Wrong(Wrong),
+    /// A connection over QUIC has ended; why.
+    Lost(Failure, String),
     Broken(Errno),
     /// What came is no TLS, or none that was agreed on.
     NoTls(rustls::Error),
@@ -52,6 +54,9 @@ impl Thread<'_> {
                 if flags.intersects(EventFlags::OUT | ENDED) {
                     self.connected(conn);
                 }
+            }
+            Phase::Handshaking if self.prepared.protocol == Protocol::H3 => {
+                self.shake_quic(conn, has_input);
             }
             Phase::Handshaking => self.shake(conn, has_input),
             Phase::Open if self.conns[conn].many.is_some() => {
@@ -106,7 +111,9 @@ impl Thread<'_> {
         if let Err(error) = socket::completed(socket) {
             return self.not_connected(conn, &error);
         }
-        if self.tls.is_some() {
+        if self.prepared.protocol == Protocol::H3 {
+            self.begin_quic(conn);
+        } else if self.tls.is_some() {
             self.begin_tls(conn);
         } else {
             self.opened(conn);
@@ -120,6 +127,7 @@ impl Thread<'_> {
         one.phase = Phase::Open;
         if one.is_measured {
             self.tally.connect.record(now - one.begun_ns);
+            self.tally.opened += 1;
         }
         self.to_start += 1;
         if one.many.is_some() {
@@ -193,7 +201,7 @@ impl Thread<'_> {
             Read::Bad(bad) => self.bad(conn, bad, now),
             Read::Broken(error) => self.broken(conn, error),
             Read::NoTls(error) => self.no_tls(conn, told(&error)),
-            Read::Nothing | Read::Turn | Read::Wrong(_) => {}
+            Read::Nothing | Read::Turn | Read::Wrong(_) | Read::Lost(..) => {}
         }
     }
 

@@ -5,20 +5,23 @@
 //! server says that it takes no more (GOAWAY), or is not heard of any more, the connection is moved
 //! aside with what it still has to answer, and a new one takes its place.
 
+use std::cmp::Reverse;
+
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::conn::{Conn, Phase};
+use super::conn::{Conn, Phase, Session};
+use super::event::Event;
 use super::exchange::Read;
-use super::h2::{Event, Session};
+use super::h2;
 use super::lane::State;
 use super::secure::{Flushed, told};
 use super::thread::Thread;
 use super::tls::PIECE_BYTES;
 use crate::limits::{AGAIN_COUNT_MAX, TURN_BYTES_MAX};
 use crate::measure::Failure;
-use crate::plan::Reuse;
+use crate::plan::{Protocol, Reuse};
 
 /// What became of a connection whose events were taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +58,10 @@ impl Thread<'_> {
             Phase::Closed => {
                 if let Some(lane) = many.waiting.front() {
                     let is_measured = self.lanes[*lane as usize].is_measured;
-                    many.h2 = Some(Session::new(self.prepared.streams));
+                    if self.prepared.protocol == Protocol::H2 {
+                        let session = h2::Session::new(self.prepared.streams);
+                        many.session = Some(Session::H2(session));
+                    }
                     many.heard_ns = now;
                     self.connect(conn, is_measured, now);
                 }
@@ -67,10 +73,10 @@ impl Thread<'_> {
 
     /// Begins what waits, as far as the server takes it.
     fn fill(&mut self, conn: usize, now: u64) {
-        let (Some(many), Some(common)) = (&mut self.conns[conn].many, &self.prepared.h2) else {
+        let Some(many) = &mut self.conns[conn].many else {
             return;
         };
-        let Some(session) = &mut many.h2 else {
+        let Some(session) = &mut many.session else {
             return;
         };
         while session.has_room() {
@@ -87,7 +93,7 @@ impl Thread<'_> {
                 }
             }
             lane.state = State::Waiting;
-            session.start(number, lane.class as usize, common);
+            session.start(number, lane.class as usize, self.prepared);
             if !many.is_dirty {
                 many.is_dirty = true;
                 self.dirty.push(conn);
@@ -123,6 +129,7 @@ impl Thread<'_> {
                 }
                 Read::Wrong(why) => return self.wrong(conn, why),
                 Read::Broken(error) => return self.broken(conn, error),
+                Read::Lost(kind, why) => return self.lost(conn, kind, &why),
                 Read::NoTls(error) => return self.no_tls(conn, told(&error)),
                 Read::Nothing | Read::Complete | Read::Bad(_) => {}
             }
@@ -136,7 +143,7 @@ impl Thread<'_> {
     /// moved aside, one with room takes more.
     fn settle(&mut self, conn: usize) {
         let is_old = conn >= self.conn_count;
-        let Some(session) = self.conns[conn].h2() else {
+        let Some(session) = self.conns[conn].session() else {
             return;
         };
         let (is_going_away, active) = (session.is_going_away(), session.active());
@@ -156,7 +163,8 @@ impl Thread<'_> {
 
     /// Moves a connection aside with the requests it still has to answer.
     fn retire(&mut self, conn: usize) {
-        let active = self.conns[conn].h2().map_or(0, |session| session.active());
+        let session = self.conns[conn].session();
+        let active = session.map_or(0, |session| session.active());
         if active == 0 {
             return self.conns[conn].close();
         }
@@ -173,8 +181,15 @@ impl Thread<'_> {
             old.is_dirty = false;
         }
         self.dirty.retain(|dirty| *dirty != conn && *dirty != aside);
-        for lane in old.h2().into_iter().flat_map(|session| session.lanes()) {
-            self.lanes[lane as usize].conn = aside as u32;
+        if let Some(session) = old.session() {
+            for lane in session.lanes() {
+                self.lanes[lane as usize].conn = aside as u32;
+            }
+            if let Session::H3(session) = session
+                && let Some(until) = session.timer_ns
+            {
+                self.timers.push(Reverse((until, aside)));
+            }
         }
         if let Some(socket) = &old.socket {
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
@@ -232,12 +247,16 @@ impl Thread<'_> {
 
     /// Reads what there is of answers into `events`.
     pub(super) fn read_many(&mut self, conn: usize, has_ended: bool) -> Read {
+        if self.prepared.protocol == Protocol::H3 {
+            return self.read_quic(conn);
+        }
         let is_counted = self.counts_bytes(conn);
         let one = &mut self.conns[conn];
         let (Some(socket), Some(many)) = (&one.socket, &mut one.many) else {
             return Read::Nothing;
         };
-        let (Some(session), Some(common)) = (&mut many.h2, &self.prepared.h2) else {
+        let (Some(Session::H2(session)), Some(common)) = (&mut many.session, &self.prepared.h2)
+        else {
             return Read::Nothing;
         };
         let mut turn_bytes = 0;
@@ -315,6 +334,7 @@ impl Thread<'_> {
             return;
         }
         let sent = match one.tls {
+            _ if self.prepared.protocol == Protocol::H3 => return self.flush_quic(conn),
             None => self.flush_clear(conn),
             Some(_) => self.flush_secure(conn),
         };
@@ -334,8 +354,9 @@ impl Thread<'_> {
     fn flush_clear(&mut self, conn: usize) -> Flushed {
         let is_counted = self.counts_bytes(conn);
         let Conn { socket, many, .. } = &mut self.conns[conn];
-        let session = many.as_mut().and_then(|many| many.h2.as_mut());
-        let (Some(socket), Some(session), Some(common)) = (socket, session, &self.prepared.h2)
+        let session = many.as_mut().and_then(|many| many.session.as_mut());
+        let (Some(socket), Some(Session::H2(session)), Some(common)) =
+            (socket, session, &self.prepared.h2)
         else {
             return Flushed::All;
         };
@@ -365,8 +386,10 @@ impl Thread<'_> {
                 other => return other,
             }
             let Conn { tls, many, .. } = &mut self.conns[conn];
-            let session = many.as_mut().and_then(|many| many.h2.as_mut());
-            let (Some(tls), Some(session), Some(common)) = (tls, session, &self.prepared.h2) else {
+            let session = many.as_mut().and_then(|many| many.session.as_mut());
+            let (Some(tls), Some(Session::H2(session)), Some(common)) =
+                (tls, session, &self.prepared.h2)
+            else {
                 return Flushed::All;
             };
             let bytes = session.unsent(&common.body);
@@ -382,7 +405,7 @@ impl Thread<'_> {
 
     /// The server does not keep to the protocol.
     fn wrong(&mut self, conn: usize, why: &str) {
-        if let Some(session) = self.conns[conn].h2() {
+        if let Some(Session::H2(session)) = self.conns[conn].session() {
             session.go_away();
         }
         let _ = match self.conns[conn].tls {
@@ -397,9 +420,7 @@ impl Thread<'_> {
         let now = self.prepared.now();
         let one = &mut self.conns[conn];
         let was_open = one.phase == Phase::Open;
-        let mut lanes: Vec<u32> = one
-            .h2()
-            .map_or(Vec::new(), |session| session.lanes().collect());
+        let mut lanes: Vec<u32> = one.session().map_or(Vec::new(), |session| session.lanes());
         if let Some(many) = one.many.as_mut().filter(|_| !was_open) {
             lanes.extend(many.waiting.drain(..));
         }
@@ -422,7 +443,7 @@ impl Thread<'_> {
         let mut is_dead = !was_open && now.saturating_sub(begun_ns) >= timeout_ns;
         if let Some(many) = &mut one.many {
             many.waiting.retain(|waiting| *waiting != lane as u32);
-            if let Some(session) = many.h2.as_mut().filter(|_| was_open) {
+            if let Some(session) = many.session.as_mut().filter(|_| was_open) {
                 session.cancel(lane as u32);
                 is_dead = now.saturating_sub(many.heard_ns) >= timeout_ns;
             }

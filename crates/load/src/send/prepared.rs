@@ -7,8 +7,8 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
 use super::h1::Asked;
-use super::h2;
 use super::socket::Address;
+use super::{h2, h3};
 use crate::arrive::Schedule;
 use crate::expect::Expected;
 use crate::plan::{Pace, Plan, Protocol, Reuse};
@@ -26,6 +26,8 @@ pub(crate) struct Prepared {
     pub(crate) requests: Vec<Request>,
     /// The requests over HTTP/2.
     pub(crate) h2: Option<h2::Common>,
+    /// The requests over HTTP/3.
+    pub(crate) h3: Option<h3::Common>,
     pub(crate) address: Address,
     pub(crate) expected: Expected,
     pub(crate) is_head: bool,

@@ -46,7 +46,7 @@ impl Thread<'_> {
             };
             match read {
                 Read::Nothing | Read::Turn | Read::Complete => {}
-                Read::Ended | Read::Bad(_) | Read::Wrong(_) => {
+                Read::Ended | Read::Bad(_) | Read::Wrong(_) | Read::Lost(..) => {
                     return self.no_tls(conn, "the server ended the handshake".to_owned());
                 }
                 Read::Broken(error) => return self.broken(conn, error),

@@ -23,7 +23,8 @@ use rustix::time::{
 use rustls::ClientConfig;
 
 use super::conn::{Conn, Phase};
-use super::h2::Event as H2Event;
+use super::event::Event as Happened;
+use super::h3;
 use super::lane::{Lane, State};
 use super::prepared::{Prepared, Share};
 use super::socket::Opener;
@@ -51,6 +52,9 @@ pub(crate) struct Thread<'a> {
     pub(super) epoll: OwnedFd,
     timer: OwnedFd,
     pub(super) tls: Option<Arc<ClientConfig>>,
+    pub(super) quic: Option<quinn_proto::ClientConfig>,
+    /// When connections over QUIC want to be looked at.
+    pub(super) timers: BinaryHeap<Reverse<(u64, usize)>>,
     pub(super) opener: Opener,
     pub(super) lanes: Vec<Lane>,
     /// First those that were asked for, then old ones on which nothing new begins.
@@ -61,7 +65,7 @@ pub(crate) struct Thread<'a> {
     /// Connections that may have something to send.
     pub(super) dirty: Vec<usize>,
     /// What came of one read; empty between two.
-    pub(super) events: Vec<H2Event>,
+    pub(super) events: Vec<Happened>,
     /// Connections that were not used yet, from this one on: a closed loop begins with a few at a
     /// time.
     unstarted: usize,
@@ -107,17 +111,24 @@ impl<'a> Thread<'a> {
         let mut schedule = share.schedule;
         let next_due = schedule.as_mut().and_then(Schedule::next);
         let classes = prepared.class_count;
+        let tls = prepared
+            .tls
+            .as_ref()
+            .map(|(config, _)| trust::for_thread(config, prepared.has_resumption));
+        let quic = match (&tls, prepared.protocol) {
+            (Some(tls), Protocol::H3) => Some(h3::config(tls.clone()).map_err(io::Error::other)?),
+            _ => None,
+        };
         let has_many = prepared.protocol != Protocol::H1;
         let lane_count = share.connections * prepared.streams;
         Ok(Thread {
             prepared,
             epoll,
             timer,
-            tls: prepared
-                .tls
-                .as_ref()
-                .map(|(config, _)| trust::for_thread(config, prepared.has_resumption)),
-            opener: Opener::new(prepared.address.clone()),
+            tls,
+            quic,
+            timers: BinaryHeap::new(),
+            opener: Opener::new(prepared.address.clone(), prepared.protocol),
             lanes: (0..lane_count).map(|_| Lane::new()).collect(),
             conns: (0..share.connections)
                 .map(|_| Conn::new(has_many))
@@ -177,6 +188,7 @@ impl<'a> Thread<'a> {
             if self.needs_clock() {
                 now = self.prepared.now();
                 self.wake(now);
+                self.wake_quic(now);
                 now = self.issue(now);
             }
             self.flush_dirty();
@@ -189,13 +201,14 @@ impl<'a> Thread<'a> {
 
     /// In a closed loop without pauses only ticks and answers matter.
     fn needs_clock(&self) -> bool {
-        self.prepared.is_open || !self.paused.is_empty()
+        self.prepared.is_open || !self.paused.is_empty() || !self.timers.is_empty()
     }
 
     /// How long to wait for events.
     fn timeout(&self, now: u64) -> Option<Timespec> {
         let pause = self.paused.peek().map(|Reverse((until, _))| *until);
-        let next = [pause, self.next_due].into_iter().flatten().min();
+        let timer = self.timers.peek().map(|Reverse((until, _))| *until);
+        let next = [pause, self.next_due, timer].into_iter().flatten().min();
         let left = if self.again.is_empty() {
             next?.saturating_sub(now)
         } else {
@@ -395,6 +408,7 @@ impl<'a> Thread<'a> {
     }
 
     fn finish(mut self) -> Tally {
+        self.close_quic();
         let now = self.prepared.now();
         let (cpu_ns, since) = self.warm.unwrap_or((0, now));
         self.tally.wall_ns = now - since;

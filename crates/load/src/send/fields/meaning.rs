@@ -131,7 +131,8 @@ impl Arriving {
         interim_count: 0,
     };
 
-    fn has_head(&self) -> bool {
+    /// The head has come.
+    pub(crate) fn has_head(&self) -> bool {
         self.answer.status != 0
     }
 

@@ -12,7 +12,7 @@ mod session;
 
 pub(crate) use hpack::Known;
 pub(crate) use request::Requests;
-pub(crate) use session::{Common, Event, Session};
+pub(crate) use session::{Common, Session};
 
 /// What four requests on one connection come to when the server sends these pieces, a line each.
 /// Tests and the fuzz target hold against each other what comes whole and what comes in pieces.

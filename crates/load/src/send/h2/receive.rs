@@ -2,8 +2,9 @@
 //! request is an event.
 
 use super::frame::{HEAD_BYTES, Head, PAYLOAD_BYTES_MAX, code, code_name, flag, kind, setting};
-use super::session::{Common, Event, Session, WINDOW};
+use super::session::{Common, Session, WINDOW};
 use crate::limits::HEAD_BYTES_MAX;
+use crate::send::event::Event;
 use crate::send::fields::{TOO_LONG, Wrong};
 
 /// Used bytes after which a window is opened again.

@@ -11,7 +11,6 @@ use super::hpack::{Known, Table};
 use super::request::{Requests, resize};
 use crate::limits::HEAD_BYTES_MAX;
 use crate::send::fields::Arriving;
-use crate::send::h1::Answer;
 
 /// The window a server has for everything, and for each answer, at the beginning.
 pub(super) const WINDOW: u32 = (1 << 31) - 1;
@@ -26,19 +25,6 @@ const OUT_BYTES_MAX: usize = 256 * 1024;
 const UNREAD_BYTES_MAX: usize = 4 << 20;
 /// The last stream number of a connection, with room for what is left out.
 const STREAM_MAX: u32 = (1 << 31) - (1 << 22);
-
-/// What came of a request.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// The answer is complete.
-    Answered { lane: u32, answer: Answer },
-    /// The server has broken it off; why.
-    Reset { lane: u32, why: &'static str },
-    /// The answer is none.
-    Malformed { lane: u32, why: &'static str },
-    /// The server has not looked at it: it may be sent again.
-    Again { lane: u32 },
-}
 
 /// What all sessions of a run read.
 #[derive(Debug)]
