@@ -47,6 +47,7 @@ pub(crate) fn run(options: BenchOptions) -> Result<(), Refusal> {
 
 fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     let is_open = options.rate.is_some();
+    let protocol = protocol(&options);
     let pace = match options.rate {
         None => Pace::Closed {
             think: options.think.unwrap_or_default(),
@@ -74,13 +75,6 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         (Some(method), _) => method,
         (None, Some(_)) => "POST".to_owned(),
         (None, None) => "GET".to_owned(),
-    };
-    let protocol = match options.http {
-        _ if options.http2 => Protocol::H2,
-        _ if options.http3 => Protocol::H3,
-        HttpVersion::One => Protocol::H1,
-        HttpVersion::Two => Protocol::H2,
-        HttpVersion::Three => Protocol::H3,
     };
     let is_timed = options.count.is_none() || options.duration.is_some();
     Ok(Plan {
@@ -118,6 +112,16 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         thresholds: options.fail_if,
         pid: options.pid,
     })
+}
+
+fn protocol(options: &BenchOptions) -> Protocol {
+    match options.http {
+        _ if options.http2 => Protocol::H2,
+        _ if options.http3 => Protocol::H3,
+        HttpVersion::One => Protocol::H1,
+        HttpVersion::Two => Protocol::H2,
+        HttpVersion::Three => Protocol::H3,
+    }
 }
 
 fn field(text: &str) -> Result<(String, String), Refusal> {

@@ -131,7 +131,7 @@ impl Many {
 /// What is spoken on a connection that several requests share.
 #[derive(Debug)]
 pub(crate) enum Session {
-    H2(h2::Session),
+    H2(Box<h2::Session>),
     H3(Box<h3::Session>),
 }
 

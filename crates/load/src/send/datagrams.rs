@@ -1,5 +1,5 @@
-//! The same as `exchange`, over QUIC: a socket of its own for each connection, datagrams in and out,
-//! and the timers that QUIC wants. What requests come to is in `multiplex`.
+//! The same as `exchange`, over QUIC: a socket of its own for each connection, datagrams in and
+//! out, and the timers that QUIC wants. What requests come to is in `multiplex`.
 
 use std::cmp::Reverse;
 use std::io;

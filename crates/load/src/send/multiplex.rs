@@ -60,7 +60,7 @@ impl Thread<'_> {
                     let is_measured = self.lanes[*lane as usize].is_measured;
                     if self.prepared.protocol == Protocol::H2 {
                         let session = h2::Session::new(self.prepared.streams);
-                        many.session = Some(Session::H2(session));
+                        many.session = Some(Session::H2(Box::new(session)));
                     }
                     many.heard_ns = now;
                     self.connect(conn, is_measured, now);

@@ -1,9 +1,9 @@
 //! Requests as HPACK, written once before the run.
 //!
 //! Fields that all requests have alike go into the server's table with a connection's first
-//! request, in one order; every later request names them by their places, a byte each. What differs
-//! from URL to URL, the path, is written out each time. A server that wants a smaller table gets all
-//! fields written out.
+//! request, in one order; every later request names them by their places, a byte each. What
+//! differs from URL to URL, the path, is written out each time. A server that wants a smaller
+//! table gets all fields written out.
 
 use super::fixed::FIXED;
 use crate::send::fields::number::{write, write_text};

@@ -25,8 +25,8 @@ impl Datagrams {
         self.0.max_gso_segments().min(DATAGRAMS_PER_SEND)
     }
 
-    /// Reads what one call gives into `buffer`, hands each datagram on, and says how many bytes came;
-    /// none when there is nothing.
+    /// Reads what one call gives into `buffer`, hands each datagram on, and says how many bytes
+    /// came; none when there is nothing.
     pub(crate) fn receive(
         &self,
         socket: &OwnedFd,
