@@ -36,6 +36,8 @@ Examples:
       --header Content-Type:text/plain --expect status=200 --expect size=12
   hob bench https://127.0.0.1:8443/ --http 2 --connections 4 --streams 10
       4 connections of HTTP/2, each with 10 requests at once
+  hob bench https://127.0.0.1:8443/ --http 3 --close --tls full
+      a connection of HTTP/3 for every request, with a full handshake each
   hob bench http://127.0.0.1:8080/ --pid $(pidof -s nginx) --json
       with CPU time per request of that process and those below it, as JSON
 
