@@ -84,7 +84,7 @@ def main():
                 for server, clear, port in servers:
                     for row, url, flags in (
                         ("clear", f"http://127.0.0.1:{clear}/empty.txt", ()),
-                        ("full", f"https://127.0.0.1:{port}/empty.txt", ("--full-handshakes",)),
+                        ("full", f"https://127.0.0.1:{port}/empty.txt", ("--tls", "full")),
                         ("resumed", f"https://127.0.0.1:{port}/empty.txt", ()),
                     ):
                         us, full, resumed = cost(server, wanted.load or wanted.hob, url, wanted.secs, *flags)

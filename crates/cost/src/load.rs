@@ -138,6 +138,8 @@ fn run(
             think: Duration::ZERO,
         },
         connections,
+        protocol: hob_load::Protocol::H1,
+        streams: 1,
         reuse: match connection {
             Connection::Keep => Reuse::KeepAlive,
             Connection::Close | Connection::CloseFull => Reuse::PerRequest,

@@ -35,6 +35,10 @@ Examples:
       three steps of 10 s each; exit code 4 when the 99th percentile is above 50 ms
   hob bench http://127.0.0.1:8080/form --method POST --body form.txt --count 1000 \\
       --header Content-Type:text/plain --expect status=200 --expect size=12
+  hob bench https://127.0.0.1:8443/ --http 2 --connections 4 --streams 10
+      4 connections of HTTP/2, each with 10 requests at once
+  hob bench https://127.0.0.1:8443/ --http 3 --close --tls full
+      a connection of HTTP/3 for every request, with a full handshake each
   hob bench http://127.0.0.1:8080/ --pid $(pidof -s nginx) --json
       with CPU time per request of that process and those below it, as JSON
   hob bench http://127.0.0.1:8080/ --rate 5000 --html report.html --hdr times.hlog
@@ -209,6 +213,29 @@ pub(crate) enum Gaps {
     Poisson,
 }
 
+/// Handshakes of TLS.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Handshake {
+    /// With the session of an earlier connection
+    Resumed,
+    /// In full
+    Full,
+}
+
+/// Versions of HTTP, as curl has them.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum HttpVersion {
+    /// HTTP/1.1
+    #[value(name = "1.1", alias = "1")]
+    One,
+    /// HTTP/2
+    #[value(name = "2")]
+    Two,
+    /// HTTP/3
+    #[value(name = "3")]
+    Three,
+}
+
 /// What to ask for, how often, and what to make of it.
 #[derive(Args)]
 #[command(
@@ -242,14 +269,30 @@ pub(crate) struct BenchOptions {
     /// Connections; 10 in a closed loop, 100 in an open one
     #[arg(long, short = 'c', value_name = "COUNT")]
     pub(crate) connections: Option<usize>,
+    /// What requests are written in; over https what is agreed on in the handshake must be this
+    #[arg(long, value_name = "VERSION", default_value = "1.1")]
+    pub(crate) http: HttpVersion,
+    /// The same as --http 2; in clear text without asking the server first
+    #[arg(long, conflicts_with = "http")]
+    pub(crate) http2: bool,
+    /// The same as --http 3
+    #[arg(long, conflicts_with_all = ["http", "http2"])]
+    pub(crate) http3: bool,
+    /// Requests at once on each connection, over HTTP/2 and HTTP/3
+    #[arg(long, short = 'm', value_name = "COUNT", default_value_t = 1)]
+    pub(crate) streams: usize,
     /// A new connection for every request
     #[arg(long)]
     pub(crate) close: bool,
     /// Take any certificate; that of a server on this machine is not checked anyway
     #[arg(long)]
     pub(crate) insecure: bool,
-    /// A full TLS handshake for every connection, no sessions resumed
-    #[arg(long)]
+    /// How connections after the first one shake hands: with its session where the server lets
+    /// them, or in full
+    #[arg(long, value_name = "HANDSHAKE", default_value = "resumed")]
+    pub(crate) tls: Handshake,
+    /// The same as --tls full
+    #[arg(long, hide = true)]
     pub(crate) full_handshakes: bool,
     /// Threads of the load generator; as many as --cpus, else 1
     #[arg(long, short = 't', value_name = "COUNT")]

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
-use hob_load::{Conduct, LoadError, Pace, Plan, Reuse, View, limits, parse_cpus};
+use hob_load::{Conduct, LoadError, Pace, Plan, Protocol, Reuse, View, limits, parse_cpus};
 
 use crate::Refusal;
-use crate::args::{BenchCommand, BenchOptions, Gaps, Surroundings};
+use crate::args::{BenchCommand, BenchOptions, Gaps, Handshake, HttpVersion, Surroundings};
 use tell::Files;
 
 /// Measured time when nothing was said.
@@ -89,6 +89,7 @@ fn conduct(options: &BenchOptions, surroundings: &Surroundings) -> Conduct {
 
 fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     let is_open = options.rate.is_some();
+    let protocol = protocol(&options);
     let pace = match options.rate {
         None => Pace::Closed {
             think: options.think.unwrap_or_default(),
@@ -121,6 +122,8 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     Ok(Plan {
         urls: options.urls,
         unix: options.unix,
+        protocol,
+        streams: options.streams,
         pace,
         connections: options.connections.unwrap_or(usual),
         reuse: if options.close {
@@ -129,7 +132,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
             Reuse::KeepAlive
         },
         is_insecure: options.insecure,
-        is_resumption_off: options.full_handshakes,
+        is_resumption_off: options.full_handshakes || options.tls == Handshake::Full,
         threads: options.threads.unwrap_or(cpus.len().max(1)),
         cpus,
         warm_up: options.warm_up.unwrap_or(if options.count.is_none() {
@@ -158,6 +161,16 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
             .collect::<Result<_, _>>()?,
         pid: options.pid,
     })
+}
+
+fn protocol(options: &BenchOptions) -> Protocol {
+    match options.http {
+        _ if options.http2 => Protocol::H2,
+        _ if options.http3 => Protocol::H3,
+        HttpVersion::One => Protocol::H1,
+        HttpVersion::Two => Protocol::H2,
+        HttpVersion::Three => Protocol::H3,
+    }
 }
 
 fn field(text: &str) -> Result<(String, String), Refusal> {

@@ -2,6 +2,14 @@
 //! codes are those of its help. Times are only held against bounds that no busy machine can break.
 #![allow(clippy::unwrap_used)]
 
+#[path = "bench/frames.rs"]
+mod frames;
+#[path = "bench/h2.rs"]
+mod h2;
+#[path = "bench/h3.rs"]
+mod h3;
+#[path = "bench/others.rs"]
+mod others;
 #[path = "bench/schema.rs"]
 mod schema;
 #[path = "bench/secure.rs"]

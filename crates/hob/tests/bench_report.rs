@@ -186,15 +186,25 @@ fn body_is_checked_by_its_hash_however_it_comes() {
     assert_eq!(failure["first"], hash.as_str());
     // Longer than what is skipped in the kernel where nobody asks for a hash.
     let place = Place::new();
-    let hob = place.serve_config("");
-    let url = format!("http://127.0.0.1:{}/big.bin", hob.port());
+    let hob = place.serve_text(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n[[site]]\nroot = \"site\"\n",
+    );
+    let url = format!("https://127.0.0.1:{}/big.bin", hob.tls_port());
     let sum = Command::new("sha256sum")
         .arg(place.path("site/big.bin"))
         .output()
         .unwrap();
     let hash = format!("sha256={}", text_of(&sum).split(' ').next().unwrap());
-    let run = result(0, &[&url, "-n", "2", "-c", "1", "--expect", &hash]);
-    assert_eq!(run["requests"]["good"], 2, "{run:#}");
+    for protocol in ["1", "2", "3"] {
+        let http = ["--http", protocol, "-n", "2", "-c", "1"];
+        let run = result(0, &[&[url.as_str(), "--expect", &hash], &http[..]].concat());
+        assert_eq!(run["requests"]["good"], 2, "{run:#}");
+        let run = result(
+            0,
+            &[&[url.as_str(), "--expect", &wrong], &http[..]].concat(),
+        );
+        assert_eq!(run["failures"][0]["kind"], "hash", "{run:#}");
+    }
     hob.stop();
 }
 

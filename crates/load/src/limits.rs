@@ -2,6 +2,12 @@
 
 use std::time::Duration;
 
+/// Requests at once on one connection.
+pub const STREAM_COUNT_MAX: usize = 10_000;
+/// Requests at once in one run.
+pub const LANE_COUNT_MAX: usize = 4_000_000;
+/// How often a request is sent again that the server has refused to begin.
+pub const AGAIN_COUNT_MAX: u8 = 10;
 /// Threads of one run.
 pub const THREAD_COUNT_MAX: usize = 1024;
 /// Connections of one run.

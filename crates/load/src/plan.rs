@@ -27,6 +27,46 @@ pub enum Pace {
     },
 }
 
+/// What requests are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    H1,
+    /// HTTP/2: in clear text with prior knowledge, over TLS by ALPN.
+    H2,
+    /// HTTP/3, over QUIC.
+    H3,
+}
+
+impl Protocol {
+    /// As results name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Protocol::H1 => "h1",
+            Protocol::H2 => "h2",
+            Protocol::H3 => "h3",
+        }
+    }
+
+    /// As TLS names it. //= rfc7301#6
+    pub(crate) fn alpn(self) -> &'static [u8] {
+        match self {
+            Protocol::H1 => b"http/1.1",
+            Protocol::H2 => b"h2",
+            Protocol::H3 => b"h3",
+        }
+    }
+
+    /// As people name it.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Protocol::H1 => "HTTP/1.1",
+            Protocol::H2 => "HTTP/2",
+            Protocol::H3 => "HTTP/3",
+        }
+    }
+}
+
 /// What becomes of a connection after its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
@@ -43,6 +83,10 @@ pub struct Plan {
     pub urls: Vec<Url>,
     /// A Unix socket to connect to instead of the URLs' host.
     pub unix: Option<PathBuf>,
+    /// What requests are written in.
+    pub protocol: Protocol,
+    /// Requests at once on a connection; 1 over HTTP/1.
+    pub streams: usize,
     /// Closed or open loop.
     pub pace: Pace,
     /// Connections, over all threads.

@@ -1,13 +1,16 @@
 //! Requests, written out once before the run.
 
-use crate::plan::{Plan, Reuse};
+use crate::plan::{Plan, Protocol, Reuse};
 use crate::url::Url;
 
-/// One request as it goes over the wire, head and body.
+/// One request as it goes over the wire in HTTP/1, head and body.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) bytes: Vec<u8>,
 }
+
+/// The fields of a request as HTTP/2 and HTTP/3 have them, in the order they are sent.
+pub(crate) type Fields = Vec<(String, String)>;
 
 /// Fields that decide where a request ends; they follow from the plan.
 const OURS: &[&str] = &[
@@ -17,8 +20,11 @@ const OURS: &[&str] = &[
     "upgrade",
 ];
 
-/// Writes the request for one URL, or says what in the plan cannot be sent.
-pub(crate) fn write(plan: &Plan, url: &Url) -> Result<Request, String> {
+/// Fields of one connection, which later versions do not have. //= rfc9113#8.2.2
+const OLD: &[&str] = &["keep-alive", "proxy-connection", "te"];
+
+/// Says what in the plan cannot be sent.
+fn check(plan: &Plan) -> Result<(), String> {
     if !is_token(&plan.method) {
         return Err(format!(
             "{:?} is no method; write GET, POST, ...",
@@ -28,6 +34,45 @@ pub(crate) fn write(plan: &Plan, url: &Url) -> Result<Request, String> {
     if plan.method.eq_ignore_ascii_case("CONNECT") {
         return Err("CONNECT makes a tunnel, which is no request to measure".to_owned());
     }
+    for (name, value) in &plan.fields {
+        check_field(name, value)?;
+        let is_old = OLD.iter().any(|old| name.eq_ignore_ascii_case(old));
+        if is_old && plan.protocol != Protocol::H1 {
+            return Err(format!(
+                "there is no field {name} in {}",
+                plan.protocol.title()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The fields for one URL, or what in the plan cannot be sent.
+pub(crate) fn fields(plan: &Plan, url: &Url) -> Result<Fields, String> {
+    check(plan)?;
+    let is_host = |name: &str| name.eq_ignore_ascii_case("host");
+    let host = plan.fields.iter().find(|(name, _)| is_host(name));
+    let host = host.map_or(url.authority.as_str(), |(_, value)| value);
+    let scheme = if url.is_secure { "https" } else { "http" };
+    let mut fields: Fields = [
+        (":method", plan.method.as_str()),
+        (":scheme", scheme),
+        (":authority", host),
+        (":path", url.target.as_str()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec();
+    let others = plan.fields.iter().filter(|(name, _)| !is_host(name));
+    fields.extend(others.map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
+    if let Some(body) = &plan.body {
+        fields.push(("content-length".to_owned(), body.len().to_string()));
+    }
+    Ok(fields)
+}
+
+/// The request for one URL in HTTP/1, or what in the plan cannot be sent.
+pub(crate) fn write(plan: &Plan, url: &Url) -> Result<Request, String> {
+    check(plan)?;
     let mut head = format!("{} {} HTTP/1.1\r\n", plan.method, url.target);
     if !plan
         .fields
@@ -37,7 +82,6 @@ pub(crate) fn write(plan: &Plan, url: &Url) -> Result<Request, String> {
         head.push_str(&format!("Host: {}\r\n", url.authority));
     }
     for (name, value) in &plan.fields {
-        check_field(name, value)?;
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     if let Some(body) = &plan.body {

@@ -19,13 +19,14 @@ use crate::environment::Environment;
 use crate::error::LoadError;
 use crate::expect::Expected;
 use crate::limits::{
-    BODY_BYTES_MAX, CONNECTION_COUNT_MAX, OTHER_DESCRIPTOR_COUNT, THREAD_COUNT_MAX, URL_COUNT_MAX,
+    BODY_BYTES_MAX, CONNECTION_COUNT_MAX, LANE_COUNT_MAX, OTHER_DESCRIPTOR_COUNT, STREAM_COUNT_MAX,
+    THREAD_COUNT_MAX, URL_COUNT_MAX,
 };
 use crate::measure::{Cgroup, Live, Passed, Tally, moment, passed};
-use crate::plan::{Pace, Plan};
+use crate::plan::{Pace, Plan, Protocol, Reuse};
 use crate::report::Report;
 use crate::request;
-use crate::send::{Address, Prepared, Share, Thread, Trust, client_config};
+use crate::send::{Address, Prepared, Share, Thread, Trust, client_config, h2, h3};
 use crate::watch::Watch;
 
 /// How often it is looked whether a moment has come.
@@ -44,10 +45,7 @@ pub fn run_with(whole: Plan, conduct: Conduct) -> Result<Report, LoadError> {
     check(&plan)?;
     let cgroup = conduct.cgroup.as_deref().map(Cgroup::find);
     let cgroup = cgroup.transpose().map_err(LoadError::Arguments)?;
-    let requests = plan.urls.iter().map(|url| request::write(&plan, url));
-    let requests = requests
-        .collect::<Result<_, _>>()
-        .map_err(LoadError::Arguments)?;
+    let written = Written::new(&plan).map_err(LoadError::Arguments)?;
     let expected = Expected::new(&plan.expectations).map_err(LoadError::Arguments)?;
     raise_descriptors(plan.connections)?;
     let address = reach(&plan)?;
@@ -62,7 +60,7 @@ pub fn run_with(whole: Plan, conduct: Conduct) -> Result<Report, LoadError> {
     if let Some(moment) = conduct.start_at {
         wait_until(moment, &is_stopped)?;
     }
-    let mut prepared = prepare(&plan, requests, expected, address, is_stopped);
+    let mut prepared = prepare(&plan, written, expected, address, is_stopped);
     prepared.live = Live::new(prepared.warm_ns, conduct.view != View::Nothing);
     prepared.tls = tls;
     let begun_at = SystemTime::now();
@@ -109,6 +107,7 @@ fn check(plan: &Plan) -> Result<(), LoadError> {
     if !(1..=CONNECTION_COUNT_MAX).contains(&plan.connections) {
         return wrong(format!("connections: from 1 to {CONNECTION_COUNT_MAX}"));
     }
+    check_streams(plan)?;
     if !(1..=THREAD_COUNT_MAX.min(plan.connections)).contains(&plan.threads) {
         return wrong(format!(
             "threads: from 1 to {THREAD_COUNT_MAX}, each with a connection at least ({} {})",
@@ -176,9 +175,60 @@ fn wait_until(moment: SystemTime, is_stopped: &AtomicBool) -> Result<(), LoadErr
     Ok(())
 }
 
+fn check_streams(plan: &Plan) -> Result<(), LoadError> {
+    let wrong = |text: String| Err(LoadError::Arguments(text));
+    if plan.protocol == Protocol::H3 && (!plan.urls[0].is_secure || plan.unix.is_some()) {
+        return wrong(
+            "HTTP/3 is spoken over QUIC alone: write https://, without --unix".to_owned(),
+        );
+    }
+    if !(1..=STREAM_COUNT_MAX).contains(&plan.streams) {
+        return wrong(format!("streams: from 1 to {STREAM_COUNT_MAX}"));
+    }
+    if plan.streams == 1 {
+        return Ok(());
+    }
+    if plan.protocol == Protocol::H1 {
+        return wrong(
+            "a connection of HTTP/1.1 carries one request at a time; --streams needs --http 2 or 3"
+                .to_owned(),
+        );
+    }
+    if plan.reuse == Reuse::PerRequest {
+        return wrong("with a connection for every request there is one stream on each".to_owned());
+    }
+    if plan.streams * plan.connections > LANE_COUNT_MAX {
+        return wrong(format!(
+            "{} connections with {} streams each are more than {LANE_COUNT_MAX} requests at once",
+            plan.connections, plan.streams
+        ));
+    }
+    Ok(())
+}
+
+/// The requests as the protocol has them.
+#[derive(Default)]
+struct Written {
+    h1: Vec<request::Request>,
+    fields: Vec<request::Fields>,
+}
+
+impl Written {
+    fn new(plan: &Plan) -> Result<Written, String> {
+        let mut written = Written::default();
+        for url in &plan.urls {
+            match plan.protocol {
+                Protocol::H1 => written.h1.push(request::write(plan, url)?),
+                _ => written.fields.push(request::fields(plan, url)?),
+            }
+        }
+        Ok(written)
+    }
+}
+
 fn prepare(
     plan: &Plan,
-    requests: Vec<request::Request>,
+    written: Written,
     expected: Expected,
     address: Address,
     is_stopped: Arc<AtomicBool>,
@@ -188,11 +238,37 @@ fn prepare(
         Pace::Closed { think } => (*think, None),
         Pace::Open { rate, .. } => (Duration::ZERO, Some(rate.clone())),
     };
+    let is_head = plan.method == "HEAD";
+    let h2 = (plan.protocol == Protocol::H2).then(|| {
+        let fields: Vec<_> = written.fields.iter().map(Vec::as_slice).collect();
+        h2::Common {
+            requests: h2::Requests::new(&fields),
+            body: plan.body.clone().unwrap_or_default(),
+            known: h2::Known::new(&expected.fields),
+            is_head,
+            is_hashed: expected.hash.is_some(),
+        }
+    });
+    let h3 = (plan.protocol == Protocol::H3).then(|| {
+        let known = h3::Known::new(&expected.fields);
+        let body = plan.body.clone().unwrap_or_default();
+        h3::Common::new(
+            &written.fields,
+            body,
+            known,
+            (is_head, expected.hash.is_some()),
+        )
+    });
     Prepared {
-        requests,
+        protocol: plan.protocol,
+        streams: plan.streams,
+        class_count: plan.urls.len(),
+        requests: written.h1,
+        h2,
+        h3,
         address,
         expected,
-        is_head: plan.method == "HEAD",
+        is_head,
         is_open: rate.is_some(),
         reuse: plan.reuse,
         tls: None,
@@ -253,7 +329,7 @@ fn tls(
         true => Trust::Anybody,
         false => Trust::System,
     };
-    let config = client_config(trust, b"http/1.1").map_err(LoadError::Arguments)?;
+    let config = client_config(trust, plan.protocol.alpn()).map_err(LoadError::Arguments)?;
     Ok(Some((config, name)))
 }
 
@@ -280,6 +356,10 @@ fn reach(plan: &Plan) -> Result<Address, LoadError> {
             return Err(LoadError::Server(text));
         }
     };
+    // Over QUIC only a handshake shows whether somebody is there.
+    if let (Protocol::H3, Some(address)) = (plan.protocol, addresses.first()) {
+        return Ok(Address::Inet(*address));
+    }
     let mut last = None;
     for address in addresses {
         match TcpStream::connect_timeout(&address, plan.timeout) {
@@ -337,8 +417,7 @@ fn measure(
         watch.until(None);
         let after = moment(plan.pid, cgroup);
         let stopped = watch.finish();
-        let classes = prepared.requests.len();
-        let mut whole = Tally::new(classes, prepared.step_count(), 0);
+        let mut whole = Tally::new(prepared.class_count, prepared.step_count(), 0);
         for thread in threads {
             let counted = thread
                 .join()

@@ -15,11 +15,7 @@ fn sessions_are_resumed_unless_full_handshakes_are_asked_for() {
     for (arguments, full, resumed) in [
         (&["-c", "5"][..], 5, 0),
         (&["-c", "1", "--close"], 1, 19),
-        (
-            &["-c", "2", "-t", "2", "--close", "--full-handshakes"],
-            20,
-            0,
-        ),
+        (&["-c", "2", "-t", "2", "--close", "--tls", "full"], 20, 0),
     ] {
         let result =
             result(&[&[url.as_str(), "-n", "20", "--expect", "size=6"], arguments].concat());

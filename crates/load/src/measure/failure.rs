@@ -27,7 +27,7 @@ pub(crate) const FAILURES: &[(Failure, &str, &str)] = &[
     (
         Failure::Reset,
         "reset",
-        "the connection broke while it was in use",
+        "the connection, or the stream on it, broke while it was in use",
     ),
     (
         Failure::Closed,

@@ -43,9 +43,13 @@ pub(crate) struct Tally {
     pub(crate) late: u64,
     /// Sent late because all connections were in use.
     pub(crate) waited: u64,
+    /// Sent again because the server had not begun them.
+    pub(crate) again: u64,
     pub(crate) body_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) sent_bytes: u64,
+    /// Connections opened for measured requests.
+    pub(crate) opened: u64,
     /// Measured handshakes, and what they agreed on.
     pub(crate) handshakes_full: u64,
     pub(crate) handshakes_resumed: u64,
@@ -85,9 +89,11 @@ impl Tally {
             good: 0,
             late: 0,
             waited: 0,
+            again: 0,
             body_bytes: 0,
             received_bytes: 0,
             sent_bytes: 0,
+            opened: 0,
             handshakes_full: 0,
             handshakes_resumed: 0,
             tls: None,
@@ -209,9 +215,11 @@ impl Tally {
         self.good += other.good;
         self.late += other.late;
         self.waited += other.waited;
+        self.again += other.again;
         self.body_bytes += other.body_bytes;
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;
+        self.opened += other.opened;
         self.handshakes_full += other.handshakes_full;
         self.handshakes_resumed += other.handshakes_resumed;
         self.tls = self.tls.take().or(other.tls);

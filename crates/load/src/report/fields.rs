@@ -40,7 +40,13 @@ const FIELDS: &[Field] = &[
     ("plan", Object, Never, "what was asked for"),
     ("plan.urls", Texts, Never, "the URLs, asked for in turn"),
     ("plan.address", Text, Never, "where the server was found"),
-    ("plan.protocol", Text, Never, "`h1`"),
+    ("plan.protocol", Text, Never, "`h1`, `h2` or `h3`"),
+    (
+        "plan.streams",
+        Integer,
+        Never,
+        "requests at once on a connection",
+    ),
     ("plan.method", Text, Never, "method of every request"),
     ("plan.loop", Text, Never, "`closed` or `open`"),
     (
@@ -219,6 +225,19 @@ const FIELDS: &[Field] = &[
         Integer,
         Never,
         "sent more than 1 ms late because no connection was free",
+    ),
+    (
+        "requests.again",
+        Integer,
+        Never,
+        "sent again because the server refused to begin them",
+    ),
+    ("connections", Object, Never, "connections"),
+    (
+        "connections.opened",
+        Integer,
+        Never,
+        "opened for measured requests, handshake included",
     ),
     ("tls", Object, Never, "what was agreed on"),
     (

@@ -34,6 +34,7 @@ pub(super) fn write(report: &Report) -> Value {
         "command": report.conduct.command,
         "environment": report.environment.json(),
         "requests": requests(report),
+        "connections": { "opened": tally.opened },
         "tls": {
             "terms": tally.tls,
             "full": tally.handshakes_full,
@@ -89,6 +90,7 @@ fn requests(report: &Report) -> Value {
         "unfinished": report.unfinished(),
         "late": tally.late,
         "waited": tally.waited,
+        "again": tally.again,
     })
 }
 
@@ -143,7 +145,8 @@ fn plan(report: &Report) -> Value {
     json!({
         "urls": plan.urls.iter().map(|url| url.text.as_str()).collect::<Vec<_>>(),
         "address": report.address,
-        "protocol": "h1",
+        "protocol": plan.protocol.name(),
+        "streams": plan.streams,
         "method": plan.method,
         "loop": if report.is_open() { "open" } else { "closed" },
         "rate": rate,

@@ -51,9 +51,14 @@ fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
         Reuse::KeepAlive => "kept",
         Reuse::PerRequest => "one per request",
     };
+    let streams = match plan.streams {
+        1 => String::new(),
+        streams => format!(" with {streams} streams each"),
+    };
     writeln!(
         text,
-        "HTTP/1.1, {pace}, {} ({reuse}), {}{}",
+        "{}, {pace}, {} ({reuse}){streams}, {}{}",
+        plan.protocol.title(),
         plural(plan.connections as u64, "connection"),
         plural(plan.threads as u64, "thread"),
         match plan.cpus.is_empty() {

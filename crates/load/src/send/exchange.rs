@@ -1,5 +1,5 @@
-//! One connection's bytes: opening it, sending the request, reading the answer, and what comes
-//! of both.
+//! One connection's bytes: opening it, and over HTTP/1 sending the request, reading the answer, and
+//! what comes of both. A connection has one lane then, of the same number.
 
 use std::io;
 
@@ -7,14 +7,16 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::h1::{BadAnswer, Progress};
+use super::conn::Phase;
+use super::fields::Wrong;
+use super::h1::{Answer, BadAnswer, Progress};
+use super::lane::State;
 use super::secure::told;
-use super::slot::State;
 use super::socket;
 use super::thread::Thread;
 use crate::limits::{RETRY_PAUSE, TURN_BYTES_MAX};
 use crate::measure::{Failure, Outcome};
-use crate::plan::Reuse;
+use crate::plan::{Protocol, Reuse};
 
 /// The connection, or what the server sends over it, is over.
 const ENDED: EventFlags = EventFlags::RDHUP
@@ -34,6 +36,10 @@ pub(super) enum Read {
     /// The connection has ended.
     Ended,
     Bad(BadAnswer),
+    /// What came is no HTTP/2.
+    Wrong(Wrong),
+    /// A connection over QUIC has ended; why.
+    Lost(Failure, String),
     Broken(Errno),
     /// What came is no TLS, or none that was agreed on.
     NoTls(rustls::Error),
@@ -41,141 +47,167 @@ pub(super) enum Read {
 
 impl Thread<'_> {
     /// Something happened to a connection.
-    pub(super) fn handle_event(&mut self, slot: usize, flags: EventFlags) {
+    pub(super) fn handle_event(&mut self, conn: usize, flags: EventFlags) {
         let has_input = flags.intersects(EventFlags::IN | ENDED);
-        match self.slots[slot].state {
-            State::Connecting => {
+        match self.conns[conn].phase {
+            Phase::Connecting => {
                 if flags.intersects(EventFlags::OUT | ENDED) {
-                    self.connected(slot);
+                    self.connected(conn);
                 }
             }
-            State::Handshaking => self.shake(slot, has_input),
-            State::Sending | State::Waiting => {
-                if self.slots[slot].state == State::Sending && flags.contains(EventFlags::OUT) {
-                    self.send(slot);
-                }
-                if has_input && self.slots[slot].is_busy() {
-                    self.receive(slot, flags.intersects(ENDED));
-                }
+            Phase::Handshaking if self.prepared.protocol == Protocol::H3 => {
+                self.shake_quic(conn, has_input);
             }
-            // Nothing was asked: whatever came, the connection is of no use any more.
-            State::Idle | State::Paused => {
-                if has_input {
-                    self.slots[slot].close();
-                }
+            Phase::Handshaking => self.shake(conn, has_input),
+            Phase::Open if self.conns[conn].many.is_some() => {
+                self.handle_many(conn, has_input, flags.intersects(ENDED));
             }
+            Phase::Open => match self.lanes[conn].state {
+                // Nothing was asked: whatever came, the connection is of no use any more.
+                State::Idle | State::Paused => {
+                    if has_input {
+                        self.conns[conn].close();
+                    }
+                }
+                state => {
+                    if state == State::Sending && flags.contains(EventFlags::OUT) {
+                        self.send(conn);
+                    }
+                    if has_input && self.lanes[conn].is_busy() {
+                        self.receive(conn, flags.intersects(ENDED));
+                    }
+                }
+            },
+            Phase::Closed => {}
         }
     }
 
-    /// Begins a connection for the request that the slot has.
-    pub(super) fn connect(&mut self, slot: usize) {
+    /// Begins a connection, for a request that counts or not.
+    pub(super) fn connect(&mut self, conn: usize, is_measured: bool, now: u64) {
+        self.conns[conn].is_measured = is_measured;
+        self.conns[conn].begun_ns = now;
         let opened = self.opener.open().and_then(|opened| {
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-            let key = EventData::new_u64(slot as u64);
+            let key = EventData::new_u64(conn as u64);
             epoll::add(&self.epoll, &opened.socket, key, flags)?;
             Ok(opened)
         });
         match opened {
             Ok(opened) => {
-                self.slots[slot].socket = Some(opened.socket);
-                self.slots[slot].state = State::Connecting;
+                self.conns[conn].socket = Some(opened.socket);
+                self.conns[conn].phase = Phase::Connecting;
                 if opened.is_complete {
-                    self.connected(slot);
+                    self.connected(conn);
                 }
             }
-            Err(error) => self.not_connected(slot, &error),
+            Err(error) => self.not_connected(conn, &error),
         }
     }
 
-    fn connected(&mut self, slot: usize) {
-        let Some(socket) = &self.slots[slot].socket else {
+    fn connected(&mut self, conn: usize) {
+        let Some(socket) = &self.conns[conn].socket else {
             return;
         };
         if let Err(error) = socket::completed(socket) {
-            return self.not_connected(slot, &error);
+            return self.not_connected(conn, &error);
         }
-        if self.tls.is_some() {
-            self.begin_tls(slot);
+        if self.prepared.protocol == Protocol::H3 {
+            self.begin_quic(conn);
+        } else if self.tls.is_some() {
+            self.begin_tls(conn);
         } else {
-            self.opened(slot);
+            self.opened(conn);
         }
     }
 
     /// The connection can carry requests.
-    pub(super) fn opened(&mut self, slot: usize) {
+    pub(super) fn opened(&mut self, conn: usize) {
         let now = self.prepared.now();
-        let one = &mut self.slots[slot];
+        let one = &mut self.conns[conn];
+        one.phase = Phase::Open;
         if one.is_measured {
             self.tally.connect.record(now - one.begun_ns);
+            self.tally.opened += 1;
         }
-        one.state = State::Sending;
-        self.send(slot);
         self.to_start += 1;
+        if one.many.is_some() {
+            return self.opened_many(conn, now);
+        }
+        self.lanes[conn].state = State::Sending;
+        self.send(conn);
     }
 
-    pub(super) fn not_connected(&mut self, slot: usize, error: &io::Error) {
+    pub(super) fn not_connected(&mut self, conn: usize, error: &io::Error) {
+        let text = format!("{error} ({})", self.prepared.address);
+        self.lost(conn, Failure::Connect, &text);
+    }
+
+    /// A connection is of no use any more, and neither are the requests on it.
+    pub(super) fn lost(&mut self, conn: usize, kind: Failure, why: &str) {
+        self.to_start += usize::from(self.conns[conn].phase != Phase::Open);
+        if self.conns[conn].many.is_some() {
+            return self.lost_many(conn, kind, why);
+        }
         let now = self.prepared.now();
-        let address = self.prepared.address.clone();
-        self.fail(slot, Failure::Connect, now, || {
-            format!("{error} ({address})")
-        });
-        self.to_start += 1;
+        self.fail(conn, kind, now, || why.to_owned());
     }
 
     /// Sends what is left of the request.
-    pub(super) fn send(&mut self, slot: usize) {
-        let one = &mut self.slots[slot];
+    pub(super) fn send(&mut self, conn: usize) {
+        let one = &mut self.conns[conn];
         if one.tls.is_some() {
-            return self.send_secure(slot);
+            return self.send_secure(conn);
         }
         let Some(socket) = &one.socket else {
             return;
         };
-        let bytes = &self.prepared.requests[one.class].bytes;
+        let lane = &mut self.lanes[conn];
+        let bytes = &self.prepared.requests[lane.class as usize].bytes;
         while one.sent_bytes < bytes.len() {
             match send(socket, &bytes[one.sent_bytes..], SendFlags::NOSIGNAL) {
                 Ok(count) => {
                     one.sent_bytes += count;
-                    if one.is_measured {
+                    if lane.is_measured {
                         self.tally.sent_bytes += count as u64;
                     }
                 }
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 // The server may have answered before it closed: whoever reads next finds out.
-                Err(Errno::PIPE | Errno::CONNRESET) => return self.receive(slot, true),
-                Err(error) => return self.broken(slot, error),
+                Err(Errno::PIPE | Errno::CONNRESET) => return self.receive(conn, true),
+                Err(error) => return self.broken(conn, error),
             }
         }
-        one.state = State::Waiting;
+        lane.state = State::Waiting;
     }
 
     /// Reads what there is of the answer.
-    pub(super) fn receive(&mut self, slot: usize, has_ended: bool) {
-        let read = match self.slots[slot].tls {
-            None => self.read(slot, has_ended),
-            Some(_) => self.read_secure(slot, has_ended),
+    pub(super) fn receive(&mut self, conn: usize, has_ended: bool) {
+        let read = match self.conns[conn].tls {
+            None => self.read(conn, has_ended),
+            Some(_) => self.read_secure(conn, has_ended),
         };
         let now = match read {
             Read::Nothing => return,
-            Read::Turn => return self.again.push(slot),
+            Read::Turn => return self.again.push(conn),
             _ => self.prepared.now(),
         };
         match read {
-            Read::Complete => self.complete(slot, has_ended, now),
-            Read::Ended => match self.slots[slot].end() {
-                Ok(()) => self.complete(slot, true, now),
-                Err(bad) => self.bad(slot, bad, now),
+            Read::Complete => self.complete(conn, has_ended, now),
+            Read::Ended => match self.conns[conn].end() {
+                Ok(()) => self.complete(conn, true, now),
+                Err(bad) => self.bad(conn, bad, now),
             },
-            Read::Bad(bad) => self.bad(slot, bad, now),
-            Read::Broken(error) => self.broken(slot, error),
-            Read::NoTls(error) => self.no_tls(slot, told(&error)),
-            Read::Nothing | Read::Turn => {}
+            Read::Bad(bad) => self.bad(conn, bad, now),
+            Read::Broken(error) => self.broken(conn, error),
+            Read::NoTls(error) => self.no_tls(conn, told(&error)),
+            Read::Nothing | Read::Turn | Read::Wrong(_) | Read::Lost(..) => {}
         }
     }
 
-    fn read(&mut self, slot: usize, has_ended: bool) -> Read {
-        let one = &mut self.slots[slot];
+    fn read(&mut self, conn: usize, has_ended: bool) -> Read {
+        let one = &mut self.conns[conn];
+        let is_measured = self.lanes[conn].is_measured;
         let Some(socket) = &one.socket else {
             return Read::Nothing;
         };
@@ -197,7 +229,7 @@ impl Thread<'_> {
                 Err(Errno::INTR) => continue,
                 Err(error) => return Read::Broken(error),
             };
-            if one.is_measured {
+            if is_measured {
                 self.tally.received_bytes += count as u64;
             }
             let progress = if is_skipped {
@@ -226,16 +258,27 @@ impl Thread<'_> {
     }
 
     /// The answer is there.
-    fn complete(&mut self, slot: usize, has_ended: bool, now: u64) {
-        let one = &mut self.slots[slot];
-        let is_sent = one.state == State::Waiting;
-        let answer = one.reader.answer();
+    fn complete(&mut self, conn: usize, has_ended: bool, now: u64) {
+        let one = &mut self.conns[conn];
+        let is_sent = self.lanes[conn].state == State::Waiting;
+        let answer = *one.reader.answer();
+        let is_kept =
+            answer.is_reusable && is_sent && !has_ended && self.prepared.reuse == Reuse::KeepAlive;
+        if !is_kept {
+            one.close();
+        }
+        self.answered(conn, &answer, now);
+    }
+
+    /// A lane's request has its answer.
+    pub(super) fn answered(&mut self, lane: usize, answer: &Answer, now: u64) {
+        let one = &mut self.lanes[lane];
         self.tally.answers_since_warm_up += 1;
         if one.is_measured {
             one.answered += 1;
             let outcome = Outcome {
                 answer,
-                class: one.class,
+                class: one.class as usize,
                 step: self.prepared.step(one.intended_ns),
                 response_ns: now - one.intended_ns,
                 service_ns: now - one.begun_ns,
@@ -245,63 +288,66 @@ impl Thread<'_> {
             self.tally
                 .answered(&outcome, expected, self.prepared.is_open);
         }
-        let is_kept =
-            answer.is_reusable && is_sent && !has_ended && self.prepared.reuse == Reuse::KeepAlive;
-        if !is_kept {
-            one.close();
-        }
-        self.rest(slot, self.prepared.think_ns, now);
+        self.rest(lane, self.prepared.think_ns, now);
     }
 
-    /// The request has no good answer; the connection is of no use any more.
+    /// The request of a connection has no good answer; the connection is of no use any more.
     pub(super) fn fail(
         &mut self,
-        slot: usize,
+        conn: usize,
         kind: Failure,
         now: u64,
         example: impl FnOnce() -> String,
     ) {
-        let one = &mut self.slots[slot];
+        let was_open = self.conns[conn].phase == Phase::Open;
+        self.conns[conn].close();
+        self.failed(conn, (kind, was_open), now, example);
+    }
+
+    /// A lane's request has no good answer, on a connection that was open or not.
+    pub(super) fn failed(
+        &mut self,
+        lane: usize,
+        (kind, was_open): (Failure, bool),
+        now: u64,
+        example: impl FnOnce() -> String,
+    ) {
+        let one = &self.lanes[lane];
         if one.is_measured {
-            let place = (one.class, self.prepared.step(one.intended_ns));
+            let place = (one.class as usize, self.prepared.step(one.intended_ns));
             self.tally.last_ns = now;
             self.tally
                 .failed(kind, place, now - one.intended_ns, example);
         }
-        let is_new = matches!(one.state, State::Connecting | State::Handshaking);
-        let was_open = !is_new && one.socket.is_some();
-        one.close();
         let pause = if was_open {
             self.prepared.think_ns
         } else {
             RETRY_PAUSE.as_nanos() as u64
         };
-        self.rest(slot, pause, now);
+        self.rest(lane, pause, now);
     }
 
-    /// The slot has no request any more and gets the next one, after a pause if there is one.
-    fn rest(&mut self, slot: usize, pause_ns: u64, now: u64) {
+    /// The lane has no request any more and gets the next one, after a pause if there is one.
+    fn rest(&mut self, lane: usize, pause_ns: u64, now: u64) {
         self.busy_count -= 1;
-        self.slots[slot].state = State::Idle;
+        self.lanes[lane].state = State::Idle;
         if pause_ns > 0 {
-            self.pause(slot, now + pause_ns);
+            self.pause(lane, now + pause_ns);
         } else {
-            self.next_request(slot, now);
+            self.next_request(lane, now);
         }
     }
 
-    fn bad(&mut self, slot: usize, bad: BadAnswer, now: u64) {
+    fn bad(&mut self, conn: usize, bad: BadAnswer, now: u64) {
         let kind = if bad.is_end() {
             Failure::Closed
         } else {
             Failure::Malformed
         };
-        self.fail(slot, kind, now, || bad.to_string());
+        self.fail(conn, kind, now, || bad.to_string());
     }
 
-    pub(super) fn broken(&mut self, slot: usize, error: Errno) {
-        let now = self.prepared.now();
-        let text = io::Error::from(error).to_string();
-        self.fail(slot, Failure::Reset, now, || text);
+    pub(super) fn broken(&mut self, conn: usize, error: Errno) {
+        self.lost(conn, Failure::Reset, &io::Error::from(error).to_string());
     }
 }

@@ -1,13 +1,23 @@
 //! Sending requests and reading answers: one loop per thread, each with its own connections.
 //!
-//! `thread` is the loop and decides what leaves when; `exchange` moves bytes for one connection;
-//! `socket` opens connections, `tls` seals what goes over them; `h1` reads answers.
+//! `thread` is the loop and decides what leaves when. A `lane` is a place for a request, a `conn`
+//! one for a connection; `exchange` moves the bytes of one that carries one request at a time,
+//! `multiplex` of one that carries several, `datagrams` below QUIC. `socket` opens connections,
+//! `tls` seals what goes over them; `h1`, `h2` and `h3` read answers.
 
+mod body;
+mod conn;
+mod datagrams;
+mod event;
 mod exchange;
+pub(crate) mod fields;
 pub(crate) mod h1;
+pub(crate) mod h2;
+pub(crate) mod h3;
+mod lane;
+mod multiplex;
 mod prepared;
 mod secure;
-mod slot;
 mod socket;
 mod thread;
 mod tls;

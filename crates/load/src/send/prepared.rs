@@ -8,17 +8,28 @@ use rustls::pki_types::ServerName;
 
 use super::h1::Asked;
 use super::socket::Address;
+use super::{h2, h3};
 use crate::arrive::Schedule;
 use crate::conduct::Shard;
 use crate::expect::Expected;
 use crate::measure::Live;
-use crate::plan::{Pace, Plan, Reuse};
+use crate::plan::{Pace, Plan, Protocol, Reuse};
 use crate::request::Request;
 
 /// What all threads read.
 #[derive(Debug)]
 pub(crate) struct Prepared {
+    pub(crate) protocol: Protocol,
+    /// Requests at once on a connection.
+    pub(crate) streams: usize,
+    /// URLs.
+    pub(crate) class_count: usize,
+    /// The requests over HTTP/1.
     pub(crate) requests: Vec<Request>,
+    /// The requests over HTTP/2.
+    pub(crate) h2: Option<h2::Common>,
+    /// The requests over HTTP/3.
+    pub(crate) h3: Option<h3::Common>,
     pub(crate) address: Address,
     pub(crate) expected: Expected,
     pub(crate) is_head: bool,

@@ -1,18 +1,19 @@
-//! The same as `exchange`, through TLS: the handshake, sending and reading.
+//! The same as `exchange`, through TLS: the handshake, and for HTTP/1 sending and reading.
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use super::conn::Phase;
 use super::exchange::Read;
 use super::h1::Progress;
-use super::slot::State;
+use super::lane::State;
 use super::thread::Thread;
 use super::tls::{PIECE_BYTES, Tls};
 use crate::limits::TURN_BYTES_MAX;
 use crate::measure::Failure;
 
 /// What became of the bytes that were to be sent.
-enum Flushed {
+pub(super) enum Flushed {
     /// All are sent.
     All,
     /// The socket takes no more for now.
@@ -22,39 +23,47 @@ enum Flushed {
 
 impl Thread<'_> {
     /// Begins the handshake on a connection that is open.
-    pub(super) fn begin_tls(&mut self, slot: usize) {
+    pub(super) fn begin_tls(&mut self, conn: usize) {
         let (Some(config), Some((_, name))) = (&self.tls, &self.prepared.tls) else {
             return;
         };
         match Tls::new(config.clone(), name.clone()) {
             Ok(tls) => {
-                self.slots[slot].tls = Some(Box::new(tls));
-                self.slots[slot].state = State::Handshaking;
-                self.shake(slot, false);
+                self.conns[conn].tls = Some(Box::new(tls));
+                self.conns[conn].phase = Phase::Handshaking;
+                self.shake(conn, false);
             }
-            Err(error) => self.no_tls(slot, told(&error)),
+            Err(error) => self.no_tls(conn, told(&error)),
         }
     }
 
     /// Takes the handshake as far as it goes.
-    pub(super) fn shake(&mut self, slot: usize, has_input: bool) {
+    pub(super) fn shake(&mut self, conn: usize, has_input: bool) {
         if has_input {
-            match self.read_secure(slot, false) {
+            let read = match self.conns[conn].many {
+                None => self.read_secure(conn, false),
+                Some(_) => self.read_many(conn, false),
+            };
+            match read {
                 Read::Nothing | Read::Turn | Read::Complete => {}
-                Read::Ended | Read::Bad(_) => {
-                    return self.no_tls(slot, "the server ended the handshake".to_owned());
+                Read::Ended | Read::Bad(_) | Read::Wrong(_) | Read::Lost(..) => {
+                    return self.no_tls(conn, "the server ended the handshake".to_owned());
                 }
-                Read::Broken(error) => return self.broken(slot, error),
-                Read::NoTls(error) => return self.no_tls(slot, told(&error)),
+                Read::Broken(error) => return self.broken(conn, error),
+                Read::NoTls(error) => return self.no_tls(conn, told(&error)),
             }
         }
-        if let Flushed::Broken(error) = self.flush(slot) {
-            return self.broken(slot, error);
+        if let Flushed::Broken(error) = self.flush(conn) {
+            return self.broken(conn, error);
         }
-        let one = &mut self.slots[slot];
+        let one = &mut self.conns[conn];
         let Some(tls) = one.tls.as_ref().filter(|tls| tls.is_ready) else {
             return;
         };
+        if one.many.is_some() && tls.alpn() != Some(b"h2") {
+            let text = "the server does not agree to speak HTTP/2 (ALPN)".to_owned();
+            return self.no_tls(conn, text);
+        }
         if one.is_measured {
             match tls.is_resumed() {
                 true => self.tally.handshakes_resumed += 1,
@@ -62,36 +71,38 @@ impl Thread<'_> {
             }
         }
         self.tally.tls.get_or_insert_with(|| tls.terms());
-        self.opened(slot);
+        self.opened(conn);
     }
 
     /// Encrypts and sends what is left of the request.
-    pub(super) fn send_secure(&mut self, slot: usize) {
+    pub(super) fn send_secure(&mut self, conn: usize) {
         loop {
-            match self.flush(slot) {
+            match self.flush(conn) {
                 Flushed::All => {}
                 Flushed::Full => return,
                 // The server may have answered before it closed: whoever reads next finds out.
-                Flushed::Broken(Errno::PIPE | Errno::CONNRESET) => return self.receive(slot, true),
-                Flushed::Broken(error) => return self.broken(slot, error),
+                Flushed::Broken(Errno::PIPE | Errno::CONNRESET) => return self.receive(conn, true),
+                Flushed::Broken(error) => return self.broken(conn, error),
             }
-            let one = &mut self.slots[slot];
-            let rest = &self.prepared.requests[one.class].bytes[one.sent_bytes..];
+            let one = &mut self.conns[conn];
+            let lane = &mut self.lanes[conn];
+            let rest = &self.prepared.requests[lane.class as usize].bytes[one.sent_bytes..];
             let Some(tls) = one.tls.as_mut().filter(|_| !rest.is_empty()) else {
-                one.state = State::Waiting;
+                lane.state = State::Waiting;
                 return;
             };
             let piece = &rest[..rest.len().min(PIECE_BYTES)];
             if let Err(error) = tls.encrypt(piece) {
-                return self.no_tls(slot, told(&error));
+                return self.no_tls(conn, told(&error));
             }
             one.sent_bytes += piece.len();
         }
     }
 
     /// Sends records that are ready.
-    fn flush(&mut self, slot: usize) -> Flushed {
-        let one = &mut self.slots[slot];
+    pub(super) fn flush(&mut self, conn: usize) -> Flushed {
+        let is_counted = self.counts_bytes(conn);
+        let one = &mut self.conns[conn];
         let (Some(socket), Some(tls)) = (&one.socket, &mut one.tls) else {
             return Flushed::All;
         };
@@ -99,7 +110,7 @@ impl Thread<'_> {
             match send(socket, tls.to_send(), SendFlags::NOSIGNAL) {
                 Ok(count) => {
                     tls.sent(count);
-                    if one.is_measured {
+                    if is_counted {
                         self.tally.sent_bytes += count as u64;
                     }
                 }
@@ -112,8 +123,9 @@ impl Thread<'_> {
     }
 
     /// Reads records, and the answer that is in them.
-    pub(super) fn read_secure(&mut self, slot: usize, has_ended: bool) -> Read {
-        let one = &mut self.slots[slot];
+    pub(super) fn read_secure(&mut self, conn: usize, has_ended: bool) -> Read {
+        let is_counted = self.counts_bytes(conn);
+        let one = &mut self.conns[conn];
         let (Some(socket), Some(tls)) = (&one.socket, &mut one.tls) else {
             return Read::Nothing;
         };
@@ -129,7 +141,7 @@ impl Thread<'_> {
                 Err(Errno::INTR) => continue,
                 Err(error) => return Read::Broken(error),
             };
-            if one.is_measured {
+            if is_counted {
                 self.tally.received_bytes += count as u64;
             }
             let bytes = &mut self.buffer[..kept + count];
@@ -175,9 +187,8 @@ impl Thread<'_> {
         }
     }
 
-    pub(super) fn no_tls(&mut self, slot: usize, text: String) {
-        let now = self.prepared.now();
-        self.fail(slot, Failure::Tls, now, || text);
+    pub(super) fn no_tls(&mut self, conn: usize, text: String) {
+        self.lost(conn, Failure::Tls, &text);
     }
 }
 

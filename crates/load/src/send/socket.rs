@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, ipproto, socket_with,
-    sockopt,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, socket_with, sockopt,
 };
+
+use crate::plan::Protocol;
 
 /// Where the server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,13 +53,23 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 pub(crate) struct Opener {
     address: Address,
+    /// TCP, or UDP below QUIC.
+    kind: SocketType,
     /// The last part of the address of 127.0.1.0/24 they come from; 0 for the system's choice.
     source: u8,
 }
 
 impl Opener {
-    pub(crate) fn new(address: Address) -> Opener {
-        Opener { address, source: 0 }
+    pub(crate) fn new(address: Address, protocol: Protocol) -> Opener {
+        let kind = match protocol {
+            Protocol::H3 => SocketType::DGRAM,
+            _ => SocketType::STREAM,
+        };
+        Opener {
+            address,
+            kind,
+            source: 0,
+        }
     }
 
     /// Begins a connection.
@@ -93,9 +104,10 @@ impl Opener {
                     SocketAddr::V4(_) => AddressFamily::INET,
                     SocketAddr::V6(_) => AddressFamily::INET6,
                 };
-                let tcp = Some(ipproto::TCP);
-                let socket = socket_with(family, SocketType::STREAM, flags, tcp)?;
-                sockopt::set_tcp_nodelay(&socket, true)?;
+                let socket = socket_with(family, self.kind, flags, None)?;
+                if self.kind == SocketType::STREAM {
+                    sockopt::set_tcp_nodelay(&socket, true)?;
+                }
                 if self.source > 0 {
                     let source = Ipv4Addr::new(127, 0, 1, self.source);
                     bind(&socket, &SocketAddr::from((source, 0)))?;

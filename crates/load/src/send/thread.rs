@@ -22,13 +22,17 @@ use rustix::time::{
 };
 use rustls::ClientConfig;
 
+use super::conn::{Conn, Phase};
+use super::event::Event as Happened;
+use super::h3;
+use super::lane::{Lane, State};
 use super::prepared::{Prepared, Share};
-use super::slot::{Slot, State};
 use super::socket::Opener;
 use super::trust;
 use crate::arrive::Schedule;
 use crate::limits::{BACKLOG_COUNT_MAX, LATE, TICK};
 use crate::measure::{Failure, Tally, Told, thread_cpu_ns};
+use crate::plan::Protocol;
 
 /// Events taken at once.
 const EVENT_COUNT: usize = 512;
@@ -48,22 +52,35 @@ pub(crate) struct Thread<'a> {
     pub(super) epoll: OwnedFd,
     timer: OwnedFd,
     pub(super) tls: Option<Arc<ClientConfig>>,
+    pub(super) quic: Option<quinn_proto::ClientConfig>,
+    /// When connections over QUIC want to be looked at.
+    pub(super) timers: BinaryHeap<Reverse<(u64, usize)>>,
     pub(super) opener: Opener,
-    pub(super) slots: Vec<Slot>,
-    /// Slots that were not used yet, from this one on: a closed loop begins with a few at a time.
+    pub(super) lanes: Vec<Lane>,
+    /// First those that were asked for, then old ones on which nothing new begins.
+    pub(super) conns: Vec<Conn>,
+    pub(super) conn_count: usize,
+    /// Of the old ones, those that are over.
+    pub(super) spare: Vec<usize>,
+    /// Connections that may have something to send.
+    pub(super) dirty: Vec<usize>,
+    /// What came of one read; empty between two.
+    pub(super) events: Vec<Happened>,
+    /// Connections that were not used yet, from this one on: a closed loop begins with a few at a
+    /// time.
     unstarted: usize,
     /// How many of them may begin now. Not at once where that shows: a Unix socket is open within
     /// the call, and one would begin within the other.
     pub(super) to_start: usize,
-    /// Slots without a request, in an open loop; the one that rested longest is next.
+    /// Lanes without a request, in an open loop; the one that rested longest is next.
     free: VecDeque<usize>,
-    /// When the requests were due that wait for a free slot.
+    /// When the requests were due that wait for a free lane.
     backlog: VecDeque<u64>,
     schedule: Option<Schedule>,
     next_due: Option<u64>,
-    /// Slots that begin again later.
+    /// Lanes that begin again later.
     paused: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Slots that had more to read than one turn takes.
+    /// Connections that had more to read than one turn takes.
     pub(super) again: Vec<usize>,
     pub(super) buffer: Box<[u8]>,
     pub(super) skipped: Box<[u8]>,
@@ -93,20 +110,36 @@ impl<'a> Thread<'a> {
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
         let mut schedule = share.schedule;
         let next_due = schedule.as_mut().and_then(Schedule::next);
-        let classes = prepared.requests.len();
+        let classes = prepared.class_count;
+        let tls = prepared
+            .tls
+            .as_ref()
+            .map(|(config, _)| trust::for_thread(config, prepared.has_resumption));
+        let quic = match (&tls, prepared.protocol) {
+            (Some(tls), Protocol::H3) => Some(h3::config(tls.clone()).map_err(io::Error::other)?),
+            _ => None,
+        };
+        let has_many = prepared.protocol != Protocol::H1;
+        let lane_count = share.connections * prepared.streams;
         Ok(Thread {
             prepared,
             epoll,
             timer,
-            tls: prepared
-                .tls
-                .as_ref()
-                .map(|(config, _)| trust::for_thread(config, prepared.has_resumption)),
-            opener: Opener::new(prepared.address.clone()),
-            slots: (0..share.connections).map(|_| Slot::new()).collect(),
+            tls,
+            quic,
+            timers: BinaryHeap::new(),
+            opener: Opener::new(prepared.address.clone(), prepared.protocol),
+            lanes: (0..lane_count).map(|_| Lane::new()).collect(),
+            conns: (0..share.connections)
+                .map(|_| Conn::new(has_many))
+                .collect(),
+            conn_count: share.connections,
+            spare: Vec::new(),
+            dirty: Vec::new(),
+            events: Vec::new(),
             unstarted: 0,
             to_start: CONNECTING_COUNT_MAX,
-            free: (0..share.connections).collect(),
+            free: (0..lane_count).collect(),
             backlog: VecDeque::new(),
             schedule,
             next_due,
@@ -131,6 +164,7 @@ impl<'a> Thread<'a> {
         let mut now = self.prepared.now();
         self.tick(now);
         self.start_more();
+        self.flush_dirty();
         while !self.is_over(now) {
             let timeout = self.timeout(now);
             events.clear();
@@ -145,18 +179,20 @@ impl<'a> Thread<'a> {
                         let _ = rustix::io::read(&self.timer, &mut [0; 8]);
                         self.tick(now);
                     }
-                    slot => self.handle_event(slot as usize, event.flags),
+                    conn => self.handle_event(conn as usize, event.flags),
                 }
             }
-            for slot in std::mem::take(&mut self.again) {
-                self.handle_event(slot, EventFlags::IN);
+            for conn in std::mem::take(&mut self.again) {
+                self.handle_event(conn, EventFlags::IN);
             }
             self.start_more();
             if self.needs_clock() {
                 now = self.prepared.now();
                 self.wake(now);
+                self.wake_quic(now);
                 now = self.issue(now);
             }
+            self.flush_dirty();
             if self.prepared.is_stopped.load(Ordering::Relaxed) {
                 break;
             }
@@ -166,13 +202,14 @@ impl<'a> Thread<'a> {
 
     /// In a closed loop without pauses only ticks and answers matter.
     fn needs_clock(&self) -> bool {
-        self.prepared.is_open || !self.paused.is_empty()
+        self.prepared.is_open || !self.paused.is_empty() || !self.timers.is_empty()
     }
 
     /// How long to wait for events.
     fn timeout(&self, now: u64) -> Option<Timespec> {
         let pause = self.paused.peek().map(|Reverse((until, _))| *until);
-        let next = [pause, self.next_due].into_iter().flatten().min();
+        let timer = self.timers.peek().map(|Reverse((until, _))| *until);
+        let next = [pause, self.next_due, timer].into_iter().flatten().min();
         let left = if self.again.is_empty() {
             next?.saturating_sub(now)
         } else {
@@ -198,33 +235,36 @@ impl<'a> Thread<'a> {
         now < self.prepared.end_ns && self.quota > 0
     }
 
-    /// Takes up slots whose pause is over.
+    /// Takes up lanes whose pause is over.
     fn wake(&mut self, now: u64) {
-        while let Some(Reverse((until, slot))) = self.paused.peek().copied() {
+        while let Some(Reverse((until, lane))) = self.paused.peek().copied() {
             if until > now {
                 break;
             }
             self.paused.pop();
-            self.slots[slot].state = State::Idle;
-            self.next_request(slot, now);
+            self.lanes[lane].state = State::Idle;
+            self.next_request(lane, now);
         }
     }
 
-    /// Begins with slots that were not used yet, in a closed loop.
+    /// Begins with connections that were not used yet, in a closed loop.
     fn start_more(&mut self) {
         let to_start = std::mem::take(&mut self.to_start);
         if self.prepared.is_open {
             return;
         }
         let mut left = to_start;
-        while left > 0 && self.unstarted < self.slots.len() {
+        while left > 0 && self.unstarted < self.conn_count {
+            let now = self.prepared.now();
+            for lane in (self.unstarted..self.lanes.len()).step_by(self.conn_count) {
+                self.next_request(lane, now);
+            }
             self.unstarted += 1;
-            self.next_request(self.unstarted - 1, self.prepared.now());
             left = left - 1 + std::mem::take(&mut self.to_start);
         }
     }
 
-    /// Sends what is due on free slots; what finds none waits. Returns the time it has become.
+    /// Sends what is due on free lanes; what finds none waits. Returns the time it has become.
     fn issue(&mut self, mut now: u64) -> u64 {
         let mut count = 0;
         while let Some(due) = self.next_due.filter(|due| *due <= now) {
@@ -235,10 +275,10 @@ impl<'a> Thread<'a> {
             self.next_due = self.schedule.as_mut().and_then(Schedule::next);
             self.count_due(due);
             match self.free.pop_front() {
-                Some(slot) => {
+                Some(lane) => {
                     let is_late = now - due > LATE.as_nanos() as u64;
                     self.tally.late += u64::from(is_late && due >= self.prepared.warm_ns);
-                    self.begin(slot, due, now);
+                    self.begin(lane, due, now);
                 }
                 None if self.backlog.len() < BACKLOG_COUNT_MAX => self.backlog.push_back(due),
                 None => self.unsent(due, now),
@@ -251,13 +291,13 @@ impl<'a> Thread<'a> {
         now
     }
 
-    /// A slot is free: the next request of a closed loop, or one that waits in an open one.
-    pub(super) fn next_request(&mut self, slot: usize, now: u64) {
+    /// A lane is free: the next request of a closed loop, or one that waits in an open one.
+    pub(super) fn next_request(&mut self, lane: usize, now: u64) {
         if !self.prepared.is_open {
             self.is_spent = !self.may_send(now);
             if !self.is_spent {
                 self.count_due(now);
-                self.begin(slot, now, now);
+                self.begin(lane, now, now);
             }
             return;
         }
@@ -269,15 +309,15 @@ impl<'a> Thread<'a> {
             if due >= self.prepared.warm_ns && now - due > LATE.as_nanos() as u64 {
                 self.tally.waited += 1;
             }
-            return self.begin(slot, due, now);
+            return self.begin(lane, due, now);
         }
-        self.free.push_back(slot);
+        self.free.push_back(lane);
     }
 
-    /// A slot that rests between two requests; in an open loop it only rests after a failure.
-    pub(super) fn pause(&mut self, slot: usize, until: u64) {
-        self.slots[slot].state = State::Paused;
-        self.paused.push(Reverse((until, slot)));
+    /// A lane that rests between two requests; in an open loop it only rests after a failure.
+    pub(super) fn pause(&mut self, lane: usize, until: u64) {
+        self.lanes[lane].state = State::Paused;
+        self.paused.push(Reverse((until, lane)));
     }
 
     fn count_due(&mut self, due: u64) {
@@ -287,22 +327,28 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Gives a request to a slot.
-    fn begin(&mut self, slot: usize, intended_ns: u64, now: u64) {
+    /// Gives a request to a lane.
+    fn begin(&mut self, lane: usize, intended_ns: u64, now: u64) {
         let class = self.next_class;
-        self.next_class = (class + 1) % self.prepared.requests.len();
-        let slot_state = &mut self.slots[slot];
-        slot_state.class = class;
-        slot_state.intended_ns = intended_ns;
-        slot_state.begun_ns = now;
-        slot_state.sent_bytes = 0;
-        slot_state.is_measured = intended_ns >= self.prepared.warm_ns;
+        self.next_class = (class + 1) % self.prepared.class_count;
+        let one = &mut self.lanes[lane];
+        one.class = class as u32;
+        one.intended_ns = intended_ns;
+        one.begun_ns = now;
+        one.is_measured = intended_ns >= self.prepared.warm_ns;
         self.busy_count += 1;
-        if slot_state.socket.is_some() {
-            slot_state.state = State::Sending;
-            self.send(slot);
+        if self.prepared.protocol != Protocol::H1 {
+            return self.begin_many(lane, now);
+        }
+        let conn = &mut self.conns[lane];
+        conn.sent_bytes = 0;
+        if conn.phase == Phase::Open {
+            one.state = State::Sending;
+            self.send(lane);
         } else {
-            self.connect(slot);
+            one.state = State::Opening;
+            let is_measured = one.is_measured;
+            self.connect(lane, is_measured, now);
         }
     }
 
@@ -332,18 +378,36 @@ impl<'a> Thread<'a> {
                 self.unsent(due, now);
             }
         }
-        for slot in 0..self.slots.len() {
-            let is_up = now.saturating_sub(self.slots[slot].begun_ns) >= self.prepared.timeout_ns;
-            if is_up && self.slots[slot].is_busy() {
-                let text = format!("{} ms", self.prepared.timeout_ns / 1_000_000);
-                self.fail(slot, Failure::Timeout, now, || text);
+        for lane in 0..self.lanes.len() {
+            let is_up = now.saturating_sub(self.lanes[lane].begun_ns) >= self.prepared.timeout_ns;
+            if is_up && self.lanes[lane].is_busy() {
+                self.timed_out(lane, now);
             }
         }
         let live = &self.prepared.live;
         live.tell(&mut self.told, &self.tally, self.backlog.len(), now);
     }
 
+    /// No complete answer came in time.
+    fn timed_out(&mut self, lane: usize, now: u64) {
+        let text = format!("{} ms", self.prepared.timeout_ns / 1_000_000);
+        if self.prepared.protocol != Protocol::H1 {
+            return self.timed_out_many(lane, &text, now);
+        }
+        self.to_start += usize::from(self.conns[lane].phase != Phase::Open);
+        self.fail(lane, Failure::Timeout, now, || text);
+    }
+
+    /// Do bytes of a connection count? Over HTTP/1 those of requests that do.
+    pub(super) fn counts_bytes(&self, conn: usize) -> bool {
+        match self.prepared.protocol {
+            Protocol::H1 => self.lanes[conn].is_measured,
+            _ => self.warm.is_some(),
+        }
+    }
+
     fn finish(mut self) -> Tally {
+        self.close_quic();
         let now = self.prepared.now();
         let (cpu_ns, since) = self.warm.unwrap_or((0, now));
         self.tally.wall_ns = now - since;
@@ -351,8 +415,10 @@ impl<'a> Thread<'a> {
             self.tally.cpu_ns = thread_cpu_ns() - cpu_ns;
             self.tally.busy_share = self.tally.cpu_ns as f64 / self.tally.wall_ns.max(1) as f64;
         }
-        for (count, slot) in self.tally.by_connection.iter_mut().zip(&self.slots) {
-            *count = slot.answered;
+        for lanes in self.lanes.chunks(self.conn_count) {
+            for (count, lane) in self.tally.by_connection.iter_mut().zip(lanes) {
+                *count += lane.answered;
+            }
         }
         self.tally
     }

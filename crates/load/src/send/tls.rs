@@ -141,6 +141,11 @@ impl Tls {
         self.conn.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
+    /// The protocol that was agreed on.
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        self.conn.alpn_protocol()
+    }
+
     /// Version and suite, for people.
     pub(crate) fn terms(&self) -> String {
         let version = self

@@ -1,5 +1,6 @@
 //! Which certificates are believed, and the rest of what a client says about TLS.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -42,6 +43,7 @@ pub(crate) fn client_config(trust: Trust, alpn: &[u8]) -> Result<ClientConfig, S
             })?
         }
     };
+    let verifier = Arc::new(Checking(verifier));
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
@@ -60,6 +62,57 @@ pub(crate) fn for_thread(config: &ClientConfig, has_resumption: bool) -> Arc<Cli
         false => Resumption::disabled(),
     };
     Arc::new(config)
+}
+
+thread_local! {
+    static CHECKED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How many certificates this thread has looked at: none comes with a handshake that resumes a
+/// session, which QUIC's library does not tell otherwise.
+pub(crate) fn checked() -> u64 {
+    CHECKED.get()
+}
+
+/// Counts the certificates that are looked at.
+#[derive(Debug)]
+struct Checking(Arc<dyn ServerCertVerifier>);
+
+impl ServerCertVerifier for Checking {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        CHECKED.set(CHECKED.get() + 1);
+        self.0
+            .verify_server_cert(certificate, between, name, ocsp, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
 }
 
 /// Believes every certificate, without the cost of looking at it.

@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
     use crate::measure::{Live, Tally, Told};
-    use crate::plan::{Plan, Reuse};
+    use crate::plan::{Plan, Protocol, Reuse};
 
     fn plan() -> Plan {
         Plan {
@@ -213,6 +213,8 @@ mod tests {
                 think: Duration::ZERO,
             },
             connections: 10,
+            protocol: Protocol::H1,
+            streams: 1,
             reuse: Reuse::KeepAlive,
             is_insecure: false,
             is_resumption_off: false,

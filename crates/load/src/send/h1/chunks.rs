@@ -6,9 +6,9 @@
 
 use memchr::memchr;
 
-use super::body::Body;
 use super::reader::BadAnswer;
 use crate::limits::{CHUNK_LINE_BYTES_MAX, TRAILER_BYTES_MAX};
+use crate::send::body::Body;
 
 /// What is expected next.
 #[derive(Debug)]

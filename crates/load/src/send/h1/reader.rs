@@ -10,11 +10,11 @@ use std::fmt;
 
 use memchr::memmem;
 
-use super::body::Body;
 use super::chunks::Chunks;
 use super::head::{self, Framing, Head};
 use crate::expect::ExpectedField;
 use crate::limits::{HEAD_BYTES_MAX, INTERIM_COUNT_MAX};
+use crate::send::body::Body;
 
 /// What of the request decides how its answer is read.
 #[derive(Debug, Clone, Copy)]

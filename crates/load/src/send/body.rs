@@ -3,12 +3,13 @@
 use aws_lc_rs::digest::{Context, SHA256};
 
 /// A body, partly there.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Body {
     pub(super) bytes: u64,
     hash: Option<Box<Hash>>,
 }
 
+#[derive(Clone)]
 struct Hash(Context);
 
 impl std::fmt::Debug for Hash {
@@ -18,6 +19,12 @@ impl std::fmt::Debug for Hash {
 }
 
 impl Body {
+    /// A body of which nothing has come, whose hash nobody wants.
+    pub(super) const NEW: Body = Body {
+        bytes: 0,
+        hash: None,
+    };
+
     /// A body that begins.
     pub(super) fn new(is_hashed: bool) -> Body {
         Body {

@@ -1,0 +1,222 @@
+//! The same over HTTP/3: against hob, and against aioquic, which also refuses and breaks.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+
+use super::harness::{self, Place, text_of};
+use super::others::certificate;
+use super::{bench, number, result};
+
+const LISTENER: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n";
+const SITE: &str = "[[site]]\nroot = \"site\"\n";
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+
+#[test]
+fn counts_are_those_of_the_server_however_requests_share_connections() {
+    let place = Place::new();
+    let hob = place.serve_text(&format!("{LISTENER}{SITE}"));
+    let url = format!("https://127.0.0.1:{}/hello.txt", hob.tls_port());
+    for arguments in [
+        &["--http", "3", "-c", "2", "-m", "10"][..],
+        &["--http3", "-c", "3"],
+        &[
+            "--http3", "-c", "4", "-m", "5", "-t", "2", "--rate", "100000",
+        ],
+    ] {
+        let before = place.counter("requests");
+        let result = result(&[&[url.as_str(), "--count", "100"], arguments].concat());
+        for (path, wanted) in [
+            ("requests.due", 100),
+            ("requests.good", 100),
+            ("requests.failed", 0),
+            ("bytes.bodies", 600),
+            ("latency.response.count", 100),
+        ] {
+            assert_eq!(number(&result, path), wanted, "{path} with {arguments:?}");
+        }
+        assert_eq!(result["plan"]["protocol"], "h3");
+        place.wait_for_counter("requests", before + 100);
+    }
+    hob.stop();
+}
+
+#[test]
+fn sessions_are_resumed_unless_full_handshakes_are_asked_for() {
+    let place = Place::new();
+    let hob = place.serve_text(&format!("{LISTENER}{SITE}"));
+    let url = format!("https://127.0.0.1:{}/hello.txt", hob.tls_port());
+    for (protocol, tls, full, resumed) in [
+        ("3", "resumed", 1, 9),
+        ("3", "full", 10, 0),
+        ("2", "resumed", 1, 9),
+        ("2", "full", 10, 0),
+    ] {
+        let arguments = [&url, "-n", "10", "-c", "1", "--close", "--http", protocol];
+        let result = result(&[&arguments[..], &["--tls", tls]].concat());
+        assert_eq!(number(&result, "requests.good"), 10, "{result:#}");
+        let handshakes = ["full", "resumed"].map(|kind| number(&result, &format!("tls.{kind}")));
+        assert_eq!(handshakes, [full, resumed], "HTTP/{protocol}, {tls}");
+        assert_eq!(number(&result, "connections.opened"), 10);
+    }
+    hob.stop();
+}
+
+#[test]
+fn large_bodies_pass_both_ways() {
+    let place = Place::new();
+    place.folder("cgi");
+    place.write(
+        "cgi/count",
+        "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -c\n",
+    );
+    let open = PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path("cgi/count"), open).unwrap();
+    place.write("body", &"0123456789".repeat(100_000));
+    let routes = "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\nbody = \"64MiB\"\n";
+    let hob = place.serve_text(&format!("{LISTENER}{SITE}{routes}"));
+    let origin = format!("https://127.0.0.1:{}", hob.tls_port());
+    let size = format!("size={}", harness::BIG_BYTES);
+    let down = [
+        &format!("{origin}/big.bin"),
+        "--http3",
+        "-n",
+        "4",
+        "-c",
+        "1",
+    ];
+    let down = result(&[&down[..], &["-m", "2", "--expect", &size]].concat());
+    assert_eq!(number(&down, "requests.good"), 4, "{down:#}");
+    let body = place.path("body");
+    let up = [
+        &format!("{origin}/cgi/count"),
+        "--body",
+        body.to_str().unwrap(),
+    ];
+    let more = [
+        "--http3", "-n", "2", "-c", "1", "-m", "2", "--expect", "size=8",
+    ];
+    let up = result(&[&up[..], &more].concat());
+    assert_eq!(number(&up, "requests.good"), 2, "{up:#}");
+    hob.stop();
+}
+
+/// aioquic's server; it ends with this value.
+struct Aioquic {
+    program: Child,
+    port: u16,
+    /// Its certificate is in there.
+    _place: Place,
+}
+
+impl Drop for Aioquic {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+impl Aioquic {
+    /// None, with a line that says why, where it cannot be had.
+    fn start() -> Option<Aioquic> {
+        let install = Command::new("python3")
+            .args([&format!("{FOLDER}/h3/client.py"), "install"])
+            .output();
+        if !install.as_ref().is_ok_and(|output| output.status.success()) {
+            println!("left out: aioquic cannot be installed: {install:?}");
+            return None;
+        }
+        let place = Place::new();
+        certificate(&place);
+        let python = format!("{FOLDER}/../../../target/aioquic/bin/python");
+        let mut program = Command::new(python)
+            .arg(format!("{FOLDER}/bench/server.py"))
+            .args([place.path("cert.pem"), place.path("key.pem")])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut printed = BufReader::new(program.stdout.take().unwrap());
+        printed.read_line(&mut line).unwrap();
+        let port = line.trim().parse().unwrap();
+        Some(Aioquic {
+            program,
+            port,
+            _place: place,
+        })
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://127.0.0.1:{}/{path}", self.port)
+    }
+}
+
+#[test]
+fn aioquic_answers_refuses_and_breaks() {
+    let Some(server) = Aioquic::start() else {
+        return;
+    };
+    let fixed = ["--http3", "-c", "1", "-m", "3"];
+    let body = server._place.path("cert.pem");
+    let length = std::fs::metadata(&body).unwrap().len();
+    let field = format!("header=x-received:{length}");
+    let posted = [
+        &server.url(""),
+        "-n",
+        "30",
+        "--body",
+        body.to_str().unwrap(),
+    ];
+    let expect = ["--expect", "size=1000", "--expect", &field];
+    let good = result(&[&posted[..], &fixed[..], &expect].concat());
+    assert_eq!(number(&good, "requests.good"), 30, "{good:#}");
+    let refused = result(&[&[server.url("refuse").as_str(), "-n", "9"], &fixed[..]].concat());
+    assert_eq!(number(&refused, "requests.good"), 9, "{refused:#}");
+    assert_eq!(number(&refused, "requests.again"), 3);
+    // Each good answer between shows that the run goes on.
+    let fine = server.url("");
+    for (path, kind, says) in [
+        ("reset", "reset", "H3_INTERNAL_ERROR"),
+        ("huge", "malformed", "longer than 64 KiB"),
+        ("lie", "malformed", "not as long as"),
+        ("broken", "malformed", "one of HTTP/2"),
+        ("close", "closed", ""),
+        ("never", "timeout", "3000 ms"),
+    ] {
+        let urls = [server.url(path), fine.clone()];
+        let arguments = ["--http3", "-c", "1", "-n", "4", "--timeout"];
+        let timeout = if path == "never" { "3s" } else { "30s" };
+        let result = result(
+            &[
+                &urls.each_ref().map(String::as_str)[..],
+                &arguments,
+                &[timeout],
+            ]
+            .concat(),
+        );
+        let failures = result["failures"].as_array().unwrap();
+        assert_eq!(failures[0]["kind"], kind, "{failures:?}");
+        let first = failures[0]["first"].as_str().unwrap();
+        assert!(first.contains(says), "{first}");
+        assert_eq!(number(&result, "requests.good"), 2, "{path}: {result:#}");
+    }
+}
+
+#[test]
+fn nobody_there_and_what_cannot_be_asked_is_told() {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = socket.local_addr().unwrap().port();
+    drop(socket);
+    let url = format!("https://127.0.0.1:{port}/");
+    let output = bench(&[&url, "--http3", "-n", "1", "-c", "1", "--timeout", "2s"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
+    assert!(text_of(&output).contains("the first failure was connect: Connection refused"));
+    let output = bench(&["http://127.0.0.1:1/", "--http3"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text_of(&output));
+    assert!(
+        text_of(&output).contains("over QUIC alone"),
+        "{}",
+        text_of(&output)
+    );
+}

@@ -1,0 +1,194 @@
+//! A place for a connection: what is known of the one that is open.
+//!
+//! ```text
+//! Closed --> Connecting --> (Handshaking) --> Open --> Closed
+//! ```
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use super::h1::{AnswerReader, BadAnswer};
+use super::h2;
+use super::h3::{self, Datagrams};
+use super::prepared::Prepared;
+use super::tls::Tls;
+
+/// How far a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Closed,
+    Connecting,
+    /// TLS, or QUIC with the TLS that is in it.
+    Handshaking,
+    Open,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Conn {
+    pub(crate) phase: Phase,
+    /// Whether it was begun for a request that counts.
+    pub(crate) is_measured: bool,
+    pub(crate) socket: Option<OwnedFd>,
+    pub(crate) tls: Option<Box<Tls>>,
+    /// HTTP/1: the answer, and bytes of the request that are sent.
+    pub(crate) reader: AnswerReader,
+    pub(crate) sent_bytes: usize,
+    /// HTTP/2 and HTTP/3.
+    pub(crate) many: Option<Box<Many>>,
+    /// When it was begun, in nanoseconds of the run.
+    pub(crate) begun_ns: u64,
+}
+
+/// What a connection for several requests at once has besides.
+#[derive(Debug)]
+pub(crate) struct Many {
+    /// What is spoken on the open connection.
+    pub(crate) session: Option<Session>,
+    /// Over QUIC, what the socket can do.
+    pub(crate) datagrams: Option<Datagrams>,
+    /// Lanes whose requests wait for the connection, or for room on it.
+    pub(crate) waiting: VecDeque<u32>,
+    /// There may be something to send.
+    pub(crate) is_dirty: bool,
+    /// When the server was heard of last.
+    pub(crate) heard_ns: u64,
+}
+
+impl Conn {
+    /// A closed one; HTTP/1 carries one request at a time.
+    pub(crate) fn new(has_many: bool) -> Conn {
+        Conn {
+            phase: Phase::Closed,
+            is_measured: false,
+            socket: None,
+            tls: None,
+            reader: AnswerReader::default(),
+            sent_bytes: 0,
+            many: has_many.then(|| {
+                Box::new(Many {
+                    session: None,
+                    datagrams: None,
+                    waiting: VecDeque::new(),
+                    is_dirty: false,
+                    heard_ns: 0,
+                })
+            }),
+            begun_ns: 0,
+        }
+    }
+
+    /// The server has ended the connection: is that the end of an answer over HTTP/1?
+    pub(crate) fn end(&mut self) -> Result<(), BadAnswer> {
+        // Without TLS's own end, somebody else may have cut it off. //= rfc8446#6.1
+        let is_cut = self.tls.as_ref().is_some_and(|tls| !tls.is_closed);
+        self.reader.end()?;
+        if is_cut {
+            Err(BadAnswer::CutOff)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What is spoken on it, where several requests share it.
+    pub(crate) fn session(&mut self) -> Option<&mut Session> {
+        self.many.as_mut().and_then(|many| many.session.as_mut())
+    }
+
+    /// Closes it; requests that wait for it go on waiting.
+    pub(crate) fn close(&mut self) {
+        self.phase = Phase::Closed;
+        if let Some(many) = &mut self.many {
+            many.say_goodbye(self.socket.as_ref());
+        }
+        self.socket = None;
+        self.tls = None;
+        self.reader.reset();
+    }
+}
+
+impl Many {
+    /// The end of what is spoken; over QUIC the server knows of it only when it is told.
+    fn say_goodbye(&mut self, socket: Option<&OwnedFd>) {
+        let session = self.session.take();
+        let datagrams = self.datagrams.take();
+        if let (Some(Session::H3(mut session)), Some(datagrams)) = (session, datagrams)
+            && let Some(socket) = socket
+        {
+            let now = Instant::now();
+            session.close(now);
+            let mut buffer = Vec::new();
+            while let Some(transmit) = session.transmit(now, 1, &mut buffer) {
+                // What is lost is lost: the server's own timer ends the connection then.
+                let _ = datagrams.send(socket, &transmit, &buffer);
+                buffer.clear();
+            }
+        }
+    }
+}
+
+/// What is spoken on a connection that several requests share.
+#[derive(Debug)]
+pub(crate) enum Session {
+    H2(Box<h2::Session>),
+    H3(Box<h3::Session>),
+}
+
+impl Session {
+    /// Can another request begin?
+    pub(crate) fn has_room(&mut self) -> bool {
+        match self {
+            Session::H2(session) => session.has_room(),
+            Session::H3(session) => session.has_room(),
+        }
+    }
+
+    /// Begins a request of a class.
+    pub(crate) fn start(&mut self, lane: u32, class: usize, prepared: &Prepared) {
+        match self {
+            Session::H2(session) => {
+                if let Some(common) = &prepared.h2 {
+                    session.start(lane, class, common);
+                }
+            }
+            Session::H3(session) => {
+                if let Some(common) = &prepared.h3 {
+                    session.start(lane, class, common);
+                }
+            }
+        }
+    }
+
+    /// Requests that have no answer yet.
+    pub(crate) fn active(&self) -> usize {
+        match self {
+            Session::H2(session) => session.active(),
+            Session::H3(session) => session.active(),
+        }
+    }
+
+    /// The lanes of those requests.
+    pub(crate) fn lanes(&self) -> Vec<u32> {
+        match self {
+            Session::H2(session) => session.lanes().collect(),
+            Session::H3(session) => session.lanes(),
+        }
+    }
+
+    /// The server takes no new requests.
+    pub(crate) fn is_going_away(&self) -> bool {
+        match self {
+            Session::H2(session) => session.is_going_away(),
+            Session::H3(session) => session.is_going_away(),
+        }
+    }
+
+    /// Gives a lane's request up.
+    pub(crate) fn cancel(&mut self, lane: u32) {
+        match self {
+            Session::H2(session) => session.cancel(lane),
+            Session::H3(session) => session.cancel(lane),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! HTTP/2 as a client: `session` is one connection, `receive` what the server sends on it,
+//! `request` our fields, `hpack` the server's.
+
+use std::fmt::Write;
+
+mod fixed;
+mod frame;
+mod hpack;
+mod receive;
+mod request;
+mod session;
+
+pub(crate) use hpack::Known;
+pub(crate) use request::Requests;
+pub(crate) use session::{Common, Session};
+
+/// What four requests on one connection come to when the server sends these pieces, a line each.
+/// Tests and the fuzz target hold against each other what comes whole and what comes in pieces.
+pub fn replay(pieces: &[&[u8]]) -> String {
+    const STREAMS: u32 = 4;
+    let fields = [(":method", "GET"), (":path", "/")];
+    let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let common = Common {
+        requests: Requests::new(&[&fields]),
+        body: Vec::new(),
+        known: Known::new(&[]),
+        is_head: false,
+        is_hashed: false,
+    };
+    let mut session = Session::new(STREAMS as usize);
+    session.begin_all(&common);
+    let (mut events, mut told) = (Vec::new(), String::new());
+    for piece in pieces {
+        let received = session.receive(piece, &common, &mut events);
+        for event in events.drain(..) {
+            // Writing to a text cannot fail.
+            let _ = writeln!(told, "{event:?}");
+        }
+        if let Err(why) = received {
+            told.push_str(why);
+            break;
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Requests as HPACK, written once before the run.
+//!
+//! Fields that all requests have alike go into the server's table with a connection's first
+//! request, in one order; every later request names them by their places, a byte each. What
+//! differs from URL to URL, the path, is written out each time. A server that wants a smaller
+//! table gets all fields written out.
+
+use super::fixed::FIXED;
+use crate::send::fields::number::{write, write_text};
+
+/// The table a server has before it says otherwise. //= rfc9113#6.5.2
+const TABLE_BYTES: usize = 4096;
+
+/// One request in the three ways it may be written.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    /// As the first one of a connection: what repeats goes into the table.
+    pub(crate) first: Vec<u8>,
+    /// As every later one.
+    pub(crate) again: Vec<u8>,
+    /// Without the table.
+    pub(crate) plain: Vec<u8>,
+}
+
+/// All requests of a run.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    pub(crate) packed: Vec<Packed>,
+    /// Bytes of the table that they take.
+    pub(crate) table_bytes: usize,
+}
+
+/// A field, name and value.
+type Field = (String, String);
+
+impl Requests {
+    pub(crate) fn new(requests: &[&[Field]]) -> Requests {
+        let mut kept: Vec<&Field> = Vec::new();
+        let mut table_bytes = 0;
+        for field in requests.first().copied().unwrap_or_default() {
+            let is_alike = requests.iter().all(|fields| fields.contains(field));
+            let size = field.0.len() + field.1.len() + 32;
+            let has_room = table_bytes + size <= TABLE_BYTES;
+            let is_new = fixed_place(field).is_none() && !kept.contains(&field);
+            if is_alike && has_room && is_new {
+                table_bytes += size;
+                kept.push(field);
+            }
+        }
+        let packed = requests.iter().map(|fields| Packed {
+            first: pack(fields, &kept, Way::First),
+            again: pack(fields, &kept, Way::Again),
+            plain: pack(fields, &[], Way::Again),
+        });
+        Requests {
+            packed: packed.collect(),
+            table_bytes,
+        }
+    }
+}
+
+/// A change of the server's table, which must stand before the next fields. //= rfc7541#6.3
+pub(crate) fn resize(table_bytes: usize, out: &mut Vec<u8>) {
+    write(table_bytes, 5, 0x20, out);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    First,
+    Again,
+}
+
+fn pack(fields: &[Field], kept: &[&Field], way: Way) -> Vec<u8> {
+    let mut out = Vec::new();
+    // Whichever request is a connection's first, what it puts into the table is in the same order.
+    debug_assert!(
+        kept.iter()
+            .is_sorted_by_key(|kept| fields.iter().position(|field| field == *kept))
+    );
+    let mut put = 0;
+    for field in fields {
+        if let Some(place) = fixed_place(field) {
+            write(place, 7, 0x80, &mut out);
+            continue;
+        }
+        match kept.iter().position(|kept| *kept == field) {
+            // The newest entry has the first place behind the fixed ones.
+            Some(at) if way == Way::Again => {
+                write(FIXED.len() + kept.len() - at, 7, 0x80, &mut out);
+            }
+            // The same field twice: it is in the table by now.
+            Some(at) if at < put => write(FIXED.len() + put - at, 7, 0x80, &mut out),
+            Some(_) => {
+                put += 1;
+                literal(field, 6, 0x40, &mut out);
+            }
+            None => literal(field, 4, 0, &mut out),
+        }
+    }
+    out
+}
+
+fn literal((name, value): &Field, bits: u32, first: u8, out: &mut Vec<u8>) {
+    let named = FIXED.iter().position(|(fixed, _)| fixed == name);
+    write(named.map_or(0, |at| at + 1), bits, first, out);
+    if named.is_none() {
+        write_text(name.as_bytes(), 7, 0, out);
+    }
+    write_text(value.as_bytes(), 7, 0, out);
+}
+
+fn fixed_place((name, value): &Field) -> Option<usize> {
+    let is_it =
+        |fixed: &(&str, &str)| !value.is_empty() && *fixed == (name.as_str(), value.as_str());
+    FIXED.iter().position(is_it).map(|at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(path: &str) -> Vec<Field> {
+        [
+            (":method", "GET"),
+            (":scheme", "http"),
+            (":authority", "www.example.com"),
+            (":path", path),
+            ("cache-control", "no-cache"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec()
+    }
+
+    //= rfc7541#C.4.1 and C.4.2
+    #[test]
+    fn first_request_fills_the_table_and_the_next_ones_are_a_byte_for_a_field() {
+        let root = fields("/");
+        let all = Requests::new(&[&root]);
+        let first = [
+            &[0x82, 0x86, 0x41, 0x8c][..],
+            &[
+                0xf1, 0xe3, 0xc2, 0xe5, 0xf2, 0x3a, 0x6b, 0xa0, 0xab, 0x90, 0xf4, 0xff, 0x84,
+            ],
+            &[0x58, 0x86, 0xa8, 0xeb, 0x10, 0x64, 0x9c, 0xbf],
+        ]
+        .concat();
+        assert_eq!(all.packed[0].first, first);
+        assert_eq!(all.packed[0].again, [0x82, 0x86, 0xbf, 0x84, 0xbe]);
+        assert_eq!(all.table_bytes, 57 + 53);
+    }
+
+    #[test]
+    fn paths_that_differ_are_written_out_and_leave_the_table_alone() {
+        let (a, b) = (fields("/a"), fields("/b"));
+        let all = Requests::new(&[&a, &b]);
+        assert_eq!(all.packed[0].again[..3], all.packed[1].again[..3]);
+        assert_eq!(all.packed[0].again[3..], [0x04, 0x02, b'/', b'a', 0xbe][..]);
+        assert_eq!(all.table_bytes, 57 + 53);
+        assert!(!all.packed[0].plain.contains(&0xbe));
+    }
+}

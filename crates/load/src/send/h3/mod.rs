@@ -1,0 +1,37 @@
+//! HTTP/3 as a client: `session` is one connection over QUIC, `frames` what the server sends on its
+//! streams, `qpack` the fields both ways, `socket` datagrams in and out.
+
+mod fixed;
+mod frames;
+mod qpack;
+mod session;
+mod socket;
+
+pub(crate) use qpack::Known;
+pub(crate) use session::{Common, Session, Step};
+pub(crate) use socket::Datagrams;
+
+use std::sync::Arc;
+
+use quinn_proto::crypto::rustls::QuicClientConfig;
+use quinn_proto::{ClientConfig, TransportConfig, VarInt};
+
+/// Bytes that a server may send before we have read them: on a connection, and on a stream.
+const WINDOW_BYTES: u32 = 1 << 30;
+/// Bytes of requests that are on their way.
+const SEND_BYTES: u64 = 8 << 20;
+
+/// What connections of one thread say.
+pub(crate) fn config(tls: Arc<rustls::ClientConfig>) -> Result<ClientConfig, String> {
+    let crypto = QuicClientConfig::try_from(tls).map_err(|error| error.to_string())?;
+    let mut transport = TransportConfig::default();
+    transport
+        .receive_window(VarInt::from_u32(WINDOW_BYTES))
+        .stream_receive_window(VarInt::from_u32(WINDOW_BYTES))
+        .send_window(SEND_BYTES)
+        .max_concurrent_bidi_streams(VarInt::from_u32(0))
+        .datagram_receive_buffer_size(None);
+    let mut config = ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport));
+    Ok(config)
+}

@@ -1,0 +1,473 @@
+//! One HTTP/3 connection as a client has it, over `quinn-proto`: datagrams and time in, events out,
+//! datagrams to be sent. The socket is the caller's.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use quinn_proto::{
+    ClientConfig, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint,
+    EndpointConfig, Event as QuicEvent, ReadError, StreamEvent, StreamId, Transmit, VarInt,
+    WriteError,
+};
+
+use super::frames::{self, Fault, Frames, Uni};
+use super::qpack::Known;
+use crate::measure::Failure;
+use crate::send::event::Event;
+use crate::send::fields::{Arriving, Wrong};
+
+/// Codes of errors. //= rfc9114#8.1
+const NO_ERROR: u32 = 0x100;
+const GENERAL_PROTOCOL_ERROR: u32 = 0x101;
+const REQUEST_REJECTED: u64 = 0x10b;
+const REQUEST_CANCELLED: u32 = 0x10c;
+const MESSAGE_ERROR: u32 = 0x10e;
+/// Bytes of an answer that are looked at together.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// What all sessions of a run read.
+#[derive(Debug)]
+pub(crate) struct Common {
+    /// What is sent before the body, for each URL.
+    pub(crate) heads: Vec<Vec<u8>>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) known: Known,
+    pub(crate) is_head: bool,
+    pub(crate) is_hashed: bool,
+}
+
+impl Common {
+    /// Writes the requests out.
+    pub(crate) fn new(
+        fields: &[crate::request::Fields],
+        body: Vec<u8>,
+        known: Known,
+        (is_head, is_hashed): (bool, bool),
+    ) -> Common {
+        let head = |fields| frames::request(&super::qpack::pack(fields), body.len() as u64);
+        Common {
+            heads: fields.iter().map(head).collect(),
+            body,
+            known,
+            is_head,
+            is_hashed,
+        }
+    }
+}
+
+/// A stream with a request.
+#[derive(Debug)]
+struct Stream {
+    lane: u32,
+    class: usize,
+    frames: Frames,
+    arriving: Arriving,
+    /// Bytes that are written, of head and body.
+    written: usize,
+}
+
+/// What became of the connection itself.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// As it was.
+    Same,
+    /// The handshake is over.
+    Connected,
+    /// It is over; why.
+    Lost(Failure, String),
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    endpoint: Endpoint,
+    handle: ConnectionHandle,
+    quic: quinn_proto::Connection,
+    streams: HashMap<StreamId, Stream>,
+    unis: HashMap<StreamId, Uni>,
+    wanted: usize,
+    /// A stream that the server allows and no request has yet.
+    spare: Option<StreamId>,
+    is_connected: bool,
+    is_going_away: bool,
+    /// When its timer is due, as the thread knows it.
+    pub(crate) timer_ns: Option<u64>,
+    /// Datagrams that the socket had no room for.
+    pub(crate) unsent: Option<(Transmit, Vec<u8>)>,
+    /// A certificate was looked at: the handshake is a full one.
+    pub(crate) is_full: bool,
+}
+
+impl Session {
+    /// Begins a handshake, for a connection with so many requests at once.
+    pub(crate) fn new(
+        config: ClientConfig,
+        (remote, name): (SocketAddr, &str),
+        wanted: usize,
+        now: Instant,
+    ) -> Result<Session, String> {
+        let endpoint_config = Arc::new(EndpointConfig::default());
+        let mut endpoint = Endpoint::new(endpoint_config, None, true, None);
+        let connected = endpoint.connect(now, config, remote, name);
+        let (handle, quic) = connected.map_err(|error| error.to_string())?;
+        Ok(Session {
+            endpoint,
+            handle,
+            quic,
+            streams: HashMap::new(),
+            unis: HashMap::new(),
+            wanted,
+            spare: None,
+            is_connected: false,
+            is_going_away: false,
+            timer_ns: None,
+            unsent: None,
+            is_full: false,
+        })
+    }
+
+    /// Can another request begin?
+    pub(crate) fn has_room(&mut self) -> bool {
+        if self.is_going_away || !self.is_connected || self.streams.len() >= self.wanted {
+            return false;
+        }
+        self.spare = self.spare.or_else(|| self.quic.streams().open(Dir::Bi));
+        self.spare.is_some()
+    }
+
+    /// Requests that have no answer yet.
+    pub(crate) fn active(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// The server takes no new requests.
+    pub(crate) fn is_going_away(&self) -> bool {
+        self.is_going_away
+    }
+
+    /// The lanes whose requests have no answer yet.
+    pub(crate) fn lanes(&self) -> Vec<u32> {
+        self.streams.values().map(|stream| stream.lane).collect()
+    }
+
+    /// Begins a request of a class.
+    pub(crate) fn start(&mut self, lane: u32, class: usize, common: &Common) {
+        let Some(id) = self.spare.take() else {
+            return;
+        };
+        let stream = Stream {
+            lane,
+            class,
+            frames: Frames::new(),
+            arriving: Arriving::new(common.is_hashed),
+            written: 0,
+        };
+        self.streams.insert(id, stream);
+        self.write(id, common);
+    }
+
+    /// Writes as much of a request as there is room for.
+    fn write(&mut self, id: StreamId, common: &Common) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        let head = &common.heads[stream.class];
+        let mut sending = self.quic.send_stream(id);
+        loop {
+            let rest = match stream.written.checked_sub(head.len()) {
+                None => &head[stream.written..],
+                Some(of_body) => &common.body[of_body..],
+            };
+            if rest.is_empty() {
+                // The server may have said that it wants no more of it: then this is no error.
+                let _ = sending.finish();
+                return;
+            }
+            match sending.write(rest) {
+                Ok(count) => stream.written += count,
+                // The stream is told when there is room; what was stopped may still be answered.
+                Err(WriteError::Blocked | WriteError::Stopped(_) | WriteError::ClosedStream) => {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Gives a request up, of whatever stream its lane has.
+    pub(crate) fn cancel(&mut self, lane: u32) {
+        let is_it = |(_, stream): &(&StreamId, &Stream)| stream.lane == lane;
+        if let Some(id) = self.streams.iter().find(is_it).map(|(id, _)| *id) {
+            self.give_up(id, REQUEST_CANCELLED);
+        }
+    }
+
+    fn give_up(&mut self, id: StreamId, code: u32) -> Option<Stream> {
+        // Either side of it may be over: that is what is wanted.
+        let _ = self.quic.send_stream(id).reset(VarInt::from_u32(code));
+        let _ = self.quic.recv_stream(id).stop(VarInt::from_u32(code));
+        self.streams.remove(&id)
+    }
+
+    /// Takes a datagram.
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        ecn: Option<EcnCodepoint>,
+        bytes: BytesMut,
+    ) {
+        let mut answer = Vec::new();
+        let taken = self
+            .endpoint
+            .handle(now, remote, None, ecn, bytes, &mut answer);
+        if let Some(DatagramEvent::ConnectionEvent(_, event)) = taken {
+            self.quic.handle_event(event);
+        }
+    }
+
+    /// The time has come that was asked for.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.quic.handle_timeout(now);
+    }
+
+    /// When the connection wants to be looked at.
+    pub(crate) fn timeout(&mut self) -> Option<Instant> {
+        self.quic.poll_timeout()
+    }
+
+    /// Looks at what has happened, and reads what has come.
+    pub(crate) fn advance(
+        &mut self,
+        now: Instant,
+        common: &Common,
+        events: &mut Vec<Event>,
+    ) -> Step {
+        let mut step = Step::Same;
+        loop {
+            while let Some(event) = self.quic.poll_endpoint_events() {
+                if let Some(event) = self.endpoint.handle_event(self.handle, event) {
+                    self.quic.handle_event(event);
+                }
+            }
+            let Some(event) = self.quic.poll() else {
+                return step;
+            };
+            let read = match event {
+                QuicEvent::Connected => {
+                    self.begin();
+                    step = Step::Connected;
+                    Ok(())
+                }
+                QuicEvent::ConnectionLost { reason } => return self.lost(&reason),
+                QuicEvent::Stream(StreamEvent::Opened { dir: Dir::Uni }) => self.accept(events),
+                QuicEvent::Stream(StreamEvent::Readable { id }) if id.dir() == Dir::Uni => {
+                    self.read_uni(id, events)
+                }
+                QuicEvent::Stream(StreamEvent::Readable { id }) => self.read(id, common, events),
+                QuicEvent::Stream(StreamEvent::Writable { id }) => {
+                    self.write(id, common);
+                    Ok(())
+                }
+                _ => Ok(()),
+            };
+            if let Err(why) = read {
+                let code = VarInt::from_u32(GENERAL_PROTOCOL_ERROR);
+                self.quic
+                    .close(now, code, Bytes::from_static(why.as_bytes()));
+                return Step::Lost(Failure::Malformed, why.to_owned());
+            }
+        }
+    }
+
+    /// Our own control stream.
+    fn begin(&mut self) {
+        self.is_connected = true;
+        if let Some(id) = self.quic.streams().open(Dir::Uni) {
+            // The windows that servers begin with hold these few bytes.
+            let _ = self.quic.send_stream(id).write(&frames::control());
+        }
+    }
+
+    fn lost(&self, reason: &ConnectionError) -> Step {
+        let kind = match reason {
+            _ if !self.is_connected => match reason {
+                ConnectionError::TimedOut | ConnectionError::VersionMismatch => Failure::Connect,
+                _ => Failure::Tls,
+            },
+            ConnectionError::TransportError(_) => Failure::Malformed,
+            ConnectionError::ApplicationClosed(_) | ConnectionError::ConnectionClosed(_) => {
+                Failure::Closed
+            }
+            _ => Failure::Reset,
+        };
+        Step::Lost(kind, reason.to_string())
+    }
+
+    /// Streams on which the server alone speaks.
+    fn accept(&mut self, events: &mut Vec<Event>) -> Result<(), Wrong> {
+        while let Some(id) = self.quic.streams().accept(Dir::Uni) {
+            self.unis.insert(id, Uni::new());
+            self.read_uni(id, events)?;
+        }
+        Ok(())
+    }
+
+    fn read_uni(&mut self, id: StreamId, events: &mut Vec<Event>) -> Result<(), Wrong> {
+        let Some(uni) = self.unis.get_mut(&id) else {
+            return Ok(());
+        };
+        let mut stream = self.quic.recv_stream(id);
+        let Ok(mut chunks) = stream.read(true) else {
+            return Ok(());
+        };
+        let mut last = None;
+        let mut read = Ok(());
+        while let Ok(Some(chunk)) = chunks.next(PIECE_BYTES) {
+            match uni.read(&chunk.bytes) {
+                Ok(told) => last = told.or(last),
+                Err(why) => {
+                    read = Err(why);
+                    break;
+                }
+            }
+        }
+        // What is to be sent is asked for anyway.
+        let _ = chunks.finalize();
+        read?;
+        if let Some(last) = last {
+            self.going_away(last, events);
+        }
+        Ok(())
+    }
+
+    //= rfc9114#5.2: requests on streams from this one on were not looked at.
+    fn going_away(&mut self, last: u64, events: &mut Vec<Event>) {
+        self.is_going_away = true;
+        let late = self.streams.keys().copied();
+        let late: Vec<StreamId> = late.filter(|id| u64::from(*id) >= last).collect();
+        for id in late {
+            if let Some(stream) = self.give_up(id, REQUEST_CANCELLED) {
+                events.push(Event::Again { lane: stream.lane });
+            }
+        }
+    }
+
+    fn read(
+        &mut self,
+        id: StreamId,
+        common: &Common,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Wrong> {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return Ok(());
+        };
+        let lane = stream.lane;
+        let mut receiving = self.quic.recv_stream(id);
+        let Ok(mut chunks) = receiving.read(true) else {
+            return Ok(());
+        };
+        let ended = loop {
+            match chunks.next(PIECE_BYTES) {
+                Ok(Some(chunk)) => {
+                    let (frames, arriving) = (&mut stream.frames, &mut stream.arriving);
+                    match frames::answer(frames, arriving, &chunk.bytes, &common.known) {
+                        Ok(()) => {}
+                        Err(Fault::Answer(why)) => break Some(Event::Malformed { lane, why }),
+                        Err(Fault::Connection(why)) => {
+                            let _ = chunks.finalize();
+                            return Err(why);
+                        }
+                    }
+                }
+                Ok(None) if !stream.frames.is_between() => {
+                    let why = "the answer ended within a frame";
+                    break Some(Event::Malformed { lane, why });
+                }
+                Ok(None) => {
+                    break Some(match stream.arriving.end(common.is_head) {
+                        Ok(answer) => Event::Answered {
+                            lane,
+                            answer: *answer,
+                        },
+                        Err(why) => Event::Malformed { lane, why },
+                    });
+                }
+                Err(ReadError::Blocked) => break None,
+                Err(ReadError::Reset(code)) if code.into_inner() == REQUEST_REJECTED => {
+                    break Some(Event::Again { lane });
+                }
+                Err(ReadError::Reset(code)) => {
+                    let why = code_name(code.into_inner());
+                    break Some(Event::Reset { lane, why });
+                }
+            }
+        };
+        let _ = chunks.finalize();
+        let Some(event) = ended else {
+            return Ok(());
+        };
+        let is_whole = stream.written >= common.heads[stream.class].len() + common.body.len();
+        match event {
+            Event::Answered { .. } if is_whole => {
+                self.streams.remove(&id);
+            }
+            // Nobody reads the rest of the request. //= rfc9114#4.1
+            Event::Answered { .. } => {
+                self.give_up(id, NO_ERROR);
+            }
+            _ => {
+                self.give_up(id, MESSAGE_ERROR);
+            }
+        }
+        events.push(event);
+        Ok(())
+    }
+
+    /// The next datagrams to send, at most so many in one call.
+    pub(crate) fn transmit(
+        &mut self,
+        now: Instant,
+        datagrams: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        self.quic.poll_transmit(now, datagrams, buffer)
+    }
+
+    /// Ends the connection in order; one more datagram says so.
+    pub(crate) fn close(&mut self, now: Instant) {
+        self.quic
+            .close(now, VarInt::from_u32(NO_ERROR), Bytes::new());
+    }
+}
+
+/// The name of a code, as the standard has it.
+fn code_name(code: u64) -> &'static str {
+    const NAMES: [&str; 17] = [
+        "H3_NO_ERROR",
+        "H3_GENERAL_PROTOCOL_ERROR",
+        "H3_INTERNAL_ERROR",
+        "H3_STREAM_CREATION_ERROR",
+        "H3_CLOSED_CRITICAL_STREAM",
+        "H3_FRAME_UNEXPECTED",
+        "H3_FRAME_ERROR",
+        "H3_EXCESSIVE_LOAD",
+        "H3_ID_ERROR",
+        "H3_SETTINGS_ERROR",
+        "H3_MISSING_SETTINGS",
+        "H3_REQUEST_REJECTED",
+        "H3_REQUEST_CANCELLED",
+        "H3_REQUEST_INCOMPLETE",
+        "H3_MESSAGE_ERROR",
+        "H3_CONNECT_ERROR",
+        "H3_VERSION_FALLBACK",
+    ];
+    let at = code
+        .checked_sub(0x100)
+        .and_then(|at| usize::try_from(at).ok());
+    at.and_then(|at| NAMES.get(at))
+        .copied()
+        .unwrap_or("an unknown error")
+}

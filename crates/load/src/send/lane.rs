@@ -1,0 +1,62 @@
+//! A place for one request: over HTTP/1 one for each connection, over HTTP/2 and HTTP/3 as many as
+//! a connection is to carry at once.
+//!
+//! ```text
+//! Idle --> (Opening) --> (Queued) --> Sending --> Waiting --> Idle | Paused
+//! ```
+
+/// What a lane is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing: no request.
+    Idle,
+    /// A request waits for its connection.
+    Opening,
+    /// A request waits because the server takes no more at once on this connection.
+    Queued,
+    /// The request is on its way, in part.
+    Sending,
+    /// The request is sent, its answer is not complete.
+    Waiting,
+    /// Between two requests: the time to think, or the pause after a failed connection.
+    Paused,
+}
+
+/// One lane.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) state: State,
+    /// Whether the request counts: it was due after the warm-up.
+    pub(crate) is_measured: bool,
+    /// How often the request was sent again, because the server had not looked at it.
+    pub(crate) again_count: u8,
+    /// The URL that was asked for.
+    pub(crate) class: u32,
+    /// The connection that carries it.
+    pub(crate) conn: u32,
+    /// When the request was due, and when it was begun, in nanoseconds of the run.
+    pub(crate) intended_ns: u64,
+    pub(crate) begun_ns: u64,
+    /// Measured answers.
+    pub(crate) answered: u64,
+}
+
+impl Lane {
+    pub(crate) fn new() -> Lane {
+        Lane {
+            state: State::Idle,
+            is_measured: false,
+            again_count: 0,
+            class: 0,
+            conn: 0,
+            intended_ns: 0,
+            begun_ns: 0,
+            answered: 0,
+        }
+    }
+
+    /// Is there a request?
+    pub(crate) fn is_busy(&self) -> bool {
+        !matches!(self.state, State::Idle | State::Paused)
+    }
+}
