@@ -4,6 +4,7 @@
 mod args;
 mod bench;
 mod check;
+mod compare;
 mod control;
 mod diagnostics;
 mod explain;
@@ -28,6 +29,8 @@ fn main() -> ExitCode {
         Command::CompressLog { path } => compress_log(&path),
         Command::Check(options) => check::run(&options, &surroundings),
         Command::Bench(options) => bench::run(*options),
+        Command::Compare(options) => compare::run(*options, &surroundings),
+        Command::CompareKeeper => compare::run_keeper(),
         Command::Explain(options) => explain::run(&options),
         Command::Status(options) => control::status(&options, &surroundings),
         Command::Reload(options) => control::act("reload", &options, &surroundings),

@@ -27,7 +27,7 @@ pub use expect::Expectation;
 pub use plan::{Pace, Plan, Reuse};
 pub use quantity::{parse_cpus, parse_duration};
 pub use report::{Report, reference, schema};
-pub use run::run;
+pub use run::{run, run_until, stop_at_signals};
 pub use send::h1::{Answer, AnswerReader, Asked, BadAnswer, Progress};
 pub use threshold::Threshold;
 pub use url::Url;

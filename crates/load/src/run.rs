@@ -33,6 +33,23 @@ const PROGRESS_AFTER: Duration = Duration::from_secs(2);
 
 /// Makes a run. Interrupted by SIGINT or SIGTERM, it reports what there is so far.
 pub fn run(plan: Plan) -> Result<Report, LoadError> {
+    run_until(plan, stop_at_signals()?)
+}
+
+/// A flag that SIGINT and SIGTERM set. The second one ends the program as if nobody had listened
+/// to the first.
+pub fn stop_at_signals() -> Result<Arc<AtomicBool>, LoadError> {
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, is_stopped.clone())
+            .and_then(|_| signal_hook::flag::register(signal, is_stopped.clone()))
+            .map_err(LoadError::system("cannot listen for signals"))?;
+    }
+    Ok(is_stopped)
+}
+
+/// Makes a run, which ends early once the flag is set. A run that fails sets it too.
+pub fn run_until(plan: Plan, is_stopped: Arc<AtomicBool>) -> Result<Report, LoadError> {
     check(&plan)?;
     let requests = plan.urls.iter().map(|url| request::write(&plan, url));
     let requests = requests
@@ -41,13 +58,6 @@ pub fn run(plan: Plan) -> Result<Report, LoadError> {
     let expected = Expected::new(&plan.expectations).map_err(LoadError::Arguments)?;
     raise_descriptors(plan.connections)?;
     let address = reach(&plan)?;
-    let is_stopped = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // The second one ends the program as if nobody had listened to the first.
-        signal_hook::flag::register_conditional_default(signal, is_stopped.clone())
-            .and_then(|_| signal_hook::flag::register(signal, is_stopped.clone()))
-            .map_err(LoadError::system("cannot listen for signals"))?;
-    }
     let tls = tls(&plan, &address)?;
     let mut prepared = prepare(&plan, requests, expected, address, is_stopped);
     prepared.tls = tls;
