@@ -65,7 +65,7 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
     let folder = Folder::make(&plan.temporary)?;
     // Dropped before the folder: then nobody writes into it any more.
     let _ended = EndAll;
-    let site = Site::write(folder.path(), wants(plan))?;
+    let site = Site::write(folder.path(), &plan.folders, wants(plan))?;
     let rows = chosen(rows(&servers, &site), plan.scope, &plan.only);
     if rows.is_empty() {
         return Err(no_rows(plan));
@@ -124,7 +124,7 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
 pub fn list(plan: &Plan) -> Result<String, CompareError> {
     let (servers, missing) = found(plan)?;
     let folder = Folder::make(&plan.temporary)?;
-    let site = Site::write(folder.path(), wants(plan))?;
+    let site = Site::write(folder.path(), &plan.folders, wants(plan))?;
     let mut text = String::new();
     let rows = chosen(rows(&servers, &site), Scope::Full, &plan.only);
     let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);

@@ -36,6 +36,8 @@ pub(crate) struct Site {
     pub(crate) c: Option<PathBuf>,
     /// The same work as a module of Apache; where there is what builds one.
     pub(crate) module: Option<PathBuf>,
+    /// The same work as a program over libhob; where that is installed.
+    pub(crate) resident: Option<PathBuf>,
     /// Interpreters that scripts can be warm in.
     pub(crate) interpreters: Vec<&'static str>,
     /// What could not be made, and why.
@@ -91,13 +93,18 @@ impl Drop for Folder {
 
 impl Site {
     /// Writes everything below a folder. What cannot be made is left out and said in `lacks`.
-    pub(crate) fn write(folder: &Path, wants: Wants) -> Result<Site, CompareError> {
+    pub(crate) fn write(
+        folder: &Path,
+        folders: &[PathBuf],
+        wants: Wants,
+    ) -> Result<Site, CompareError> {
         let mut site = Site {
             root: folder.join("www"),
             cgi: folder.join("cgi"),
             certificate: None,
             c: None,
             module: None,
+            resident: None,
             interpreters: vec![],
             lacks: vec![],
         };
@@ -119,7 +126,7 @@ impl Site {
             }
         }
         if wants.programs {
-            programs::write(folder, &mut site).map_err(system(&site.cgi.clone()))?;
+            programs::write(folder, folders, &mut site).map_err(system(&site.cgi.clone()))?;
         }
         Ok(site)
     }
@@ -198,7 +205,7 @@ mod tests {
             tls: false,
             programs: false,
         };
-        let site = Site::write(folder.path(), wants).unwrap();
+        let site = Site::write(folder.path(), &[], wants).unwrap();
         for (name, bytes) in FILES {
             let file = site.root.join(file_name(name, *bytes));
             assert_eq!(fs::metadata(file).unwrap().len(), *bytes);

@@ -21,8 +21,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     // One thread for each CPU of the machine is its default, whatever it is bound to.
     let text = format!(
         "num-threads: 1
-{user}pid-file: {pid}
-error-log: {errors}
+{user}error-log: {errors}
 temp-buffer-path: {temporary}
 listen:
   host: 127.0.0.1
@@ -34,7 +33,6 @@ listen:
         file.dir: {root}
 ",
         user = if ground.is_root { "user: nobody\n" } else { "" },
-        pid = at("h2o.pid"),
         errors = at("h2o.err"),
         temporary = at(""),
         port = ground.ports.clear,

@@ -1,0 +1,195 @@
+//! Programs that answer requests: the same work in each way there is to run a program. The query
+//! string says how many KiB of body.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::site::Site;
+
+const PROGRAM: &str = include_str!("program.c");
+const MODULE: &str = include_str!("module.c");
+const RESIDENT: &str = include_str!("resident.c");
+
+/// Scripts: the interpreter that must be there, the name they are written under, their text.
+const SCRIPTS: &[(&str, &str, &str)] = &[
+    ("sh", "script.sh", include_str!("script.sh")),
+    ("perl", "script.pl", include_str!("script.pl")),
+    ("python3", "script.py", include_str!("script.py")),
+];
+const APPLICATION: &str = include_str!("app.py");
+
+/// Writes and builds what can be; says in `lacks` what cannot. Programs are found in `folders`.
+pub(crate) fn write(place: &Path, folders: &[PathBuf], site: &mut Site) -> io::Result<()> {
+    let is_there = |name: &str| folders.iter().any(|folder| folder.join(name).is_file());
+    for (interpreter, name, text) in SCRIPTS {
+        if is_there(interpreter) {
+            let path = site.cgi.join(name);
+            fs::write(&path, text)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+            site.interpreters.push(interpreter);
+        } else {
+            let why = format!("no rows with {interpreter}: it is not installed");
+            site.lacks.push(why);
+        }
+    }
+    fs::write(site.cgi.join("app.py"), APPLICATION)?;
+    match c(place, &site.cgi) {
+        Ok(path) => site.c = Some(path),
+        Err(why) => site
+            .lacks
+            .push(format!("no rows with a program in C: {why}")),
+    }
+    match module(place) {
+        Ok(path) => site.module = Some(path),
+        Err(why) => site
+            .lacks
+            .push(format!("no rows with a module of Apache: {why}")),
+    }
+    match resident(place, &site.cgi) {
+        Ok(path) => site.resident = Some(path),
+        Err(why) => {
+            let why = format!("no rows with a resident program over libhob: {why}");
+            site.lacks.push(why);
+        }
+    }
+    Ok(())
+}
+
+/// The program for CGI, FastCGI and lines: linked statically where that is possible, for then it
+/// starts sooner.
+fn c(place: &Path, cgi: &Path) -> Result<PathBuf, String> {
+    let source = place.join("program.c");
+    write_source(&source, PROGRAM)?;
+    let program = cgi.join("program");
+    let (from, to) = (text(&source), text(&program));
+    run("cc", &["-O2", "-static", "-o", &to, &from])
+        .or_else(|_| run("cc", &["-O2", "-o", &to, &from]))?;
+    Ok(program)
+}
+
+/// Apache's own tool builds its modules.
+fn module(place: &Path) -> Result<PathBuf, String> {
+    let folder = place.join("module");
+    fs::create_dir(&folder).map_err(|error| error.to_string())?;
+    let source = folder.join("mod_hobcompare.c");
+    write_source(&source, MODULE)?;
+    let tool = ["apxs", "apxs2"]
+        .into_iter()
+        .find(|tool| run(tool, &["-q", "CC"]).is_ok())
+        .ok_or("apxs is not installed (apache2-dev)")?;
+    let compiler = run(tool, &["-q", "CC"])?;
+    let mut arguments = vec!["-O2".to_owned(), "-fPIC".to_owned(), "-shared".to_owned()];
+    for name in ["CFLAGS", "EXTRA_CPPFLAGS"] {
+        let flags = run(tool, &["-q", name])?;
+        arguments.extend(flags.split_whitespace().map(str::to_owned));
+    }
+    for name in ["INCLUDEDIR", "APR_INCLUDEDIR", "APU_INCLUDEDIR"] {
+        let folder = run(tool, &["-q", name])?;
+        arguments.extend((!folder.is_empty()).then(|| format!("-I{folder}")));
+    }
+    let module = folder.join("mod_hobcompare.so");
+    arguments.extend(["-o".to_owned(), text(&module), text(&source)]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let compiler = compiler.split_whitespace().next().unwrap_or("cc");
+    run(compiler, &arguments).or_else(|_| run("cc", &arguments))?;
+    Ok(module)
+}
+
+/// The program over libhob, where pkg-config knows that.
+fn resident(place: &Path, cgi: &Path) -> Result<PathBuf, String> {
+    let source = place.join("resident.c");
+    write_source(&source, RESIDENT)?;
+    let flags = run("pkg-config", &["--cflags", "--libs", "libhob"])?;
+    let folder = run("pkg-config", &["--variable=libdir", "libhob"])?;
+    let program = cgi.join("resident");
+    let run_path = format!("-Wl,-rpath,{folder}");
+    let (from, to) = (text(&source), text(&program));
+    let mut arguments = vec!["-O2", "-o", &to, &from, &run_path];
+    arguments.extend(flags.split_whitespace());
+    run("cc", &arguments)?;
+    Ok(program)
+}
+
+fn write_source(path: &Path, text: &str) -> Result<(), String> {
+    let written = fs::write(path, text);
+    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Runs a tool to its end; what it printed, or why it did not work.
+fn run(tool: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(tool)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    let output = output.map_err(|error| format!("{tool}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let first = errors.lines().next().unwrap_or_default();
+    Err(format!("{tool} ended with {}: {first}", output.status))
+}
+
+impl Site {
+    /// The routes of hob's config that lead to programs. Two workers each, always there.
+    pub(crate) fn hob_routes(&self) -> String {
+        if self.interpreters.is_empty() && self.c.is_none() {
+            return String::new();
+        }
+        let workers = "workers = { min = 2, max = 2 }";
+        let mut routes = route(
+            "/cgi/*",
+            &format!("cgi = {{ dir = \"{}\" }}", text(&self.cgi)),
+        );
+        for (interpreter, name, _) in SCRIPTS {
+            if *interpreter != "sh" && self.interpreters.contains(interpreter) {
+                let script = text(&self.cgi.join(name));
+                let warm =
+                    format!("warm = {{ script = \"{script}\", interpreter = \"{interpreter}\" }}");
+                routes.push_str(&route(&format!("/warm/{name}"), &warm));
+            }
+        }
+        if self.interpreters.contains(&"perl") {
+            let scripts = format!(
+                "rewrite = \"/script.pl\"\nresident = {{ scripts = \"{}\", {workers} }}",
+                text(&self.cgi)
+            );
+            routes.push_str(&route("/resident/script.pl", &scripts));
+        }
+        if self.interpreters.contains(&"python3") {
+            let wsgi = format!(
+                "resident = {{ wsgi = \"app:application\", dir = \"{}\", {workers} }}",
+                text(&self.cgi)
+            );
+            routes.push_str(&route("/resident/wsgi", &wsgi));
+        }
+        if let Some(program) = &self.c {
+            let lines = format!(
+                "resident = {{ run = [\"{}\"], carrier = \"lines\", {workers} }}",
+                text(program)
+            );
+            routes.push_str(&route("/lines", &lines));
+        }
+        if let Some(program) = &self.resident {
+            for carrier in ["shm", "stream"] {
+                let run = format!(
+                    "resident = {{ run = [\"{}\"], carrier = \"{carrier}\", {workers} }}",
+                    text(program)
+                );
+                routes.push_str(&route(&format!("/{carrier}"), &run));
+            }
+        }
+        routes
+    }
+}
+
+fn route(path: &str, handler: &str) -> String {
+    format!("\n[[site.route]]\npath = \"{path}\"\n{handler}\n")
+}
