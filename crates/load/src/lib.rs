@@ -12,6 +12,7 @@ mod error;
 mod expect;
 pub mod limits;
 mod measure;
+pub mod page;
 mod plan;
 mod quantity;
 mod random;

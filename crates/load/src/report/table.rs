@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::Report;
-use super::figures::{bytes, count, rate, time};
 use super::verdict;
 use crate::arrive::Arrivals;
 use crate::measure::Latency;
+use crate::page::{bytes, count, rate, time};
 use crate::plan::{Pace, Reuse};
 
 /// The percentiles a table shows.

@@ -1,7 +1,7 @@
 //! Whether a result can be believed, and whether it is good enough.
 
 use super::Report;
-use super::figures::time;
+use crate::page::time;
 use crate::threshold::{Metric, Threshold, Unit};
 
 /// A thread that is busy for more of its time may have been the limit itself.
