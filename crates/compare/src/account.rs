@@ -92,6 +92,11 @@ impl Group {
     /// Goes back to where it was made, and removes it.
     pub(crate) fn remove(&self) {
         let _ = enter(&self.home);
+        self.remove_empty();
+    }
+
+    /// Removes it, where nobody is in it and it is still there.
+    pub(crate) fn remove_empty(&self) {
         // Somebody else may be in it: then it stays, and is empty once that has ended.
         let _ = fs::remove_dir(&self.folder);
     }
@@ -207,8 +212,8 @@ mod tests {
                 "echo $$ > '{}' && sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; :",
                 members.display()
             );
-            let status = std::process::Command::new("sh").arg("-c").arg(script);
-            assert!({ status }.status().unwrap().success());
+            let mut shell = std::process::Command::new("sh");
+            assert!(shell.arg("-c").arg(script).status().unwrap().success());
             let used = account.usage_ns().unwrap().unwrap();
             assert!(used > 1_000_000, "{used} ns");
             fs::remove_dir(&group.folder).unwrap();

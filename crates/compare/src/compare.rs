@@ -1,5 +1,6 @@
 //! One comparison from plan to report.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::set_child_subreaper;
 use rustix::thread::sched_getaffinity;
 
+use crate::account::Group;
 use crate::error::CompareError;
 use crate::instance::Place;
 use crate::machine::Machine;
@@ -17,7 +19,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::rows::{Scope, chosen, rows};
 use crate::server::{Installed, Missing, Settings, find, names};
-use crate::site::{Folder, Site, Wants};
+use crate::site::{Around, Folder, Site, Wants};
 use crate::tree;
 
 /// What is compared, and how long it may take.
@@ -45,10 +47,10 @@ pub struct Plan {
     pub rounds: Option<usize>,
 }
 
-/// Time for all rows, with what starting and warming up takes kept back.
-const QUICK: Duration = Duration::from_secs(95);
-const USUAL: Duration = Duration::from_secs(9 * 60);
-const FULL: Duration = Duration::from_secs(27 * 60);
+/// Time for all rows, with what starting and warming up takes kept back, and for one.
+const QUICK: (Duration, Duration) = (Duration::from_secs(95), Duration::from_secs(10));
+const USUAL: (Duration, Duration) = (Duration::from_secs(9 * 60), Duration::from_secs(20));
+const FULL: (Duration, Duration) = (Duration::from_secs(27 * 60), Duration::from_secs(40));
 
 /// Makes a comparison. Interrupted by SIGINT or SIGTERM, it reports what there is so far; whatever
 /// happens, what it started ends with it, and its folder goes.
@@ -64,8 +66,8 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
     let (servers, missing) = found(plan)?;
     let folder = Folder::make(&plan.temporary)?;
     // Dropped before the folder: then nobody writes into it any more.
-    let _ended = EndAll;
-    let site = Site::write(folder.path(), &plan.folders, wants(plan))?;
+    let ended = EndAll::default();
+    let site = Site::write(folder.path(), &around(plan), wants(plan))?;
     let rows = chosen(rows(&servers, &site), plan.scope, &plan.only);
     if rows.is_empty() {
         return Err(no_rows(plan));
@@ -74,7 +76,7 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
     let mut machine = Machine::look();
     machine.add("server's CPU", server_cpu.to_string());
     machine.add("client's CPU", client_cpu.to_string());
-    let whole = match plan.scope {
+    let times = match plan.scope {
         Scope::Quick => QUICK,
         Scope::Usual => USUAL,
         Scope::Full => FULL,
@@ -88,11 +90,12 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
             settings: plan.settings,
             cpu: server_cpu,
             is_stopped: &is_stopped,
+            groups: &ended.groups,
         },
         servers: &servers,
         client_cpu,
         is_stopped: &is_stopped,
-        budget: Budget::new(whole, plan.round, plan.rounds),
+        budget: Budget::new(times, plan.round, plan.rounds),
         running: BTreeMap::new(),
         shown: BTreeMap::new(),
         account: None,
@@ -124,7 +127,7 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
 pub fn list(plan: &Plan) -> Result<String, CompareError> {
     let (servers, missing) = found(plan)?;
     let folder = Folder::make(&plan.temporary)?;
-    let site = Site::write(folder.path(), &plan.folders, wants(plan))?;
+    let site = Site::write(folder.path(), &around(plan), wants(plan))?;
     let mut text = String::new();
     let rows = chosen(rows(&servers, &site), Scope::Full, &plan.only);
     let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);
@@ -185,16 +188,26 @@ fn found(plan: &Plan) -> Result<(Vec<Installed>, Vec<Missing>), CompareError> {
 
 /// What rows that may be asked for need.
 fn wants(plan: &Plan) -> Wants {
-    let may = |part: &str| {
-        plan.only.is_empty()
-            || plan
-                .only
-                .iter()
-                .any(|only| only.contains(part) || part.contains(only.as_str()))
+    let words = |only: &String| -> Vec<String> {
+        let words = only.split('.').filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect()
     };
+    let only: Vec<Vec<String>> = plan.only.iter().map(words).collect();
+    let has =
+        |words: &[String], these: &[&str]| words.iter().any(|word| these.contains(&word.as_str()));
     Wants {
-        tls: plan.only.is_empty() || plan.only.iter().any(|only| !only.contains(".clear.")),
-        programs: may("script") || may("stream"),
+        tls: only.is_empty() || only.iter().any(|words| !has(words, &["clear", "cost"])),
+        programs: only.is_empty()
+            || only
+                .iter()
+                .any(|words| !has(words, &["file", "large", "cost"])),
+    }
+}
+
+fn around(plan: &Plan) -> Around<'_> {
+    Around {
+        program: &plan.program,
+        folders: &plan.folders,
     }
 }
 
@@ -214,11 +227,19 @@ fn cpus() -> Result<(usize, usize), CompareError> {
     Ok((first, usable.next().unwrap_or(first)))
 }
 
-/// Ends what is left below this process when it is dropped, also by a panic.
-struct EndAll;
+/// Ends what is left below this process when it is dropped, also by a panic. There is something
+/// only where a keeper was killed.
+#[derive(Default)]
+struct EndAll {
+    /// Control groups that were made.
+    groups: RefCell<Vec<Group>>,
+}
 
 impl Drop for EndAll {
     fn drop(&mut self) {
         tree::end_all_below();
+        for group in self.groups.borrow().iter() {
+            group.remove_empty();
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A server that runs: its ports, its keeper, and what it has used.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -12,9 +13,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket, sockopt};
 
-use crate::account::Account;
+use crate::account::{Account, Group};
 use crate::keeper::{Order, Program};
-use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, START};
+use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, SETTLE_PERIOD, SETTLE_SHARE, START};
 use crate::server::{Extra, Ground, Installed, Ports, Settings};
 use crate::site::Site;
 
@@ -27,6 +28,8 @@ pub(crate) struct Place<'a> {
     pub(crate) settings: Settings,
     pub(crate) cpu: usize,
     pub(crate) is_stopped: &'a AtomicBool,
+    /// Control groups that were made, for whoever removes what is left.
+    pub(crate) groups: &'a RefCell<Vec<Group>>,
 }
 
 /// A running server. When it is dropped, it ends with all that it started.
@@ -71,6 +74,7 @@ impl Instance {
             fs::write(folder.join(name), text).map_err(cannot_write)?;
         }
         let account = Account::make(&format!("hob-compare-{}-{name}", std::process::id()));
+        place.groups.borrow_mut().extend(account.group().cloned());
         let order = Order {
             programs: setup.programs,
             cpu: place.cpu,
@@ -87,13 +91,34 @@ impl Instance {
             place.is_stopped,
         )?;
         let shown = setup.files.into_iter().next();
-        Ok(Instance {
+        let mut instance = Instance {
             ports,
             shown: shown.map(|(_, text)| text).unwrap_or_default(),
             account,
             keeper,
             _held: [held, held_too],
-        })
+        };
+        instance.settle(place.is_stopped)?;
+        Ok(instance)
+    }
+
+    /// Waits until it has nothing more to do: some open their port first and then start
+    /// interpreters, whose CPU time belongs to no request.
+    fn settle(&mut self, is_stopped: &AtomicBool) -> Result<(), String> {
+        let begun = Instant::now();
+        let mut before = self.usage_ns()?;
+        while begun.elapsed() < START && !is_stopped.load(Ordering::Relaxed) {
+            // Nothing is said while all is well: this is a wait with an early end.
+            if self.keeper.has_word(SETTLE_PERIOD) {
+                return Ok(());
+            }
+            let now = self.usage_ns()?;
+            if now - before < SETTLE_PERIOD.as_nanos() as u64 / SETTLE_SHARE {
+                return Ok(());
+            }
+            before = now;
+        }
+        Ok(())
     }
 
     /// CPU time of all its processes up to now, in nanoseconds.

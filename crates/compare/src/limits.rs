@@ -10,6 +10,10 @@ pub(crate) const GRACE: Duration = Duration::from_secs(3);
 pub(crate) const ANSWER: Duration = Duration::from_secs(60);
 /// Pause before a server that does not answer yet is asked again.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(10);
+/// A server that uses less than a share of one CPU over this time has settled.
+pub(crate) const SETTLE_PERIOD: Duration = Duration::from_millis(100);
+/// That share, as a divisor.
+pub(crate) const SETTLE_SHARE: u64 = 100;
 /// Bytes of what a server printed that are shown when it does not start.
 pub(crate) const PRINTED_BYTES_MAX: usize = 2000;
 /// Rounds of one cell, without those that are repeated.

@@ -45,6 +45,8 @@ pub(crate) struct Cell {
 pub(crate) struct Budget {
     /// All rows together.
     pub(crate) whole: Duration,
+    /// One row.
+    pub(crate) row: Duration,
     /// One round, where somebody says so.
     pub(crate) round: Option<Duration>,
     /// Rounds of a cell at most.
@@ -56,6 +58,8 @@ const ROUND_MAX: Duration = Duration::from_secs(1);
 const ROUND_MIN: Duration = Duration::from_millis(100);
 /// The shortest where CPU time is counted in ticks of 10 ms.
 const ROUND_MIN_TICKS: Duration = Duration::from_millis(500);
+/// Requests of a round that find nothing in the kernel's memory.
+const COLD_COUNT: usize = 25;
 /// Rounds that a row's time is cut into.
 const ROUNDS_AIMED: u32 = 6;
 
@@ -79,7 +83,7 @@ impl Comparison<'_> {
         let mut measured = vec![];
         for (index, row) in rows.iter().enumerate() {
             let left = self.budget.whole.saturating_sub(begun.elapsed());
-            let share = left / (rows.len() - index) as u32;
+            let share = (left / (rows.len() - index) as u32).min(self.budget.row);
             progress.row(index, rows.len(), row);
             measured.push(self.row(row, share, progress));
             if self.is_interrupted() {
@@ -210,6 +214,7 @@ impl Comparison<'_> {
         let client = Client {
             cpu: self.client_cpu,
             is_stopped: self.is_stopped,
+            root: &self.place.site.root,
         };
         match self.running.get_mut(&key) {
             Some(Ok(instance)) => client.round(row, entrant, instance, length),
@@ -221,6 +226,9 @@ impl Comparison<'_> {
     fn round_length(&self, row: &Row, cells: &[Cell], left: Duration) -> Length {
         if row.is_single {
             return Length::Count(1);
+        }
+        if row.is_cold {
+            return Length::Cold(COLD_COUNT);
         }
         if let Some(round) = self.budget.round {
             return Length::Time(round);
@@ -278,9 +286,14 @@ impl Cell {
 
 impl Budget {
     /// A budget, within what rounds may be at all.
-    pub(crate) fn new(whole: Duration, round: Option<Duration>, rounds: Option<usize>) -> Budget {
+    pub(crate) fn new(
+        (whole, row): (Duration, Duration),
+        round: Option<Duration>,
+        rounds: Option<usize>,
+    ) -> Budget {
         Budget {
             whole,
+            row,
             round,
             rounds: rounds.unwrap_or(ROUND_COUNT_MAX).clamp(1, ROUND_COUNT_MAX),
         }

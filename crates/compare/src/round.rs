@@ -1,13 +1,18 @@
 //! One round: a while of requests to one server, with the CPU time it took there.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use rustix::fs::{Advice, fadvise, fstatfs};
 
 use hob_load::{Expectation, LoadError, Pace, Plan, Url};
 use serde_json::Value;
 
 use crate::instance::Instance;
+use crate::interval::median;
 use crate::limits::ANSWER;
 use crate::rows::{Entrant, Per, Row};
 
@@ -43,12 +48,17 @@ pub(crate) struct Round {
 pub(crate) enum Length {
     Time(Duration),
     Count(u64),
+    /// So many requests one after the other, the file thrown out of the kernel's memory before
+    /// each.
+    Cold(usize),
 }
 
 /// Where the client runs, and what ends it early.
 pub(crate) struct Client<'a> {
     pub(crate) cpu: usize,
     pub(crate) is_stopped: &'a Arc<AtomicBool>,
+    /// Where the files are that are asked for.
+    pub(crate) root: &'a Path,
 }
 
 impl Client<'_> {
@@ -60,6 +70,9 @@ impl Client<'_> {
         instance: &mut Instance,
         length: Length,
     ) -> Result<Round, String> {
+        if let Length::Cold(count) = length {
+            return self.cold(row, entrant, instance, count);
+        }
         let plan = self.plan(row, entrant, instance, length)?;
         let before = instance.usage_ns()?;
         let report = hob_load::run_until(plan, self.is_stopped.clone());
@@ -69,6 +82,42 @@ impl Client<'_> {
         })?;
         let used = instance.usage_ns()?.saturating_sub(before);
         Ok(figures(&report.json(), used, row.per))
+    }
+
+    /// Requests one by one, of which each finds the file on the disk.
+    fn cold(
+        &self,
+        row: &Row,
+        entrant: &Entrant,
+        instance: &mut Instance,
+        count: usize,
+    ) -> Result<Round, String> {
+        let path = self.root.join(entrant.path.trim_start_matches('/'));
+        let mut rounds = vec![];
+        for _ in 0..count {
+            forget(&path)?;
+            rounds.push(self.round(row, entrant, instance, Length::Count(1))?);
+            if self.is_stopped.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        let times: Vec<f64> = rounds.iter().map(|round| round.p50_us).collect();
+        let mean = |value: fn(&Round) -> f64| {
+            rounds.iter().map(value).sum::<f64>() / rounds.len().max(1) as f64
+        };
+        let last = rounds.last().cloned().ok_or("no request was made")?;
+        Ok(Round {
+            cpu_us: mean(|round| round.cpu_us),
+            per_second: mean(|round| round.per_second),
+            bytes_per_second: mean(|round| round.bytes_per_second),
+            good: rounds.iter().map(|round| round.good).sum(),
+            failed: rounds.iter().map(|round| round.failed).sum(),
+            p50_us: median(&times).unwrap_or_default(),
+            p99_us: times.iter().copied().fold(0.0, f64::max),
+            client_us: mean(|round| round.client_us),
+            steal_percent: mean(|round| round.steal_percent),
+            ..last
+        })
     }
 
     fn plan(
@@ -87,6 +136,7 @@ impl Client<'_> {
         let (duration, count) = match length {
             Length::Time(time) => (Some(time), None),
             Length::Count(count) => (None, Some(count)),
+            Length::Cold(_) => (None, Some(1)),
         };
         let connections =
             count.map_or(row.connections, |count| row.connections.min(count as usize));
@@ -118,6 +168,23 @@ impl Client<'_> {
             pid: None,
         })
     }
+}
+
+/// Has the kernel throw away what it keeps of a file. Where the folder is memory itself, nothing
+/// can be.
+fn forget(path: &Path) -> Result<(), String> {
+    const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+    let told = |error: std::io::Error| {
+        format!("cannot make the kernel forget {}: {error}", path.display())
+    };
+    let file = File::open(path).map_err(told)?;
+    let kind = fstatfs(&file).map_err(|error| told(error.into()))?.f_type;
+    if IN_MEMORY.contains(&(kind as i64)) {
+        return Err("the temporary folder is in memory; set TMPDIR to one on a disk".to_owned());
+    }
+    // What was not written yet stays.
+    file.sync_data().map_err(told)?;
+    fadvise(&file, 0, None, Advice::DontNeed).map_err(|error| told(error.into()))
 }
 
 /// Takes what is needed out of a report of the load generator.

@@ -95,7 +95,7 @@ impl Site {
     /// Writes everything below a folder. What cannot be made is left out and said in `lacks`.
     pub(crate) fn write(
         folder: &Path,
-        folders: &[PathBuf],
+        around: &Around<'_>,
         wants: Wants,
     ) -> Result<Site, CompareError> {
         let mut site = Site {
@@ -126,7 +126,7 @@ impl Site {
             }
         }
         if wants.programs {
-            programs::write(folder, folders, &mut site).map_err(system(&site.cgi.clone()))?;
+            programs::write(folder, around, &mut site).map_err(system(&site.cgi.clone()))?;
         }
         Ok(site)
     }
@@ -140,6 +140,15 @@ impl Site {
             environment: vec![],
         })
     }
+}
+
+/// Where things are found on this machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Around<'a> {
+    /// hob itself.
+    pub(crate) program: &'a Path,
+    /// Where programs are looked for.
+    pub(crate) folders: &'a [PathBuf],
 }
 
 /// What a comparison needs besides files.
@@ -201,11 +210,15 @@ mod tests {
     fn site_is_written_and_its_folder_goes_with_it() {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::make(place.path()).unwrap();
+        let around = Around {
+            program: Path::new("/bin/hob"),
+            folders: &[],
+        };
         let wants = Wants {
             tls: false,
             programs: false,
         };
-        let site = Site::write(folder.path(), &[], wants).unwrap();
+        let site = Site::write(folder.path(), &around, wants).unwrap();
         for (name, bytes) in FILES {
             let file = site.root.join(file_name(name, *bytes));
             assert_eq!(fs::metadata(file).unwrap().len(), *bytes);

@@ -128,6 +128,18 @@ mod tests {
         assert_eq!(process("7 (a"), None);
     }
 
+    /// A child of a child burns CPU time and has ended when it is asked for.
+    #[test]
+    fn what_ended_children_used_is_counted() {
+        let own = std::process::id();
+        let before = below_cpu_ns(own);
+        let script = "sh -c 'i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done'; :";
+        let mut shell = std::process::Command::new("sh");
+        assert!(shell.arg("-c").arg(script).status().unwrap().success());
+        let used = below_cpu_ns(own) - before;
+        assert!(used >= 10_000_000, "{used} ns");
+    }
+
     #[test]
     fn what_is_below_is_found_over_generations() {
         let of = |parent| Process {

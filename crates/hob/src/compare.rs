@@ -13,18 +13,23 @@ const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
 /// Compares, and prints what came of it.
 pub(crate) fn run(options: CompareOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
-    let (json, list) = (options.json.clone(), options.list);
+    let (json, html, list) = (options.json.clone(), options.html.clone(), options.list);
     let plan = plan(options, surroundings);
     if list {
         print!("{}", hob_compare::list(&plan).map_err(refusal)?);
         return Ok(());
     }
     // Before minutes are spent on it.
-    let json = json.as_deref().map(writable).transpose()?;
+    for path in [&json, &html].into_iter().flatten() {
+        write(path, "")?;
+    }
     let report = hob_compare::compare(&plan).map_err(refusal)?;
     print!("{}", report.table());
     if let Some(path) = json {
-        write(path, &format!("{:#}\n", report.json()))?;
+        write(&path, &format!("{:#}\n", report.json()))?;
+    }
+    if let Some(path) = html {
+        write(&path, &report.html())?;
     }
     Ok(())
 }
@@ -58,11 +63,6 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> Plan {
         round: options.round,
         rounds: options.rounds,
     }
-}
-
-fn writable(path: &Path) -> Result<&Path, Refusal> {
-    write(path, "")?;
-    Ok(path)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Refusal> {

@@ -7,11 +7,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::site::Site;
+use crate::site::{Around, Site};
 
 const PROGRAM: &str = include_str!("program.c");
 const MODULE: &str = include_str!("module.c");
 const RESIDENT: &str = include_str!("resident.c");
+/// What libhob offers, frozen with its ABI: a build of hob has the library beside it.
+const HEADER: &str = include_str!("../../../libhob/include/hob.h");
 
 /// Scripts: the interpreter that must be there, the name they are written under, their text.
 const SCRIPTS: &[(&str, &str, &str)] = &[
@@ -21,9 +23,14 @@ const SCRIPTS: &[(&str, &str, &str)] = &[
 ];
 const APPLICATION: &str = include_str!("app.py");
 
-/// Writes and builds what can be; says in `lacks` what cannot. Programs are found in `folders`.
-pub(crate) fn write(place: &Path, folders: &[PathBuf], site: &mut Site) -> io::Result<()> {
-    let is_there = |name: &str| folders.iter().any(|folder| folder.join(name).is_file());
+/// Writes and builds what can be; says in `lacks` what cannot.
+pub(crate) fn write(place: &Path, found: &Around<'_>, site: &mut Site) -> io::Result<()> {
+    let is_there = |name: &str| {
+        found
+            .folders
+            .iter()
+            .any(|folder| folder.join(name).is_file())
+    };
     for (interpreter, name, text) in SCRIPTS {
         if is_there(interpreter) {
             let path = site.cgi.join(name);
@@ -48,7 +55,7 @@ pub(crate) fn write(place: &Path, folders: &[PathBuf], site: &mut Site) -> io::R
             .lacks
             .push(format!("no rows with a module of Apache: {why}")),
     }
-    match resident(place, &site.cgi) {
+    match resident(place, &site.cgi, found.program) {
         Ok(path) => site.resident = Some(path),
         Err(why) => {
             let why = format!("no rows with a resident program over libhob: {why}");
@@ -98,19 +105,32 @@ fn module(place: &Path) -> Result<PathBuf, String> {
     Ok(module)
 }
 
-/// The program over libhob, where pkg-config knows that.
-fn resident(place: &Path, cgi: &Path) -> Result<PathBuf, String> {
+/// The program over libhob: the library is beside hob, in its `lib`, or known to pkg-config.
+fn resident(place: &Path, cgi: &Path, program: &Path) -> Result<PathBuf, String> {
     let source = place.join("resident.c");
     write_source(&source, RESIDENT)?;
+    let built = cgi.join("resident");
+    let (from, to) = (text(&source), text(&built));
+    let folder = program.parent().unwrap_or(Path::new("."));
+    let mut near = ["libhob.a", "../lib/libhob.a"]
+        .map(|name| folder.join(name))
+        .into_iter();
+    if let Some(library) = near.find(|path| path.is_file()) {
+        write_source(&place.join("hob.h"), HEADER)?;
+        let include = format!("-I{}", place.display());
+        let library = text(&library);
+        let libraries = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
+        let arguments = ["-O2", "-o", &to, &from, &include, &library];
+        run("cc", &[&arguments[..], &libraries].concat())?;
+        return Ok(built);
+    }
     let flags = run("pkg-config", &["--cflags", "--libs", "libhob"])?;
     let folder = run("pkg-config", &["--variable=libdir", "libhob"])?;
-    let program = cgi.join("resident");
     let run_path = format!("-Wl,-rpath,{folder}");
-    let (from, to) = (text(&source), text(&program));
     let mut arguments = vec!["-O2", "-o", &to, &from, &run_path];
     arguments.extend(flags.split_whitespace());
     run("cc", &arguments)?;
-    Ok(program)
+    Ok(built)
 }
 
 fn write_source(path: &Path, text: &str) -> Result<(), String> {

@@ -1,7 +1,8 @@
-//! What a comparison tells: a table for people, JSON for machines.
+//! What a comparison tells: a table and a page for people, JSON for machines.
 
 mod json;
 mod number;
+mod page;
 mod table;
 
 use std::collections::BTreeMap;
@@ -40,6 +41,11 @@ impl Report {
     /// The result for machines, with every round.
     pub fn json(&self) -> serde_json::Value {
         json::write(self)
+    }
+
+    /// The result as one page of HTML that needs nothing else.
+    pub fn html(&self) -> String {
+        page::write(self)
     }
 
     /// What a reader must know before the figures: what was left out, what disturbed, what is not

@@ -58,6 +58,7 @@ pub(super) fn heading(group: Group) -> &'static str {
     match group {
         Group::Files => "files, HTTP/1.1 in clear text, connections kept",
         Group::Close => "files, HTTP/1.1 in clear text, one connection per request",
+        Group::Uncached => "files that no server keeps in its own memory",
         Group::Secure => "files, HTTP/1.1 over TLS 1.3",
         Group::Later => "files, HTTP/2 and HTTP/3",
         Group::Large => "large files",
@@ -128,7 +129,7 @@ fn one(measured: &Measured, text: &mut String) -> fmt::Result {
     old(&row.then, text)
 }
 
-fn rate_of(per: Per, cell: &Cell) -> String {
+pub(super) fn rate_of(per: Per, cell: &Cell) -> String {
     match per {
         Per::Request => whole(cell.mean(|round| round.per_second).unwrap_or(0.0)),
         Per::Megabyte => figure(cell.mean(|round| round.bytes_per_second).unwrap_or(0.0) / 1e6),

@@ -10,56 +10,69 @@ pub(super) fn rows() -> Vec<Row> {
         true => (-5, "nice level -5"),
         false => (5, "nice level 5"),
     };
-    let all: [(&str, &str, Scope, Vec<(&str, Extra)>, Vec<&str>); 4] = [
-        (
-            "log",
-            "an access log",
-            Scope::Quick,
-            vec![
+    let all = [
+        Switch {
+            name: "log",
+            title: "an access log",
+            scope: Scope::Quick,
+            more: vec![
                 ("combined log", Extra::CombinedLog),
                 ("log in a format of one's own", Extra::CustomLog),
             ],
-            vec!["A.log.names.0k.c1"],
-        ),
-        (
-            "routes",
-            "many routes",
-            Scope::Usual,
-            vec![
+            then: &["A.log.names.0k.c1"],
+        },
+        Switch {
+            name: "routes",
+            title: "many routes",
+            scope: Scope::Usual,
+            more: vec![
                 ("10 routes", Extra::Routes(10)),
                 ("1,000 routes", Extra::Routes(1000)),
                 ("10,000 routes", Extra::Routes(10_000)),
             ],
-            vec![],
-        ),
-        (
-            "nice",
-            nice,
-            Scope::Usual,
-            vec![(nice, Extra::Nice(level))],
-            vec![],
-        ),
-        (
-            "cache",
-            "no cache of files",
-            Scope::Usual,
-            vec![("cache off: the kernel's page cache", Extra::NoCache)],
-            vec!["A.file.nocache.0k.c10", "A.file.cache.0k.c10"],
-        ),
+            then: &[],
+        },
+        Switch {
+            name: "nice",
+            title: nice,
+            scope: Scope::Usual,
+            more: vec![(nice, Extra::Nice(level))],
+            then: &[],
+        },
+        Switch {
+            name: "cache",
+            title: "no cache of files",
+            scope: Scope::Usual,
+            more: vec![("cache off: the kernel's page cache", Extra::NoCache)],
+            then: &["A.file.nocache.0k.c10", "A.file.cache.0k.c10"],
+        },
     ];
-    all.into_iter()
-        .map(|(name, title, scope, more, then)| {
-            let id = format!("cost.{name}.clear.keep.0k.c10");
-            let title = format!("hob with {title}, file of 0k");
-            let mut row = Row::new(id, title, Group::Cost, 10);
-            row.scope = scope;
-            row.entrants = vec![entrant("hob", Extra::None)];
-            row.entrants
-                .extend(more.into_iter().map(|(label, extra)| entrant(label, extra)));
-            row.beside(then.into_iter().map(str::to_owned));
-            row
-        })
-        .collect()
+    all.into_iter().map(Switch::row).collect()
+}
+
+/// One thing that can be on, perhaps in more than one way.
+struct Switch {
+    name: &'static str,
+    title: &'static str,
+    scope: Scope,
+    more: Vec<(&'static str, Extra)>,
+    then: &'static [&'static str],
+}
+
+impl Switch {
+    fn row(self) -> Row {
+        let id = format!("cost.{}.clear.keep.0k.c10", self.name);
+        let title = format!("hob with {}, file of 0k", self.title);
+        let mut row = Row::new(id, title, Group::Cost, 10);
+        row.scope = self.scope;
+        let more = self.more.into_iter();
+        row.entrants = std::iter::once(("hob", Extra::None))
+            .chain(more)
+            .map(|(label, extra)| entrant(label, extra))
+            .collect();
+        row.beside(self.then.iter().map(|id| (*id).to_owned()));
+        row
+    }
 }
 
 fn entrant(label: &str, extra: Extra) -> Entrant {

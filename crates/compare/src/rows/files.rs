@@ -3,7 +3,7 @@
 use hob_load::Reuse;
 
 use super::{Entrant, Group, Per, Row, Scope};
-use crate::server::{Extra, Installed};
+use crate::server::{Extra, Installed, Kind};
 use crate::site::{FILES, Site, file_name};
 
 /// Files up to here are small: what counts is the request. Above, it is the bytes.
@@ -23,6 +23,9 @@ pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
             if *bytes > SMALL_BYTES_MAX {
                 rows.push(file.large(servers, false));
                 rows.extend(has_tls.then(|| file.large(servers, true)));
+                if *name == "4115968" {
+                    rows.extend(["h2", "h3"].map(|protocol| file.later(protocol)));
+                }
                 continue;
             }
             rows.push(file.small(servers, false, Reuse::KeepAlive));
@@ -31,11 +34,21 @@ pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
                 rows.push(file.small(servers, true, Reuse::KeepAlive));
                 rows.push(file.small(servers, true, Reuse::PerRequest));
             }
-            rows.push(file.later("h2"));
-            rows.push(file.later("h3"));
+            rows.extend(["h2", "h3"].map(|protocol| file.later(protocol)));
+            rows.push(file.uncached(servers, Cold::No));
+            if *name == "64k" && connections == 1 {
+                rows.push(file.uncached(servers, Cold::Yes));
+            }
         }
     }
     rows
+}
+
+/// Is what the kernel keeps of a file thrown away before each request?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cold {
+    No,
+    Yes,
 }
 
 struct File {
@@ -69,6 +82,10 @@ impl File {
             (_, Reuse::PerRequest, "1k" | "16k", _) if is_secure => Scope::Full,
             _ => Scope::Usual,
         };
+        row.short = match (is_secure, reuse) {
+            (true, Reuse::PerRequest) => format!("{name}, c={connections}, with handshake"),
+            _ => format!("{name}, c={connections}"),
+        };
         row.reuse = reuse;
         row.is_secure = is_secure;
         row.entrants = self.everybody(servers);
@@ -94,10 +111,43 @@ impl File {
         };
         row.is_secure = is_secure;
         row.per = Per::Megabyte;
+        row.short = format!("{name} bytes, {carrier}, c={connections}");
         row.entrants = self.everybody(servers);
         row.beside([format!("B.large.{carrier}.{name}.c{connections}")]);
         if !is_secure {
             row.beside([format!("A.large.nocache.{name}.c{connections}")]);
+        }
+        row
+    }
+
+    /// From the kernel's page cache, or from the disk: hob without its own cache.
+    fn uncached(&self, servers: &[Installed], cold: Cold) -> Row {
+        let File {
+            name, connections, ..
+        } = *self;
+        let (word, text) = match cold {
+            Cold::No => ("uncached", "from the kernel's page cache"),
+            Cold::Yes => ("cold", "from the disk"),
+        };
+        let title = format!("file of {name} {text}, one connection per request");
+        let id = format!("file.h1.clear.{word}.{name}.c{connections}");
+        let mut row = Row::new(id, title, Group::Uncached, connections);
+        row.short = format!("{name}, c={connections}, {text}");
+        row.scope = match (name, connections, cold) {
+            ("0k" | "64k", 10, _) | (_, _, Cold::Yes) => Scope::Usual,
+            _ => Scope::Full,
+        };
+        row.reuse = Reuse::PerRequest;
+        row.is_cold = cold == Cold::Yes;
+        row.entrants = self.everybody(servers);
+        for (entrant, server) in row.entrants.iter_mut().zip(servers) {
+            if server.kind == Kind::Hob {
+                entrant.extra = Extra::NoCache;
+                entrant.label = format!("{}, cache off", entrant.label);
+            }
+        }
+        if cold == Cold::No {
+            row.beside([format!("A.file.nocache.{name}.c{connections}")]);
         }
         row
     }
@@ -107,11 +157,18 @@ impl File {
             name, connections, ..
         } = *self;
         let title = format!("file of {name}, HTTP/{} over TLS", &protocol[1..]);
-        let id = format!("file.{protocol}.tls.keep.{name}.c{connections}");
+        let kind = match self.bytes > SMALL_BYTES_MAX {
+            true => "large",
+            false => "file",
+        };
+        let id = format!("{kind}.{protocol}.tls.keep.{name}.c{connections}");
         let mut row = Row::new(id, title, Group::Later, connections);
         row.scope = Scope::Full;
         row.is_secure = true;
-        row.beside([format!("B.{protocol}.tls.{name}.c{connections}")]);
+        row.beside([
+            format!("B.{protocol}.tls.{name}.c{connections}"),
+            format!("B.large.{protocol}.{name}.c{connections}"),
+        ]);
         row.unmeasured = Some(NO_STREAMS);
         row
     }

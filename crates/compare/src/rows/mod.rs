@@ -27,6 +27,8 @@ pub(crate) enum Group {
     Files,
     /// The same with one connection per request.
     Close,
+    /// Files that no server keeps in its own memory.
+    Uncached,
     /// Files over TLS.
     Secure,
     /// Files over HTTP/2 and HTTP/3.
@@ -57,6 +59,8 @@ pub(crate) struct Row {
     pub(crate) id: String,
     /// What it is, for people.
     pub(crate) title: String,
+    /// The same in short, among others of its group.
+    pub(crate) short: String,
     /// Where it belongs.
     pub(crate) group: Group,
     /// The smallest scope that has it.
@@ -69,6 +73,8 @@ pub(crate) struct Row {
     pub(crate) is_secure: bool,
     /// One answer is a round.
     pub(crate) is_single: bool,
+    /// What the kernel keeps of the file is thrown away before each request.
+    pub(crate) is_cold: bool,
     /// What CPU time is divided by.
     pub(crate) per: Per,
     /// Ids of old figures.
@@ -103,28 +109,38 @@ pub(crate) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
     rows
 }
 
-/// The rows that were asked for: of a scope, and with one of these texts in their id or group.
+/// The rows that were asked for: of a scope, or those whose id has the words of one of these texts
+/// beside each other (`c1` is no part of `c10`).
 pub(crate) fn chosen(rows: Vec<Row>, scope: Scope, only: &[String]) -> Vec<Row> {
     let is_chosen = |row: &Row| match only {
         [] => row.scope <= scope,
         // Whoever names a row means it, in whatever scope it is.
-        only => only.iter().any(|part| row.id.contains(part.as_str())),
+        only => only.iter().any(|part| has_words(&row.id, part)),
     };
     rows.into_iter().filter(is_chosen).collect()
+}
+
+fn has_words(id: &str, part: &str) -> bool {
+    let words: Vec<&str> = part.split('.').filter(|word| !word.is_empty()).collect();
+    let all: Vec<&str> = id.split('.').collect();
+    !words.is_empty() && all.windows(words.len()).any(|some| some == words)
 }
 
 impl Row {
     /// A row in clear text over kept connections; more is said of it where it is made.
     fn new(id: String, title: String, group: Group, connections: usize) -> Row {
+        let title = format!("{title}, {}", connections_text(connections));
         Row {
             id,
-            title: format!("{title}, {}", connections_text(connections)),
+            short: title.clone(),
+            title,
             group,
             scope: Scope::Usual,
             connections,
             reuse: Reuse::KeepAlive,
             is_secure: false,
             is_single: false,
+            is_cold: false,
             per: Per::Request,
             then: vec![],
             entrants: vec![],
@@ -143,5 +159,84 @@ fn connections_text(count: usize) -> String {
     match count {
         1 => "1 connection".to_owned(),
         count => format!("{count} connections"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::Kind;
+    use std::path::PathBuf;
+
+    fn site() -> Site {
+        Site {
+            root: PathBuf::from("/w"),
+            cgi: PathBuf::from("/c"),
+            certificate: Some(crate::site::Pair {
+                certificate: "c".to_owned(),
+                key: "k".to_owned(),
+            }),
+            c: Some(PathBuf::from("/c/program")),
+            module: Some(PathBuf::from("/m")),
+            resident: Some(PathBuf::from("/c/resident")),
+            interpreters: vec!["sh", "perl", "python3"],
+            lacks: vec![],
+        }
+    }
+
+    fn servers() -> Vec<Installed> {
+        let all = [
+            ("hob", Kind::Hob),
+            ("nginx", Kind::Nginx),
+            ("apache", Kind::Apache),
+        ];
+        all.map(|(name, kind)| Installed {
+            name: name.to_owned(),
+            kind,
+            program: PathBuf::from(name),
+            version: "1.0".to_owned(),
+        })
+        .into()
+    }
+
+    #[test]
+    fn every_row_has_a_name_of_its_own_and_hob_in_it_first() {
+        let rows = rows(&servers(), &site());
+        let mut ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), rows.len());
+        for row in &rows {
+            match row.unmeasured {
+                Some(_) => assert!(row.entrants.is_empty(), "{}", row.id),
+                None => assert_eq!(row.entrants[0].server, "hob", "{}", row.id),
+            }
+        }
+    }
+
+    #[test]
+    fn every_printed_figure_has_a_row_beside_which_it_stands() {
+        let rows = rows(&servers(), &site());
+        let shown: Vec<&String> = rows.iter().flat_map(|row| &row.then).collect();
+        for then in crate::history::THEN {
+            // Ratios stand beside the table of ratios.
+            let is_elsewhere = then.id.starts_with("E.");
+            let is_shown = shown.iter().any(|id| *id == then.id);
+            assert!(is_shown || is_elsewhere, "{}", then.id);
+        }
+    }
+
+    #[test]
+    fn scopes_grow_and_names_choose_whole_words() {
+        let all = rows(&servers(), &site());
+        let count = |scope| chosen(all.clone(), scope, &[]).len();
+        assert!(count(Scope::Quick) < count(Scope::Usual));
+        assert!(count(Scope::Usual) < count(Scope::Full));
+        assert_eq!(count(Scope::Full), all.len());
+        let of = |part: &str| chosen(all.clone(), Scope::Quick, &[part.to_owned()]);
+        assert_eq!(of("file.h1.clear.keep.1k.c1").len(), 1);
+        assert!(of(".clear.").len() > of("file.h1.clear").len());
+        assert_eq!(of("nonsense"), []);
+        assert_eq!(of("."), []);
     }
 }

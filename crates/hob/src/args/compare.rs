@@ -11,8 +11,8 @@ Examples:
   hob compare --quick
       hob and every server that is found in PATH or /usr/sbin, with configurations of their
       own in a temporary folder: CPU time per request of each, and its ratio to hob's
-  hob compare --full --json result.json
-      every row, with each round of it as JSON
+  hob compare --full --json result.json --html result.html
+      every row, with each round of it as JSON, and a page with charts
   hob compare --only file.h1.clear --servers nginx
       files in clear text, with nginx alone
   hob compare --quick --rival /usr/bin/hob
@@ -57,6 +57,9 @@ pub(crate) struct CompareOptions {
     /// Write the result as JSON, with every round
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Write the result as a page of HTML with charts
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Print the rows there are, and the servers that were found, instead
     #[arg(long)]
     pub(crate) list: bool,
