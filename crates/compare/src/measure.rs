@@ -125,7 +125,8 @@ impl Comparison<'_> {
             if is_enough || count >= self.budget.rounds || self.is_interrupted() {
                 break;
             }
-            self.interleaved(&mut measured, length, count, progress);
+            let may_repeat = || begun.elapsed() < share;
+            self.interleaved(&mut measured, length, count, &may_repeat, progress);
         }
         measured
     }
@@ -137,6 +138,7 @@ impl Comparison<'_> {
         measured: &mut Measured,
         length: Length,
         count: usize,
+        may_repeat: &dyn Fn() -> bool,
         progress: &mut Progress,
     ) {
         loop {
@@ -155,7 +157,7 @@ impl Comparison<'_> {
             let is_disturbed = made
                 .clone()
                 .any(|round| round.steal_percent > STEAL_PERCENT_MAX);
-            if is_disturbed && measured.repeated < REPEAT_COUNT_MAX {
+            if is_disturbed && measured.repeated < REPEAT_COUNT_MAX && may_repeat() {
                 measured.repeated += 1;
                 continue;
             }

@@ -79,6 +79,15 @@ impl Report {
             ));
         }
         notes.extend(self.unequal_tls());
+        let has_handshakes =
+            |row: &Measured| row.row.is_secure && row.row.reuse == hob_load::Reuse::PerRequest;
+        if self.rows.iter().any(has_handshakes) {
+            notes.push(
+                "handshakes of hob are hybrid (post-quantum) with this client; the others' are only \
+                 where their library knows it, and cost less where it does not"
+                    .to_owned(),
+            );
+        }
         notes
     }
 
