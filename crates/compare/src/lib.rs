@@ -2,9 +2,9 @@
 //!
 //! Finds the servers that are installed (`server`), writes what they serve (`site`), starts each
 //! with a `keeper` that ends whatever happens, asks them in turn (`measure`, `round`) for the same
-//! things (`rows`), counts the CPU time of all their processes (`account`), and tells it as a table,
-//! as JSON and as a page (`report`), the figures of old documents (`history`) beside ours. Requests
-//! are made by `hob_load`.
+//! things (`rows`), counts the CPU time of all their processes (`account`), and tells it as a
+//! table, as JSON and as a page (`report`), the figures of old documents (`history`) beside ours.
+//! Requests are made by `hob_load`.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -1,5 +1,5 @@
-//! `hob compare`: what it measures is told with every round, rivals that are missing or do not start
-//! are said, and nothing of what it started stays, whatever ends it.
+//! `hob compare`: what it measures is told with every round, rivals that are missing or do not
+//! start are said, and nothing of what it started stays, whatever ends it.
 #![allow(clippy::unwrap_used)]
 
 mod harness;

@@ -29,9 +29,9 @@ pub(super) fn write(report: &Report) -> String {
     page.subtitle(format!("{}; {settings}, access logs off", names.join(", ")));
     page.push(summary(report));
     page.text(
-        "CPU time per request is that of a server with all its processes and programs, on one CPU; \
-         the client had another one. Rounds of all servers were interleaved, so that a machine that \
-         drifts treats all alike. Intervals are of 95 %.",
+        "CPU time per request is that of a server with all its processes and programs, on one \
+         CPU; the client had another one. Rounds of all servers were interleaved, so that a \
+         machine that drifts treats all alike. Intervals are of 95 %.",
     );
     let mut group = None;
     for row in &report.rows {

@@ -27,17 +27,7 @@ const MODULES: &[(&str, &str)] = &[
 
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);
-    let folder = MODULE_FOLDERS
-        .iter()
-        .find(|folder| Path::new(folder).is_dir());
-    let loads: String = MODULES
-        .iter()
-        .filter_map(|(name, file)| {
-            let path = Path::new(folder?).join(file);
-            let is_there = path.is_file();
-            is_there.then(|| format!("LoadModule {name} {}\n", path.display()))
-        })
-        .collect();
+    let loads = loads();
     let user = match ground.is_root {
         true => "User #65534\nGroup #65534\n",
         false => "",
@@ -66,23 +56,7 @@ EnableSendfile On
         ),
         None => String::new(),
     };
-    let secure = ground.where_secure(|certificate, key| {
-        format!(
-            "Listen 127.0.0.1:{port}
-<VirtualHost 127.0.0.1:{port}>
-  SSLEngine on
-  SSLCertificateFile {certificate}
-  SSLCertificateKeyFile {key}
-  SSLProtocol TLSv1.3
-  SSLCipherSuite TLSv1.3 TLS_AES_256_GCM_SHA384
-  SSLOpenSSLConfCmd Curves X25519
-</VirtualHost>
-SSLSessionCache shmcb:{cache}(512000)
-",
-            port = ground.ports.secure,
-            cache = at("sessions"),
-        )
-    });
+    let secure = secure(ground);
     let text = format!(
         "ServerRoot {root}
 PidFile {pid}
@@ -122,4 +96,40 @@ ScriptAlias /cgi/ {cgi}/
         folders: vec![],
         programs: vec![ground.program("apache", &arguments)],
     }
+}
+
+/// Those modules that are there.
+fn loads() -> String {
+    let folder = MODULE_FOLDERS
+        .iter()
+        .find(|folder| Path::new(folder).is_dir());
+    MODULES
+        .iter()
+        .filter_map(|(name, file)| {
+            let path = Path::new(folder?).join(file);
+            let is_there = path.is_file();
+            is_there.then(|| format!("LoadModule {name} {}\n", path.display()))
+        })
+        .collect()
+}
+
+fn secure(ground: &Ground<'_>) -> String {
+    let at = |name: &str| ground.path(name);
+    ground.where_secure(|certificate, key| {
+        format!(
+            "Listen 127.0.0.1:{port}
+<VirtualHost 127.0.0.1:{port}>
+  SSLEngine on
+  SSLCertificateFile {certificate}
+  SSLCertificateKeyFile {key}
+  SSLProtocol TLSv1.3
+  SSLCipherSuite TLSv1.3 TLS_AES_256_GCM_SHA384
+  SSLOpenSSLConfCmd Curves X25519
+</VirtualHost>
+SSLSessionCache shmcb:{cache}(512000)
+",
+            port = ground.ports.secure,
+            cache = at("sessions"),
+        )
+    })
 }

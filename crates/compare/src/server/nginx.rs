@@ -5,19 +5,7 @@ use super::{Ground, Setup};
 /// The configuration that Debian's package begins with, its paths and addresses replaced.
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     let at = |name: &str| ground.path(name);
-    let secure = ground.where_secure(|certificate, key| {
-        format!(
-            "    listen 127.0.0.1:{} ssl http2;
-    ssl_certificate {certificate};
-    ssl_certificate_key {key};
-    ssl_protocols TLSv1.3;
-    ssl_conf_command Ciphersuites TLS_AES_256_GCM_SHA384;
-    ssl_ecdh_curve X25519;
-    ssl_session_cache shared:SSL:10m;
-",
-            ground.ports.secure
-        )
-    });
+    let secure = secure(ground);
     // With one CPU, `auto` is one process too.
     let tuned = match ground.is_tuned() {
         true => {
@@ -81,6 +69,22 @@ http {{
         folders: vec![],
         programs,
     }
+}
+
+fn secure(ground: &Ground<'_>) -> String {
+    ground.where_secure(|certificate, key| {
+        format!(
+            "    listen 127.0.0.1:{} ssl http2;
+    ssl_certificate {certificate};
+    ssl_certificate_key {key};
+    ssl_protocols TLSv1.3;
+    ssl_conf_command Ciphersuites TLS_AES_256_GCM_SHA384;
+    ssl_ecdh_curve X25519;
+    ssl_session_cache shared:SSL:10m;
+",
+            ground.ports.secure
+        )
+    })
 }
 
 /// The program over FastCGI: a connection for each request, or kept ones.
