@@ -1,6 +1,8 @@
 //! The one table of commands and flags, and the only place where arguments and environment are
 //! read. Everything else gets what it needs as values.
 
+mod compare;
+
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -11,6 +13,8 @@ use std::time::{Duration, SystemTime};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hob_load::arrive::Rate;
 use hob_load::{Expectation, Shard, Stop, Url, parse_duration, parse_moment};
+
+pub(crate) use compare::CompareOptions;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -100,6 +104,8 @@ pub(crate) enum Command {
     Bench(Box<BenchOptions>),
     /// Tell where the time of one request to a script goes, and what would save it
     Cost(CostOptions),
+    /// Measure servers side by side on this machine: hob, and what else is installed
+    Compare(Box<CompareOptions>),
     /// Show the state of the running hob
     Status(StatusOptions),
     /// Have the running hob read its config again
@@ -130,6 +136,9 @@ pub(crate) enum Command {
     /// The process that starts programs bare; started by `cost`
     #[command(hide = true)]
     CostBare,
+    /// The process that holds a server; started by `compare`
+    #[command(hide = true)]
+    CompareKeeper,
     /// Compress what a log was; started by `serve` after a rotation
     #[command(hide = true)]
     CompressLog {
@@ -550,6 +559,17 @@ impl Surroundings {
     /// The folder that relative paths of the command line begin in.
     pub(crate) fn current_folder() -> std::io::Result<PathBuf> {
         std::env::current_dir()
+    }
+
+    /// Where programs are looked for.
+    pub(crate) fn program_folders() -> Vec<PathBuf> {
+        let folders = env::var_os("PATH").unwrap_or_default();
+        env::split_paths(&folders).collect()
+    }
+
+    /// Where temporary folders are made.
+    pub(crate) fn temporary_folder() -> PathBuf {
+        env::temp_dir()
     }
 
     /// A variable for `${NAME}` in a config.

@@ -90,19 +90,7 @@ fn conduct(options: &BenchOptions, surroundings: &Surroundings) -> Conduct {
 fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     let is_open = options.rate.is_some();
     let protocol = protocol(&options);
-    let pace = match options.rate {
-        None => Pace::Closed {
-            think: options.think.unwrap_or_default(),
-        },
-        Some(rate) => Pace::Open {
-            rate,
-            arrivals: match options.arrivals {
-                Gaps::Constant => Arrivals::Constant,
-                Gaps::Poisson => Arrivals::Poisson,
-            },
-            seed: options.seed,
-        },
-    };
+    let pace = pace(&options);
     let usual = if is_open {
         OPEN_CONNECTIONS
     } else {
@@ -161,6 +149,22 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
             .collect::<Result<_, _>>()?,
         pid: options.pid,
     })
+}
+
+fn pace(options: &BenchOptions) -> Pace {
+    match options.rate.clone() {
+        None => Pace::Closed {
+            think: options.think.unwrap_or_default(),
+        },
+        Some(rate) => Pace::Open {
+            rate,
+            arrivals: match options.arrivals {
+                Gaps::Constant => Arrivals::Constant,
+                Gaps::Poisson => Arrivals::Poisson,
+            },
+            seed: options.seed,
+        },
+    }
 }
 
 fn protocol(options: &BenchOptions) -> Protocol {

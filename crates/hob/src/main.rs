@@ -4,6 +4,7 @@
 mod args;
 mod bench;
 mod check;
+mod compare;
 mod control;
 mod cost;
 mod diagnostics;
@@ -36,6 +37,8 @@ fn main() -> ExitCode {
             control,
         } => cost::run_serve(parent, &config, &control, &surroundings),
         Command::CostBare => cost::run_bare(),
+        Command::Compare(options) => compare::run(*options, &surroundings),
+        Command::CompareKeeper => compare::run_keeper(),
         Command::Explain(options) => explain::run(&options),
         Command::Status(options) => control::status(&options, &surroundings),
         Command::Reload(options) => control::act("reload", &options, &surroundings),

@@ -40,7 +40,32 @@ pub fn run(plan: Plan) -> Result<Report, LoadError> {
 }
 
 /// Makes a run, conducted and shown as it is asked for.
-pub fn run_with(whole: Plan, conduct: Conduct) -> Result<Report, LoadError> {
+pub fn run_with(plan: Plan, conduct: Conduct) -> Result<Report, LoadError> {
+    conducted(plan, conduct, stop_at_signals()?)
+}
+
+/// Makes a run, which ends early once the flag is set. A run that fails sets it too.
+pub fn run_until(plan: Plan, is_stopped: Arc<AtomicBool>) -> Result<Report, LoadError> {
+    conducted(plan, Conduct::default(), is_stopped)
+}
+
+/// A flag that SIGINT and SIGTERM set. The second one ends the program as if nobody had listened
+/// to the first.
+pub fn stop_at_signals() -> Result<Arc<AtomicBool>, LoadError> {
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, is_stopped.clone())
+            .and_then(|_| signal_hook::flag::register(signal, is_stopped.clone()))
+            .map_err(LoadError::system("cannot listen for signals"))?;
+    }
+    Ok(is_stopped)
+}
+
+fn conducted(
+    whole: Plan,
+    conduct: Conduct,
+    is_stopped: Arc<AtomicBool>,
+) -> Result<Report, LoadError> {
     let plan = part_of(&whole, &conduct);
     check(&plan)?;
     let cgroup = conduct.cgroup.as_deref().map(Cgroup::find);
@@ -49,13 +74,6 @@ pub fn run_with(whole: Plan, conduct: Conduct) -> Result<Report, LoadError> {
     let expected = Expected::new(&plan.expectations).map_err(LoadError::Arguments)?;
     raise_descriptors(plan.connections)?;
     let address = reach(&plan)?;
-    let is_stopped = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // The second one ends the program as if nobody had listened to the first.
-        signal_hook::flag::register_conditional_default(signal, is_stopped.clone())
-            .and_then(|_| signal_hook::flag::register(signal, is_stopped.clone()))
-            .map_err(LoadError::system("cannot listen for signals"))?;
-    }
     let tls = tls(&plan, &address)?;
     if let Some(moment) = conduct.start_at {
         wait_until(moment, &is_stopped)?;

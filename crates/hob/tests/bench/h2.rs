@@ -195,7 +195,8 @@ fn failures_are_told_by_kind_and_the_run_goes_on() {
         let pieces = vec![frame(CONTINUATION, 0, stream, &[0; 16_000]); 5];
         [frame(HEADERS, 0, stream, &[0x88]), pieces.concat()].concat()
     };
-    let cases: [(&str, &str, Box<dyn Fn(u32) -> Reply + Send + Sync>); 8] = [
+    type Answering = Box<dyn Fn(u32) -> Reply + Send + Sync>;
+    let cases: [(&str, &str, Answering); 8] = [
         (
             "reset",
             "INTERNAL_ERROR",

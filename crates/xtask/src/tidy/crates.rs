@@ -5,7 +5,8 @@ use super::tree::{File, Tree};
 
 /// Each crate, and the crates of ours it may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("hob", &["server", "cost", "load", "trace"]),
+    ("hob", &["server", "compare", "cost", "load", "trace"]),
+    ("compare", &["load"]),
     ("server", &["http", "page", "trace", "ipc"]),
     ("http", &["trace"]),
     ("cost", &["load"]),

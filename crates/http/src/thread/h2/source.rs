@@ -289,7 +289,7 @@ mod tests {
 
     use super::*;
 
-    /// Chunks, each of which is there, or not yet.
+    /// Chunks, each of which is there, or not yet; `|` is where nothing more is said.
     struct Given(VecDeque<Poll<&'static str>>, Result<(), BodyError>);
 
     impl BodyStream for Given {
@@ -301,6 +301,7 @@ mod tests {
             match (self.0.pop_front(), self.1) {
                 (None, Ok(())) => Poll::Ready(None),
                 (None, Err(error)) => Poll::Ready(Some(Err(error))),
+                (Some(Poll::Ready("|")), _) => Poll::Ready(Some(Ok(Chunk::HalfClose))),
                 (Some(chunk), _) => chunk.map(|text| {
                     let bytes = Bytes::from_static(text.as_bytes());
                     Some(Ok(Chunk::Bytes(bytes)))
@@ -325,6 +326,7 @@ mod tests {
                     assert_eq!(count, bytes.len());
                     bytes
                 }
+                Poll::Ready(Ok(Gave::HalfClose)) => format!("{bytes}|"),
                 Poll::Ready(Ok(Gave::End(_))) => format!("{bytes}end"),
                 Poll::Ready(Err(_)) => format!("{bytes}broken"),
             });
@@ -349,6 +351,13 @@ mod tests {
     fn no_more_goes_together_than_there_is_room_for() {
         let chunks = [Poll::Ready("abc"), Poll::Ready("defgh"), Poll::Ready("i")];
         assert_eq!(looks(&chunks, Ok(()), 4), ["abcd", "efgh", "i", "end"]);
+    }
+
+    #[test]
+    fn what_came_before_a_half_close_is_given_before_it() {
+        let chunks = [Poll::Ready("a"), Poll::Ready("|"), Poll::Pending];
+        assert_eq!(looks(&chunks, Ok(()), 9), ["a", "|", ".", "end"]);
+        assert_eq!(looks(&chunks[1..], Ok(()), 9), ["|", ".", "end"]);
     }
 
     #[test]

@@ -1,0 +1,245 @@
+//! One comparison from plan to report.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::process::set_child_subreaper;
+use rustix::thread::sched_getaffinity;
+
+use crate::account::Group;
+use crate::error::CompareError;
+use crate::instance::Place;
+use crate::machine::Machine;
+use crate::measure::{Budget, Comparison};
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::rows::{Scope, chosen, rows};
+use crate::server::{Installed, Missing, Settings, find, names};
+use crate::site::{Around, Folder, Site, Wants};
+use crate::tree;
+
+/// What is compared, and how long it may take.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Which rows.
+    pub scope: Scope,
+    /// Rows with one of these texts in their id, in whatever scope; all of the scope for none.
+    pub only: Vec<String>,
+    /// Servers with one of these names; all for none. hob is always there.
+    pub servers: Vec<String>,
+    /// Other builds of hob.
+    pub rivals: Vec<PathBuf>,
+    /// Out of the box or tuned.
+    pub settings: Settings,
+    /// hob itself.
+    pub program: PathBuf,
+    /// Where programs are looked for, in this order.
+    pub folders: Vec<PathBuf>,
+    /// Where the temporary folder is made.
+    pub temporary: PathBuf,
+    /// Length of a round instead of what the scope's time gives.
+    pub round: Option<Duration>,
+    /// Rounds of a cell at most.
+    pub rounds: Option<usize>,
+}
+
+/// Time for all rows, with what starting and warming up takes kept back, and for one.
+const QUICK: (Duration, Duration) = (Duration::from_secs(95), Duration::from_secs(10));
+const USUAL: (Duration, Duration) = (Duration::from_secs(9 * 60), Duration::from_secs(20));
+const FULL: (Duration, Duration) = (Duration::from_secs(27 * 60), Duration::from_secs(40));
+
+/// Makes a comparison. Interrupted by SIGINT or SIGTERM, it reports what there is so far; whatever
+/// happens, what it started ends with it, and its folder goes.
+pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
+    let is_stopped = hob_load::stop_at_signals().map_err(|error| {
+        let error = std::io::Error::other(error.to_string());
+        CompareError::system("cannot listen for signals")(error)
+    })?;
+    // Should a keeper be killed, what it held comes to this process.
+    set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|error| CompareError::system("cannot become a subreaper")(error.into()))?;
+    let begun = (SystemTime::now(), Instant::now());
+    let (servers, missing) = found(plan)?;
+    let folder = Folder::make(&plan.temporary)?;
+    // Dropped before the folder: then nobody writes into it any more.
+    let ended = EndAll::default();
+    let site = Site::write(folder.path(), &around(plan), wants(plan))?;
+    let rows = chosen(rows(&servers, &site), plan.scope, &plan.only);
+    if rows.is_empty() {
+        return Err(no_rows(plan));
+    }
+    let (server_cpu, client_cpu) = cpus()?;
+    let mut machine = Machine::look();
+    machine.add("server's CPU", server_cpu.to_string());
+    machine.add("client's CPU", client_cpu.to_string());
+    let times = match plan.scope {
+        Scope::Quick => QUICK,
+        Scope::Usual => USUAL,
+        Scope::Full => FULL,
+    };
+    let mut progress = Progress::new();
+    let mut comparison = Comparison {
+        place: Place {
+            program: &plan.program,
+            folder: folder.path(),
+            site: &site,
+            settings: plan.settings,
+            cpu: server_cpu,
+            is_stopped: &is_stopped,
+            groups: &ended.groups,
+        },
+        servers: &servers,
+        client_cpu,
+        is_stopped: &is_stopped,
+        budget: Budget::new(times, plan.round, plan.rounds),
+        running: BTreeMap::new(),
+        shown: BTreeMap::new(),
+        account: None,
+    };
+    let measured = comparison.measure(&rows, &mut progress);
+    progress.clear();
+    machine.add(
+        "CPU time from",
+        comparison.account.unwrap_or("nothing").to_owned(),
+    );
+    let report = Report {
+        begun_at: begun.0,
+        elapsed: begun.1.elapsed(),
+        scope: plan.scope,
+        settings: plan.settings,
+        is_interrupted: is_stopped.load(Ordering::Relaxed),
+        machine,
+        configurations: std::mem::take(&mut comparison.shown),
+        lacks: site.lacks.clone(),
+        servers: servers.clone(),
+        missing,
+        rows: measured,
+        has_one_cpu: server_cpu == client_cpu,
+    };
+    Ok(report)
+}
+
+/// The rows there are, a line each, with the smallest scope that has them.
+pub fn list(plan: &Plan) -> Result<String, CompareError> {
+    let (servers, missing) = found(plan)?;
+    let folder = Folder::make(&plan.temporary)?;
+    let site = Site::write(folder.path(), &around(plan), wants(plan))?;
+    let mut text = String::new();
+    let rows = chosen(rows(&servers, &site), Scope::Full, &plan.only);
+    let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);
+    for row in rows {
+        let scope = match (row.unmeasured, row.scope) {
+            (Some(_), _) => "later",
+            (None, Scope::Quick) => "quick",
+            (None, Scope::Usual) => "usual",
+            (None, Scope::Full) => "full",
+        };
+        // Writing into a string does not go wrong.
+        let _ = writeln!(text, "{scope:5}  {:width$}  {}", row.id, row.title);
+    }
+    let _ = writeln!(text);
+    for server in servers {
+        let _ = writeln!(
+            text,
+            "{} {} ({})",
+            server.name,
+            server.version,
+            server.program.display()
+        );
+    }
+    for Missing { name, why } in missing {
+        let _ = writeln!(text, "{name} is not compared: {why}");
+    }
+    Ok(text)
+}
+
+/// The servers that are to be compared, hob first, and those that cannot be.
+fn found(plan: &Plan) -> Result<(Vec<Installed>, Vec<Missing>), CompareError> {
+    let wrong = |name: &&String| !names().any(|known| known == *name);
+    if let Some(name) = plan.servers.iter().find(wrong) {
+        let known: Vec<&str> = names().collect();
+        return Err(CompareError::Arguments(format!(
+            "--servers {name}: no server of that name is known; known are {}",
+            known.join(", ")
+        )));
+    }
+    let (mut servers, mut missing) = find(&plan.program, &plan.rivals, &plan.folders);
+    let is_asked = |name: &str| {
+        let is_build = name == "hob" || name.starts_with("other hob");
+        is_build || plan.servers.is_empty() || plan.servers.iter().any(|asked| asked == name)
+    };
+    servers.retain(|server| is_asked(&server.name));
+    missing.retain(|missing| is_asked(&missing.name));
+    if let Some(missing) = missing.iter().find(|missing| missing.name == "hob") {
+        return Err(CompareError::Subject(missing.why.clone()));
+    }
+    if let Some(missing) = missing
+        .iter()
+        .find(|missing| missing.name.starts_with("other hob"))
+    {
+        return Err(CompareError::Arguments(format!("--rival {}", missing.why)));
+    }
+    Ok((servers, missing))
+}
+
+/// What rows that may be asked for need.
+fn wants(plan: &Plan) -> Wants {
+    let words = |only: &String| -> Vec<String> {
+        let words = only.split('.').filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect()
+    };
+    let only: Vec<Vec<String>> = plan.only.iter().map(words).collect();
+    let has =
+        |words: &[String], these: &[&str]| words.iter().any(|word| these.contains(&word.as_str()));
+    Wants {
+        tls: only.is_empty() || only.iter().any(|words| !has(words, &["clear", "cost"])),
+        programs: only.is_empty()
+            || only
+                .iter()
+                .any(|words| !has(words, &["file", "large", "cost"])),
+    }
+}
+
+fn around(plan: &Plan) -> Around<'_> {
+    Around {
+        program: &plan.program,
+        folders: &plan.folders,
+    }
+}
+
+fn no_rows(plan: &Plan) -> CompareError {
+    CompareError::Arguments(format!(
+        "no row has {} in its id; `hob compare --list` names them",
+        plan.only.join(" or ")
+    ))
+}
+
+/// The CPU of the servers and that of the client: the first two that this process may use.
+fn cpus() -> Result<(usize, usize), CompareError> {
+    let set = sched_getaffinity(None)
+        .map_err(|error| CompareError::system("cannot ask for usable CPUs")(error.into()))?;
+    let mut usable = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
+    let first = usable.next().unwrap_or(0);
+    Ok((first, usable.next().unwrap_or(first)))
+}
+
+/// Ends what is left below this process when it is dropped, also by a panic. There is something
+/// only where a keeper was killed.
+#[derive(Default)]
+struct EndAll {
+    /// Control groups that were made.
+    groups: RefCell<Vec<Group>>,
+}
+
+impl Drop for EndAll {
+    fn drop(&mut self) {
+        tree::end_all_below();
+        for group in self.groups.borrow().iter() {
+            group.remove_empty();
+        }
+    }
+}

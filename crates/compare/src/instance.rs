@@ -1,0 +1,284 @@
+//! A server that runs: its ports, its keeper, and what it has used.
+
+use std::cell::RefCell;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket, sockopt};
+
+use crate::account::{Account, Group};
+use crate::keeper::{Order, Program};
+use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, SETTLE_PERIOD, SETTLE_SHARE, START};
+use crate::server::{Extra, Ground, Installed, Ports, Settings};
+use crate::site::Site;
+
+/// What a server is started with, the same for all of a comparison.
+pub(crate) struct Place<'a> {
+    /// The program whose hidden command is the keeper.
+    pub(crate) program: &'a Path,
+    pub(crate) folder: &'a Path,
+    pub(crate) site: &'a Site,
+    pub(crate) settings: Settings,
+    pub(crate) cpu: usize,
+    pub(crate) is_stopped: &'a AtomicBool,
+    /// Control groups that were made, for whoever removes what is left.
+    pub(crate) groups: &'a RefCell<Vec<Group>>,
+}
+
+/// A running server. When it is dropped, it ends with all that it started.
+pub(crate) struct Instance {
+    pub(crate) ports: Ports,
+    /// The configuration as the report shows it.
+    pub(crate) shown: String,
+    pub(crate) account: Account,
+    keeper: Keeper,
+    /// Sockets that hold the ports: nobody else gets them.
+    _held: [OwnedFd; 2],
+}
+
+impl Instance {
+    /// Starts a server and waits until it takes connections. The error says why it does not.
+    pub(crate) fn start(
+        place: &Place<'_>,
+        server: &Installed,
+        extra: Extra,
+        name: &str,
+    ) -> Result<Instance, String> {
+        let folder = place.folder.join(name);
+        let made = fs::create_dir(&folder);
+        made.map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        let [(clear, held), (secure, held_too)] = [free_port()?, free_port()?];
+        let ports = Ports { clear, secure };
+        let program = server.program.display().to_string();
+        let setup = server.kind.setup(&Ground {
+            program: &program,
+            folder: folder.clone(),
+            site: place.site,
+            ports,
+            settings: place.settings,
+            extra,
+            is_root: rustix::process::geteuid().is_root(),
+        });
+        let cannot_write = |error| format!("cannot write into {}: {error}", folder.display());
+        for name in &setup.folders {
+            fs::create_dir(folder.join(name)).map_err(cannot_write)?;
+        }
+        for (name, text) in &setup.files {
+            fs::write(folder.join(name), text).map_err(cannot_write)?;
+        }
+        let account = Account::make(&format!("hob-compare-{}-{name}", std::process::id()));
+        place.groups.borrow_mut().extend(account.group().cloned());
+        let order = Order {
+            programs: setup.programs,
+            cpu: place.cpu,
+            nice: 0,
+            group: account.group().cloned(),
+            folder,
+            whole: place.folder.to_owned(),
+        };
+        let mut keeper = Keeper::start(place.program, &order)?;
+        keeper.wait_for_port(
+            ports.clear,
+            &order.programs,
+            &order.folder,
+            place.is_stopped,
+        )?;
+        let shown = setup.files.into_iter().next();
+        let mut instance = Instance {
+            ports,
+            shown: shown.map(|(_, text)| text).unwrap_or_default(),
+            account,
+            keeper,
+            _held: [held, held_too],
+        };
+        instance.settle(place.is_stopped)?;
+        Ok(instance)
+    }
+
+    /// Waits until it has nothing more to do: some open their port first and then start
+    /// interpreters, whose CPU time belongs to no request.
+    fn settle(&mut self, is_stopped: &AtomicBool) -> Result<(), String> {
+        let begun = Instant::now();
+        let mut before = self.usage_ns()?;
+        while begun.elapsed() < START && !is_stopped.load(Ordering::Relaxed) {
+            // Nothing is said while all is well: this is a wait with an early end.
+            if self.keeper.has_word(SETTLE_PERIOD) {
+                return Ok(());
+            }
+            let now = self.usage_ns()?;
+            if now - before < SETTLE_PERIOD.as_nanos() as u64 / SETTLE_SHARE {
+                return Ok(());
+            }
+            before = now;
+        }
+        Ok(())
+    }
+
+    /// CPU time of all its processes up to now, in nanoseconds.
+    pub(crate) fn usage_ns(&mut self) -> Result<u64, String> {
+        let counted = self.account.usage_ns();
+        match counted.map_err(|error| format!("cannot read its CPU time: {error}"))? {
+            Some(usage) => Ok(usage),
+            None => self.keeper.usage_ns(),
+        }
+    }
+}
+
+/// The process that holds the server; see [`crate::keeper`].
+struct Keeper {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Keeper {
+    fn start(program: &Path, order: &Order) -> Result<Keeper, String> {
+        let mut command = Command::new(program);
+        command.arg("compare-keeper");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let child = command.spawn();
+        let mut child = child.map_err(|error| format!("cannot start its keeper: {error}"))?;
+        let input = child.stdin.take();
+        let Some(output) = child.stdout.take() else {
+            return Err("its keeper has no output".to_owned());
+        };
+        let mut keeper = Keeper {
+            child,
+            input,
+            output: BufReader::new(output),
+        };
+        keeper.say(&order.text())?;
+        match keeper.hear()?.split_once(' ') {
+            None => Ok(keeper),
+            Some((_, why)) => Err(why.to_owned()),
+        }
+    }
+
+    /// Asks at the port until somebody is there, a program has ended, or the time is up.
+    fn wait_for_port(
+        &mut self,
+        port: u16,
+        programs: &[Program],
+        folder: &Path,
+        is_stopped: &AtomicBool,
+    ) -> Result<(), String> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let begun = Instant::now();
+        loop {
+            if TcpStream::connect_timeout(&address, START).is_ok() {
+                return Ok(());
+            }
+            let printed = || printed(folder, programs);
+            if self.has_word(RETRY_PAUSE) {
+                let word = self.hear()?;
+                let word = word.strip_prefix("ended ").unwrap_or(&word);
+                return Err(format!("ended at once: {word}{}", printed()));
+            }
+            if is_stopped.load(Ordering::Relaxed) {
+                return Err("was not waited for: interrupted".to_owned());
+            }
+            if begun.elapsed() > START {
+                let seconds = START.as_secs();
+                return Err(format!(
+                    "took no connection on port {port} within {seconds} s{}",
+                    printed()
+                ));
+            }
+        }
+    }
+
+    fn usage_ns(&mut self) -> Result<u64, String> {
+        self.say("usage")?;
+        loop {
+            let word = self.hear()?;
+            match word.split_once(' ') {
+                Some(("usage", usage)) => {
+                    let usage = usage.parse();
+                    return usage.map_err(|_| format!("its keeper says {word:?}"));
+                }
+                // Told again when the next request fails.
+                Some(("ended", _)) => {}
+                _ => return Err(format!("its keeper says {word:?}")),
+            }
+        }
+    }
+
+    fn say(&mut self, line: &str) -> Result<(), String> {
+        let input = self.input.as_mut().ok_or("its keeper is told to end")?;
+        let said = input.write_all(format!("{line}\n").as_bytes());
+        said.map_err(|error| format!("its keeper does not listen: {error}"))
+    }
+
+    fn hear(&mut self) -> Result<String, String> {
+        let mut line = String::new();
+        match self.output.read_line(&mut line) {
+            Ok(0) => Err("its keeper has ended".to_owned()),
+            Ok(_) => Ok(line.trim().to_owned()),
+            Err(error) => Err(format!("its keeper cannot be heard: {error}")),
+        }
+    }
+
+    /// Is there a line, at the latest after this time?
+    fn has_word(&self, limit: Duration) -> bool {
+        if !self.output.buffer().is_empty() {
+            return true;
+        }
+        let limit = Timespec {
+            tv_sec: 0,
+            tv_nsec: i64::from(limit.subsec_nanos()),
+        };
+        let output = self.output.get_ref().as_fd();
+        let mut watched = [PollFd::new(&output, PollFlags::IN)];
+        matches!(poll(&mut watched, Some(&limit)), Ok(1..))
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let _ = self.say("stop");
+        self.input = None;
+        // It ends once everything below it has.
+        let _ = self.child.wait();
+    }
+}
+
+/// The end of what the programs printed, and of their error logs.
+fn printed(folder: &Path, programs: &[Program]) -> String {
+    let files = programs.iter().flat_map(|program| {
+        ["out", "err"].map(|ending| folder.join(format!("{}.{ending}", program.name)))
+    });
+    let mut text = String::new();
+    for file in files {
+        let bytes = fs::read(file).unwrap_or_default();
+        let from = bytes.len().saturating_sub(PRINTED_BYTES_MAX);
+        let tail = String::from_utf8_lossy(&bytes[from..]);
+        if !tail.trim().is_empty() {
+            text = format!("{text}\n{}", tail.trim());
+        }
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("; it printed:{text}"),
+    }
+}
+
+/// A port of the loopback address that is free, and a socket that keeps it so: bound and not
+/// listening, it lets a server that reuses addresses have the port, and nobody else by chance.
+fn free_port() -> Result<(u16, OwnedFd), String> {
+    let find = || -> io::Result<(u16, OwnedFd)> {
+        let held = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+        sockopt::set_socket_reuseaddr(&held, true)?;
+        rustix::io::fcntl_setfd(&held, rustix::io::FdFlags::CLOEXEC)?;
+        bind(&held, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let address: SocketAddr = getsockname(&held)?.try_into()?;
+        Ok((address.port(), held))
+    };
+    find().map_err(|error| format!("cannot find a free port: {error}"))
+}

@@ -1,0 +1,138 @@
+//! Means with their 95 % intervals, by Student's t-distribution: rounds are few.
+
+/// Two-sided 95 % quantiles of t for 1 to 30 degrees of freedom.
+const QUANTILES: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+
+/// A mean, and how far from it the true one may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Mean {
+    /// Values.
+    pub(crate) n: usize,
+    /// Their mean.
+    pub(crate) mean: f64,
+    /// Half of the 95 % interval; nothing with fewer than two values.
+    pub(crate) half: Option<f64>,
+}
+
+impl Mean {
+    /// Of these values; nothing of none.
+    pub(crate) fn of(values: &[f64]) -> Option<Mean> {
+        let n = values.len();
+        if n == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let half = (n > 1).then(|| {
+            let deviation = (squares / (n - 1) as f64).sqrt();
+            quantile(n - 1) * deviation / (n as f64).sqrt()
+        });
+        Some(Mean { n, mean, half })
+    }
+
+    /// Half of the interval in percent of the mean.
+    pub(crate) fn percent(&self) -> Option<f64> {
+        let half = self.half?;
+        (self.mean != 0.0).then(|| half * 100.0 / self.mean.abs())
+    }
+
+    /// The ratio of two series that were measured in the same rounds: what disturbed a round
+    /// disturbed both, and falls out. Geometric, so that the ratio the other way is its inverse.
+    pub(crate) fn ratio(values: &[f64], bases: &[f64]) -> Option<Mean> {
+        let pairs = values.iter().zip(bases);
+        let logs: Vec<f64> = pairs
+            .filter(|(value, base)| **value > 0.0 && **base > 0.0)
+            .map(|(value, base)| (value / base).ln())
+            .collect();
+        let log = Mean::of(&logs)?;
+        let mean = log.mean.exp();
+        Some(Mean {
+            n: log.n,
+            mean,
+            half: log
+                .half
+                .map(|half| mean * (half.exp() - (-half).exp()) / 2.0),
+        })
+    }
+}
+
+/// The quantile, beyond the table by the first terms of its expansion around the normal one.
+fn quantile(freedom: usize) -> f64 {
+    match QUANTILES.get(freedom - 1) {
+        Some(quantile) => *quantile,
+        None => {
+            let z = 1.959_964_f64;
+            let v = freedom as f64;
+            z + (z.powi(3) + z) / (4.0 * v)
+                + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * v * v)
+        }
+    }
+}
+
+/// The middle of these values.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        length if length % 2 == 1 => Some(sorted[middle]),
+        _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interval_is_that_of_the_t_distribution() {
+        // Mean 10, deviation 1, n 4: t(3) / 2.
+        let values = [9.0, 9.0 + 2.0 / 3.0, 10.0 + 1.0 / 3.0, 11.0];
+        let mean = Mean::of(&values).unwrap();
+        let deviation = (values.iter().map(|v| (v - 10.0f64).powi(2)).sum::<f64>() / 3.0).sqrt();
+        assert!((mean.mean - 10.0).abs() < 1e-12);
+        assert!((mean.half.unwrap() - 3.182 * deviation / 2.0).abs() < 1e-9);
+        assert!((mean.percent().unwrap() - mean.half.unwrap() * 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn few_values_have_no_interval() {
+        assert_eq!(Mean::of(&[]), None);
+        let one = Mean::of(&[5.0]).unwrap();
+        assert_eq!(
+            (one.n, one.mean, one.half, one.percent()),
+            (1, 5.0, None, None)
+        );
+    }
+
+    #[test]
+    fn quantiles_beyond_the_table_meet_it_and_the_normal_one() {
+        // Published: t(40) 2.021, t(120) 1.980.
+        assert!((quantile(40) - 2.021).abs() < 0.001);
+        assert!((quantile(120) - 1.980).abs() < 0.001);
+        assert!(quantile(31) < quantile(30) && quantile(31) > 2.039);
+    }
+
+    #[test]
+    fn ratio_of_paired_rounds_forgets_what_disturbed_both() {
+        let bases = [10.0, 20.0, 40.0];
+        let values = [20.0, 40.0, 80.0];
+        let ratio = Mean::ratio(&values, &bases).unwrap();
+        assert!((ratio.mean - 2.0).abs() < 1e-12 && ratio.half.unwrap() < 1e-9);
+        let inverse = Mean::ratio(&bases, &values).unwrap();
+        assert!((inverse.mean - 0.5).abs() < 1e-12);
+        assert_eq!(Mean::ratio(&[0.0], &[1.0]), None);
+    }
+
+    #[test]
+    fn median_is_the_middle_or_between_the_two_in_it() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+}

@@ -1,0 +1,35 @@
+//! Servers side by side on this machine: what `hob compare` does.
+//!
+//! Finds the servers that are installed (`server`), writes what they serve (`site`), starts each
+//! with a `keeper` that ends whatever happens, asks them in turn (`measure`, `round`) for the same
+//! things (`rows`), counts the CPU time of all their processes (`account`), and tells it as a
+//! table, as JSON and as a page (`report`), the figures of old documents (`history`) beside ours.
+//! Requests are made by `hob_load`.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod account;
+mod compare;
+mod error;
+mod history;
+mod instance;
+mod interval;
+mod keeper;
+mod limits;
+mod machine;
+mod measure;
+mod programs;
+mod progress;
+mod report;
+mod round;
+mod rows;
+mod server;
+mod site;
+mod tree;
+
+pub use compare::{Plan, compare, list};
+pub use error::CompareError;
+pub use keeper::keep;
+pub use report::Report;
+pub use rows::Scope;
+pub use server::Settings;

@@ -1,0 +1,28 @@
+//! Every limit of a comparison, with its unit in its name.
+
+use std::time::Duration;
+
+/// Longest wait for a server until it answers.
+pub(crate) const START: Duration = Duration::from_secs(20);
+/// How long a server that was asked to end may take before it is killed.
+pub(crate) const GRACE: Duration = Duration::from_secs(3);
+/// Longest wait for an answer in a round.
+pub(crate) const ANSWER: Duration = Duration::from_secs(60);
+/// Pause before a server that does not answer yet is asked again.
+pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(10);
+/// A server that uses less than a share of one CPU over this time has settled.
+pub(crate) const SETTLE_PERIOD: Duration = Duration::from_millis(100);
+/// That share, as a divisor.
+pub(crate) const SETTLE_SHARE: u64 = 100;
+/// Bytes of what a server printed that are shown when it does not start.
+pub(crate) const PRINTED_BYTES_MAX: usize = 2000;
+/// Rounds of one cell, without those that are repeated.
+pub(crate) const ROUND_COUNT_MAX: usize = 100;
+/// Rounds without which there is no interval worth printing.
+pub(crate) const ROUND_COUNT_MIN: usize = 3;
+/// Repeated rounds of one row; a machine that is always disturbed is measured all the same.
+pub(crate) const REPEAT_COUNT_MAX: usize = 6;
+/// Percent of a round's CPU time that the host may give to others before it is repeated.
+pub(crate) const STEAL_PERCENT_MAX: f64 = 1.0;
+/// Half of the 95 % interval, in percent of the mean, at which a cell is done.
+pub(crate) const INTERVAL_PERCENT: f64 = 2.0;

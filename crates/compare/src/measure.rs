@@ -1,0 +1,303 @@
+//! The rounds: every cell of a row in turn, again and again, until the intervals are narrow or
+//! the row's time is over.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::instance::{Instance, Place};
+use crate::interval::Mean;
+use crate::limits::{
+    INTERVAL_PERCENT, REPEAT_COUNT_MAX, ROUND_COUNT_MAX, ROUND_COUNT_MIN, STEAL_PERCENT_MAX,
+};
+use crate::progress::Progress;
+use crate::round::{Client, Length, Round};
+use crate::rows::{Entrant, Row};
+use crate::server::{Extra, Installed};
+
+/// What came of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Measured {
+    /// What was asked.
+    pub(crate) row: Row,
+    /// One for each entrant of the row, in its order.
+    pub(crate) cells: Vec<Cell>,
+    /// Rounds that the host disturbed and that were made again.
+    pub(crate) repeated: usize,
+    /// Rounds that were disturbed and count all the same.
+    pub(crate) disturbed: usize,
+}
+
+/// What came of one entrant.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cell {
+    /// Who.
+    pub(crate) entrant: Entrant,
+    /// The rounds that count, raw.
+    pub(crate) rounds: Vec<Round>,
+    /// Why there are none.
+    pub(crate) why_not: Option<String>,
+}
+
+/// How long it all may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Budget {
+    /// All rows together.
+    pub(crate) whole: Duration,
+    /// One row.
+    pub(crate) row: Duration,
+    /// One round, where somebody says so.
+    pub(crate) round: Option<Duration>,
+    /// Rounds of a cell at most.
+    pub(crate) rounds: usize,
+}
+
+/// Longest and shortest round that is chosen.
+const ROUND_MAX: Duration = Duration::from_secs(1);
+const ROUND_MIN: Duration = Duration::from_millis(100);
+/// The shortest where CPU time is counted in ticks of 10 ms.
+const ROUND_MIN_TICKS: Duration = Duration::from_millis(500);
+/// Requests of a round that find nothing in the kernel's memory.
+const COLD_COUNT: usize = 25;
+/// Rounds that a row's time is cut into.
+const ROUNDS_AIMED: u32 = 6;
+
+/// A comparison under way.
+pub(crate) struct Comparison<'a> {
+    pub(crate) place: Place<'a>,
+    pub(crate) servers: &'a [Installed],
+    pub(crate) client_cpu: usize,
+    pub(crate) is_stopped: &'a Arc<AtomicBool>,
+    pub(crate) budget: Budget,
+    pub(crate) running: BTreeMap<(String, Extra), Result<Instance, String>>,
+    /// Configurations of all that was started, by server; how its CPU time was counted.
+    pub(crate) shown: BTreeMap<String, String>,
+    pub(crate) account: Option<&'static str>,
+}
+
+impl Comparison<'_> {
+    /// Measures all rows. What was interrupted ends early.
+    pub(crate) fn measure(&mut self, rows: &[Row], progress: &mut Progress) -> Vec<Measured> {
+        let begun = Instant::now();
+        let mut measured = vec![];
+        for (index, row) in rows.iter().enumerate() {
+            let left = self.budget.whole.saturating_sub(begun.elapsed());
+            let share = (left / (rows.len() - index) as u32).min(self.budget.row);
+            progress.row(index, rows.len(), row);
+            measured.push(self.row(row, share, progress));
+            if self.is_interrupted() {
+                break;
+            }
+            self.end_unneeded(&rows[index + 1..]);
+        }
+        self.running.clear();
+        measured
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    fn row(&mut self, row: &Row, share: Duration, progress: &mut Progress) -> Measured {
+        let cell = |entrant: &Entrant| Cell {
+            entrant: entrant.clone(),
+            rounds: vec![],
+            why_not: row.unmeasured.map(str::to_owned),
+        };
+        let mut measured = Measured {
+            row: row.clone(),
+            cells: row.entrants.iter().map(cell).collect(),
+            repeated: 0,
+            disturbed: 0,
+        };
+        let begun = Instant::now();
+        for cell in &mut measured.cells {
+            progress.cell(&cell.entrant.label, 0);
+            if let Err(why) = self.prepare(row, &cell.entrant) {
+                cell.why_not = Some(why);
+            }
+        }
+        let length = self.round_length(row, &measured.cells, share.saturating_sub(begun.elapsed()));
+        for count in 0.. {
+            let is_enough = count >= ROUND_COUNT_MIN.min(self.budget.rounds)
+                && (begun.elapsed() >= share || measured.cells.iter().all(is_narrow));
+            if is_enough || count >= self.budget.rounds || self.is_interrupted() {
+                break;
+            }
+            let may_repeat = || begun.elapsed() < share;
+            self.interleaved(&mut measured, length, count, &may_repeat, progress);
+        }
+        measured
+    }
+
+    /// One round of each cell. Where the host took CPU time from one, all are made again: rounds
+    /// of one time stay beside each other.
+    fn interleaved(
+        &mut self,
+        measured: &mut Measured,
+        length: Length,
+        count: usize,
+        may_repeat: &dyn Fn() -> bool,
+        progress: &mut Progress,
+    ) {
+        loop {
+            let mut rounds = vec![];
+            for cell in &measured.cells {
+                progress.cell(&cell.entrant.label, count + 1);
+                rounds.push(match &cell.why_not {
+                    Some(_) => None,
+                    None => Some(self.round(&measured.row, &cell.entrant, length)),
+                });
+                if self.is_interrupted() {
+                    return;
+                }
+            }
+            let made = rounds.iter().flatten().flatten();
+            let is_disturbed = made
+                .clone()
+                .any(|round| round.steal_percent > STEAL_PERCENT_MAX);
+            if is_disturbed && measured.repeated < REPEAT_COUNT_MAX && may_repeat() {
+                measured.repeated += 1;
+                continue;
+            }
+            measured.disturbed += usize::from(is_disturbed);
+            for (cell, round) in measured.cells.iter_mut().zip(rounds) {
+                match round {
+                    Some(Ok(round)) => cell.rounds.push(round),
+                    Some(Err(why)) => cell.why_not = Some(why),
+                    None => {}
+                }
+            }
+            return;
+        }
+    }
+
+    /// Sees to it that the server runs and answers this, and warms up what it keeps.
+    fn prepare(&mut self, row: &Row, entrant: &Entrant) -> Result<(), String> {
+        if let Some(why) = row.unmeasured {
+            return Err(why.to_owned());
+        }
+        let key = (entrant.server.clone(), entrant.extra);
+        if !self.running.contains_key(&key) {
+            let started = self.start(&key);
+            self.running.insert(key, started);
+        }
+        let round = self.round(row, entrant, Length::Count(1))?;
+        if round.good == 0 {
+            let failure = round.failure.unwrap_or_else(|| "no answer".to_owned());
+            return Err(format!("{} is not answered: {failure}", entrant.path));
+        }
+        if row.is_single {
+            return Ok(());
+        }
+        // What opens files, fills caches and starts workers is done before anything counts.
+        let warm_up = self.budget.round.unwrap_or(ROUND_MIN);
+        self.round(row, entrant, Length::Time(warm_up)).map(|_| ())
+    }
+
+    fn start(&mut self, key: &(String, Extra)) -> Result<Instance, String> {
+        let (name, extra) = key;
+        let server = self.servers.iter().find(|server| server.name == *name);
+        let server = server.ok_or_else(|| format!("{name} is not there"))?;
+        let folder = format!("{}-{}", name.replace(' ', "-"), self.shown.len());
+        let instance = Instance::start(&self.place, server, *extra, &folder)?;
+        let shown = match extra {
+            Extra::None => name.clone(),
+            extra => format!("{name} ({extra:?})"),
+        };
+        self.shown.insert(shown, instance.shown.clone());
+        self.account = Some(instance.account.name());
+        Ok(instance)
+    }
+
+    fn round(&mut self, row: &Row, entrant: &Entrant, length: Length) -> Result<Round, String> {
+        let key = (entrant.server.clone(), entrant.extra);
+        let client = Client {
+            cpu: self.client_cpu,
+            is_stopped: self.is_stopped,
+            root: &self.place.site.root,
+        };
+        match self.running.get_mut(&key) {
+            Some(Ok(instance)) => client.round(row, entrant, instance, length),
+            Some(Err(why)) => Err(why.clone()),
+            None => Err("does not run".to_owned()),
+        }
+    }
+
+    fn round_length(&self, row: &Row, cells: &[Cell], left: Duration) -> Length {
+        if row.is_single {
+            return Length::Count(1);
+        }
+        if row.is_cold {
+            return Length::Cold(COLD_COUNT);
+        }
+        if let Some(round) = self.budget.round {
+            return Length::Time(round);
+        }
+        let count = cells.iter().filter(|cell| cell.why_not.is_none()).count();
+        let in_ticks = self.running.values().flatten();
+        let in_ticks = { in_ticks }.any(|instance| instance.account.group().is_none());
+        let least = if in_ticks { ROUND_MIN_TICKS } else { ROUND_MIN };
+        let round = left / (count.max(1) as u32 * ROUNDS_AIMED);
+        Length::Time(round.clamp(least, ROUND_MAX))
+    }
+
+    /// Ends servers that no row to come asks.
+    fn end_unneeded(&mut self, rows: &[Row]) {
+        let is_needed = |key: &(String, Extra)| {
+            let all = rows.iter().flat_map(|row| &row.entrants);
+            { all }.any(|entrant| (&entrant.server, entrant.extra) == (&key.0, key.1))
+        };
+        self.running.retain(|key, _| is_needed(key));
+    }
+}
+
+/// Is a cell measured as exactly as it should be, or not at all?
+fn is_narrow(cell: &Cell) -> bool {
+    let percent = cell.cpu().and_then(|mean| mean.percent());
+    cell.why_not.is_some() || percent.is_some_and(|percent| percent < INTERVAL_PERCENT)
+}
+
+impl Cell {
+    fn values(&self, value: impl Fn(&Round) -> f64) -> Vec<f64> {
+        self.rounds.iter().map(value).collect()
+    }
+
+    /// Microseconds of CPU time per request or megabyte.
+    pub(crate) fn cpu(&self) -> Option<Mean> {
+        Mean::of(&self.values(|round| round.cpu_us))
+    }
+
+    /// Its ratio to another cell of the same row, round by round.
+    pub(crate) fn ratio_to(&self, base: &Cell) -> Option<Mean> {
+        let values = self.values(|round| round.cpu_us);
+        Mean::ratio(&values, &base.values(|round| round.cpu_us))
+    }
+
+    /// The mean of something else.
+    pub(crate) fn mean(&self, value: impl Fn(&Round) -> f64) -> Option<f64> {
+        Mean::of(&self.values(value)).map(|mean| mean.mean)
+    }
+
+    /// Requests without an expected answer.
+    pub(crate) fn failed(&self) -> u64 {
+        self.rounds.iter().map(|round| round.failed).sum()
+    }
+}
+
+impl Budget {
+    /// A budget, within what rounds may be at all.
+    pub(crate) fn new(
+        (whole, row): (Duration, Duration),
+        round: Option<Duration>,
+        rounds: Option<usize>,
+    ) -> Budget {
+        Budget {
+            whole,
+            row,
+            round,
+            rounds: rounds.unwrap_or(ROUND_COUNT_MAX).clamp(1, ROUND_COUNT_MAX),
+        }
+    }
+}

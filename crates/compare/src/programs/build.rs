@@ -1,0 +1,158 @@
+//! Writes scripts, and builds what is in C with the compiler that is installed.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::site::{Around, Site};
+
+const PROGRAM: &str = include_str!("program.c");
+const MODULE: &str = include_str!("module.c");
+const RESIDENT: &str = include_str!("resident.c");
+/// What libhob offers, frozen with its ABI: a build of hob has the library beside it.
+const HEADER: &str = include_str!("../../../libhob/include/hob.h");
+
+const SHELL: &str = "#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\n";
+/// Scripts: the interpreter that must be there, the name they are written under, their text.
+pub(super) const SCRIPTS: &[(&str, &str, &str)] = &[
+    ("sh", "script.sh", SHELL),
+    ("perl", "script.pl", include_str!("script.pl")),
+    ("python3", "script.py", include_str!("script.py")),
+];
+const APPLICATION: &str = include_str!("app.py");
+
+/// Writes and builds what can be; says in `lacks` what cannot.
+pub(crate) fn write(place: &Path, found: &Around<'_>, site: &mut Site) -> io::Result<()> {
+    let is_there = |name: &str| {
+        found
+            .folders
+            .iter()
+            .any(|folder| folder.join(name).is_file())
+    };
+    for (interpreter, name, text) in SCRIPTS {
+        if is_there(interpreter) {
+            let path = site.cgi.join(name);
+            fs::write(&path, text)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+            site.interpreters.push(interpreter);
+        } else {
+            let why = format!("no rows with {interpreter}: it is not installed");
+            site.lacks.push(why);
+        }
+    }
+    fs::write(site.cgi.join("app.py"), APPLICATION)?;
+    match c(place, &site.cgi) {
+        Ok(path) => site.c = Some(path),
+        Err(why) => site
+            .lacks
+            .push(format!("no rows with a program in C: {why}")),
+    }
+    match module(place) {
+        Ok(path) => site.module = Some(path),
+        Err(why) => site
+            .lacks
+            .push(format!("no rows with a module of Apache: {why}")),
+    }
+    match resident(place, &site.cgi, found.program) {
+        Ok(path) => site.resident = Some(path),
+        Err(why) => {
+            let why = format!("no rows with a resident program over libhob: {why}");
+            site.lacks.push(why);
+        }
+    }
+    Ok(())
+}
+
+/// The program for CGI, FastCGI and lines: linked statically where that is possible, for then it
+/// starts sooner.
+fn c(place: &Path, cgi: &Path) -> Result<PathBuf, String> {
+    let source = place.join("program.c");
+    write_source(&source, PROGRAM)?;
+    let program = cgi.join("program");
+    let (from, to) = (text(&source), text(&program));
+    run("cc", &["-O2", "-static", "-o", &to, &from])
+        .or_else(|_| run("cc", &["-O2", "-o", &to, &from]))?;
+    Ok(program)
+}
+
+/// Apache's own tool builds its modules.
+fn module(place: &Path) -> Result<PathBuf, String> {
+    let folder = place.join("module");
+    fs::create_dir(&folder).map_err(|error| error.to_string())?;
+    let source = folder.join("mod_hobcompare.c");
+    write_source(&source, MODULE)?;
+    let tool = ["apxs", "apxs2"]
+        .into_iter()
+        .find(|tool| run(tool, &["-q", "CC"]).is_ok())
+        .ok_or("apxs is not installed (apache2-dev)")?;
+    let compiler = run(tool, &["-q", "CC"])?;
+    let mut arguments = vec!["-O2".to_owned(), "-fPIC".to_owned(), "-shared".to_owned()];
+    for name in ["CFLAGS", "EXTRA_CPPFLAGS"] {
+        let flags = run(tool, &["-q", name])?;
+        arguments.extend(flags.split_whitespace().map(str::to_owned));
+    }
+    for name in ["INCLUDEDIR", "APR_INCLUDEDIR", "APU_INCLUDEDIR"] {
+        let folder = run(tool, &["-q", name])?;
+        arguments.extend((!folder.is_empty()).then(|| format!("-I{folder}")));
+    }
+    let module = folder.join("mod_hobcompare.so");
+    arguments.extend(["-o".to_owned(), text(&module), text(&source)]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let compiler = compiler.split_whitespace().next().unwrap_or("cc");
+    run(compiler, &arguments).or_else(|_| run("cc", &arguments))?;
+    Ok(module)
+}
+
+/// The program over libhob: the library is beside hob, in its `lib`, or known to pkg-config.
+fn resident(place: &Path, cgi: &Path, program: &Path) -> Result<PathBuf, String> {
+    let source = place.join("resident.c");
+    write_source(&source, RESIDENT)?;
+    let built = cgi.join("resident");
+    let (from, to) = (text(&source), text(&built));
+    let folder = program.parent().unwrap_or(Path::new("."));
+    let mut near = ["libhob.a", "../lib/libhob.a"]
+        .map(|name| folder.join(name))
+        .into_iter();
+    if let Some(library) = near.find(|path| path.is_file()) {
+        write_source(&place.join("hob.h"), HEADER)?;
+        let include = format!("-I{}", place.display());
+        let library = text(&library);
+        let libraries = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
+        let arguments = ["-O2", "-o", &to, &from, &include, &library];
+        run("cc", &[&arguments[..], &libraries].concat())?;
+        return Ok(built);
+    }
+    let flags = run("pkg-config", &["--cflags", "--libs", "libhob"])?;
+    let folder = run("pkg-config", &["--variable=libdir", "libhob"])?;
+    let run_path = format!("-Wl,-rpath,{folder}");
+    let mut arguments = vec!["-O2", "-o", &to, &from, &run_path];
+    arguments.extend(flags.split_whitespace());
+    run("cc", &arguments)?;
+    Ok(built)
+}
+
+fn write_source(path: &Path, text: &str) -> Result<(), String> {
+    let written = fs::write(path, text);
+    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+pub(super) fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Runs a tool to its end; what it printed, or why it did not work.
+fn run(tool: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(tool)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    let output = output.map_err(|error| format!("{tool}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let first = errors.lines().next().unwrap_or_default();
+    Err(format!("{tool} ended with {}: {first}", output.status))
+}

@@ -1,0 +1,24 @@
+/* The same work kept behind hob's own protocol, by libhob: shared memory or a socket. */
+#include <hob.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char block[65536];
+
+int main(void) {
+    hob *server;
+    hob_request *request;
+    memset(block, 'x', sizeof block);
+    for (size_t i = 1023; i < sizeof block; i += 1024) block[i] = '\n';
+    if (hob_connect(&server) < 0) return 1;
+    while (hob_accept(server, &request) == HOB_OK) {
+        const char *query = hob_indexed(request, HOB_QUERY_STRING, NULL);
+        long left = (query ? atol(query) : 0) * 1024;
+        int code = hob_header(request, "Content-Type", "text/plain");
+        for (; left > 0 && code == HOB_OK; left -= (long)sizeof block)
+            code = hob_write(request, block, left < (long)sizeof block ? (size_t)left : sizeof block);
+        hob_finish(request);
+    }
+    hob_close(server);
+    return 0;
+}

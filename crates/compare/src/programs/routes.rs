@@ -1,0 +1,61 @@
+//! The routes of hob's config that lead to programs.
+
+use super::build::{SCRIPTS, text};
+use crate::site::Site;
+
+impl Site {
+    /// The routes of hob's config that lead to programs. Two workers each, always there.
+    pub(crate) fn hob_routes(&self) -> String {
+        if self.interpreters.is_empty() && self.c.is_none() {
+            return String::new();
+        }
+        let workers = "workers = { min = 2, max = 2 }";
+        let mut routes = route(
+            "/cgi/*",
+            &format!("cgi = {{ dir = \"{}\" }}", text(&self.cgi)),
+        );
+        for (interpreter, name, _) in SCRIPTS {
+            if *interpreter != "sh" && self.interpreters.contains(interpreter) {
+                let script = text(&self.cgi.join(name));
+                let warm =
+                    format!("warm = {{ script = \"{script}\", interpreter = \"{interpreter}\" }}");
+                routes.push_str(&route(&format!("/warm/{name}"), &warm));
+            }
+        }
+        if self.interpreters.contains(&"perl") {
+            let scripts = format!(
+                "rewrite = \"/script.pl\"\nresident = {{ scripts = \"{}\", {workers} }}",
+                text(&self.cgi)
+            );
+            routes.push_str(&route("/resident/script.pl", &scripts));
+        }
+        if self.interpreters.contains(&"python3") {
+            let wsgi = format!(
+                "resident = {{ wsgi = \"app:application\", dir = \"{}\", {workers} }}",
+                text(&self.cgi)
+            );
+            routes.push_str(&route("/resident/wsgi", &wsgi));
+        }
+        if let Some(program) = &self.c {
+            let lines = format!(
+                "resident = {{ run = [\"{}\"], carrier = \"lines\", {workers} }}",
+                text(program)
+            );
+            routes.push_str(&route("/lines", &lines));
+        }
+        if let Some(program) = &self.resident {
+            for carrier in ["shm", "stream"] {
+                let run = format!(
+                    "resident = {{ run = [\"{}\"], carrier = \"{carrier}\", {workers} }}",
+                    text(program)
+                );
+                routes.push_str(&route(&format!("/{carrier}"), &run));
+            }
+        }
+        routes
+    }
+}
+
+fn route(path: &str, handler: &str) -> String {
+    format!("\n[[site.route]]\npath = \"{path}\"\n{handler}\n")
+}

@@ -1,0 +1,59 @@
+//! How far a comparison is: one line that changes, for a person who watches, and else one line
+//! for each row.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Instant;
+
+use crate::rows::Row;
+
+/// Tells on standard error.
+pub(crate) struct Progress {
+    is_watched: bool,
+    begun: Instant,
+    row: String,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Progress {
+        Progress {
+            is_watched: io::stderr().is_terminal(),
+            begun: Instant::now(),
+            row: String::new(),
+        }
+    }
+
+    pub(crate) fn row(&mut self, index: usize, count: usize, row: &Row) {
+        let done = 20 * index / count.max(1);
+        let bar = format!("{}{}", "#".repeat(done), "-".repeat(20 - done));
+        self.row = format!("[{bar}] {} of {count}, {}", index + 1, row.id);
+        if !self.is_watched {
+            // Somebody who reads a log wants to know too; nobody may be there.
+            let _ = writeln!(io::stderr(), "{} of {count}: {}", index + 1, row.id);
+        }
+    }
+
+    pub(crate) fn cell(&self, label: &str, round: usize) {
+        if !self.is_watched {
+            return;
+        }
+        let seconds = self.begun.elapsed().as_secs();
+        let round = match round {
+            0 => "is prepared".to_owned(),
+            round => format!("round {round}"),
+        };
+        let line = format!(
+            "\r\x1b[K{} {label} {round} ({}:{:02})",
+            self.row,
+            seconds / 60,
+            seconds % 60
+        );
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&self) {
+        if self.is_watched {
+            let _ = io::stderr().write_all(b"\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The result as one page of HTML: a summary in sentences, charts, tables, and folded below them
+//! configurations and environment.
+
+use hob_load::page::{
+    Axis, Bar, BarChart, Cell as TableCell, Details, Group as BarGroup, Page, Part, Sentence,
+    Table, Unit,
+};
+
+use super::Report;
+use super::number::{figure, spread, whole};
+use super::table::{heading, rate_of};
+use crate::history::{DOCUMENTS, figures};
+use crate::interval::Mean;
+use crate::measure::{Cell, Measured};
+use crate::rows::{Group, Per};
+use crate::server::Settings;
+
+pub(super) fn write(report: &Report) -> String {
+    let mut page = Page::new("Servers side by side");
+    let names: Vec<String> = report
+        .servers
+        .iter()
+        .map(|server| format!("{} {}", server.name, server.version))
+        .collect();
+    let settings = match report.settings {
+        Settings::Usual => "as they come",
+        Settings::Tuned => "tuned",
+    };
+    page.subtitle(format!("{}; {settings}, access logs off", names.join(", ")));
+    page.push(summary(report));
+    page.text(
+        "CPU time per request is that of a server with all its processes and programs, on one \
+         CPU; the client had another one. Rounds of all servers were interleaved, so that a \
+         machine that drifts treats all alike. Intervals are of 95 %.",
+    );
+    let mut group = None;
+    for row in &report.rows {
+        if group.replace(row.row.group) == Some(row.row.group) {
+            continue;
+        }
+        let rows = report.rows.iter();
+        let rows: Vec<&Measured> = rows
+            .filter(|other| other.row.group == row.row.group)
+            .collect();
+        page.section(heading(row.row.group));
+        for part in of_group(row.row.group, &rows) {
+            page.push(part);
+        }
+    }
+    secure(report, &mut page);
+    below(report, &mut page);
+    page.html()
+}
+
+/// What somebody with two minutes reads: each rival in one sentence, then what to know.
+fn summary(report: &Report) -> Vec<Sentence> {
+    let is_file =
+        |row: &&Measured| matches!(row.row.group, Group::Files | Group::Close | Group::Secure);
+    let files: Vec<&Measured> = report.rows.iter().filter(is_file).collect();
+    let mut all = vec![];
+    for server in report.servers.iter().skip(1) {
+        let ratios: Vec<f64> = files
+            .iter()
+            .filter_map(|row| {
+                let cell = row
+                    .cells
+                    .iter()
+                    .find(|cell| cell.entrant.server == server.name)?;
+                Some(cell.ratio_to(row.cells.first()?)?.mean.ln())
+            })
+            .collect();
+        let Some(mean) = Mean::of(&ratios) else {
+            continue;
+        };
+        let ratio = mean.mean.exp();
+        let text = format!(
+            "{} takes {ratio:.2} times hob's CPU time per request for files (geometric mean of {} rows)",
+            server.name, mean.n
+        );
+        all.push(if ratio >= 1.0 {
+            Sentence::good(text)
+        } else {
+            Sentence::bad(text)
+        });
+    }
+    all.extend(report.notes().into_iter().map(Sentence::doubtful));
+    all
+}
+
+fn of_group(group: Group, rows: &[&Measured]) -> Vec<Part> {
+    if let Some(why) = rows.iter().find_map(|row| row.row.unmeasured) {
+        return vec![Part::Text(format!("Not measured: {why}."))];
+    }
+    match group {
+        Group::Files
+        | Group::Close
+        | Group::Uncached
+        | Group::Secure
+        | Group::Large
+        | Group::Later => {
+            vec![ratios(rows).into(), beside(rows).into()]
+        }
+        Group::Scripts | Group::Stream | Group::Cost => {
+            rows.iter().flat_map(|row| alone(row)).collect()
+        }
+    }
+}
+
+/// All rows of a group in one chart, in times of hob.
+fn ratios(rows: &[&Measured]) -> BarChart {
+    let axis = Axis::new("times hob's CPU time", Unit::Factor);
+    let mut chart = BarChart::new("CPU time in times of hob's: shorter is better", axis);
+    let labels = labels(rows);
+    for label in &labels {
+        chart = chart.series(label.clone());
+    }
+    for row in rows {
+        let bar = |label: &String| {
+            let cell = row.cells.iter().find(|cell| cell.entrant.label == *label)?;
+            let ratio = cell.ratio_to(row.cells.first()?)?;
+            let bar = Bar::new(ratio.mean);
+            Some(match ratio.half {
+                Some(half) if half > 0.0 => bar.interval(ratio.mean - half, ratio.mean + half),
+                _ => bar,
+            })
+        };
+        let bars = labels
+            .iter()
+            .map(|label| bar(label).unwrap_or(Bar::new(f64::NAN)));
+        chart = chart.group(BarGroup::new(row.row.short.clone(), bars.collect()));
+    }
+    chart
+}
+
+/// The same as a table of absolute figures, the old ones beside them.
+fn beside(rows: &[&Measured]) -> Table {
+    let labels = labels(rows);
+    let unit = match rows.first().map(|row| row.row.per) {
+        Some(Per::Megabyte) => "microseconds of CPU time per MB",
+        _ => "microseconds of CPU time per request",
+    };
+    let mut table = Table::new(unit).text("row");
+    for label in &labels {
+        table = table.number(label.clone());
+    }
+    table = table.text("then");
+    for row in rows {
+        let mut cells = vec![TableCell::new(&row.row.short).small(&row.row.id)];
+        for label in &labels {
+            let cell = row.cells.iter().find(|cell| cell.entrant.label == *label);
+            cells.push(match cell.and_then(Cell::cpu) {
+                Some(cpu) => {
+                    TableCell::new(figure(cpu.mean)).small(format!("{}, n {}", spread(&cpu), cpu.n))
+                }
+                None => TableCell::new("–"),
+            });
+        }
+        cells.push(TableCell::new(then(row)));
+        table = table.row(cells);
+    }
+    for cell in rows.iter().flat_map(|row| &row.cells) {
+        if let Some(why) = &cell.why_not {
+            table = table.note(format!("{} not measured: {why}", cell.entrant.label));
+        }
+    }
+    table
+}
+
+/// A row with a chart and a table of its own: who does its work differs from row to row.
+fn alone(row: &Measured) -> Vec<Part> {
+    let (unit, rate) = match row.row.per {
+        Per::Request => ("CPU time per request", "requests/s"),
+        Per::Megabyte => ("CPU time per MB", "MB/s"),
+    };
+    let mut chart = BarChart::new(row.row.title.clone(), Axis::new(unit, Unit::Nanoseconds));
+    let mut table = Table::new(row.row.id.clone())
+        .text("who")
+        .number("microseconds")
+        .number("times the first")
+        .number(rate);
+    for cell in &row.cells {
+        let label = cell.entrant.label.clone();
+        let Some(cpu) = cell.cpu() else {
+            let why = cell.why_not.clone().unwrap_or_default();
+            table = table.note(format!("{label} not measured: {why}"));
+            continue;
+        };
+        let bar = Bar::new(cpu.mean * 1e3);
+        let bar = match cpu.half {
+            Some(half) => bar.interval((cpu.mean - half).max(0.0) * 1e3, (cpu.mean + half) * 1e3),
+            None => bar,
+        };
+        chart = chart.group(BarGroup::new(label.clone(), vec![bar]));
+        let ratio = row.cells.first().and_then(|base| cell.ratio_to(base));
+        table = table.row([
+            TableCell::new(label),
+            TableCell::new(figure(cpu.mean)).small(format!("{}, n {}", spread(&cpu), cpu.n)),
+            TableCell::new(ratio.map_or("–".to_owned(), |ratio| format!("{:.2}", ratio.mean))),
+            TableCell::new(rate_of(row.row.per, cell)),
+        ]);
+    }
+    let then = then(row);
+    if !then.is_empty() {
+        table = table.note(format!("then: {then}"));
+    }
+    vec![chart.into(), Details::new("the figures").part(table).into()]
+}
+
+fn labels(rows: &[&Measured]) -> Vec<String> {
+    let mut labels: Vec<String> = vec![];
+    for cell in rows.iter().flat_map(|row| &row.cells) {
+        if !labels.contains(&cell.entrant.label) {
+            labels.push(cell.entrant.label.clone());
+        }
+    }
+    labels
+}
+
+/// The figures that were printed then, in a line.
+fn then(row: &Measured) -> String {
+    let one = |id: &String| {
+        let parts: Vec<String> = figures(id)
+            .map(|then| format!("{} {} {}", then.server, then.figure, then.unit))
+            .collect();
+        format!("{} [{id}]", parts.join(", "))
+    };
+    row.row.then.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+fn secure(report: &Report, page: &mut Page) {
+    let all = report.secure_to_plain();
+    if all.is_empty() {
+        return;
+    }
+    page.section("TLS in times of clear text");
+    let mut table = Table::new("CPU time per request over TLS in times of that in clear text")
+        .text("row")
+        .text("who")
+        .number("ratio");
+    for (id, ratios) in all {
+        for (label, ratio) in ratios {
+            table = table.row([id.to_owned(), label.to_owned(), format!("{ratio:.2}")]);
+        }
+    }
+    page.push(table.note("then: 3.2 for a cached static page [E.secure.static-cached.1k]"));
+}
+
+/// What it was measured on, what was told to whom, and where the old figures are from.
+fn below(report: &Report, page: &mut Page) {
+    page.section("How it was measured");
+    let mut machine = Table::new("environment").text("what").text("value");
+    for (name, value) in &report.machine.0 {
+        machine = machine.row([(*name).to_owned(), value.clone()]);
+    }
+    for server in &report.servers {
+        let program = format!("{} ({})", server.version, server.program.display());
+        machine = machine.row([server.name.clone(), program]);
+    }
+    page.push(machine);
+    let rounds: usize = report
+        .rows
+        .iter()
+        .flat_map(|row| &row.cells)
+        .map(|cell| cell.rounds.len())
+        .sum();
+    page.text(format!(
+        "{} rounds in {} seconds. Figures under \"then\" are as printed, on machines of their time: only \
+         ratios within one document compare with ratios here.",
+        whole(rounds as f64),
+        report.elapsed.as_secs()
+    ));
+    let mut documents = Table::new("where the old figures are from")
+        .text("key")
+        .text("document")
+        .text("how");
+    for document in DOCUMENTS {
+        documents = documents.row([
+            document.key.to_string(),
+            document.title.to_owned(),
+            document.method.to_owned(),
+        ]);
+    }
+    page.push(Details::new("the old documents").part(documents));
+    for (name, text) in &report.configurations {
+        let details = Details::new(format!("what {name} was told"));
+        page.push(details.part(Part::Raw(text.clone())));
+    }
+}

@@ -1,0 +1,191 @@
+//! The result for people, in a terminal.
+
+use std::fmt::{self, Write};
+
+use super::Report;
+use super::number::{figure, spread, time, whole};
+use crate::history::{DOCUMENTS, figures};
+use crate::measure::{Cell, Measured};
+use crate::rows::{Group, Per};
+use crate::server::Settings;
+
+pub(super) fn write(report: &Report) -> String {
+    let mut text = String::new();
+    // Writing into a string does not go wrong.
+    let _ = all(report, &mut text);
+    text
+}
+
+fn all(report: &Report, text: &mut String) -> fmt::Result {
+    writeln!(
+        text,
+        "CPU time per request of each server with all its processes, on one CPU; the client had another\n\
+         one. Rounds interleaved; ± is half of the 95 % interval; access logs off; {}.",
+        match report.settings {
+            Settings::Usual => "servers as they come",
+            Settings::Tuned => "servers tuned",
+        }
+    )?;
+    let mut group = None;
+    for row in &report.rows {
+        if group.replace(row.row.group) != Some(row.row.group) {
+            writeln!(text, "\n== {}", heading(row.row.group))?;
+        }
+        one(row, text)?;
+    }
+    ratios(report, text)?;
+    then(report, text)?;
+    writeln!(text, "\nservers")?;
+    for server in &report.servers {
+        let program = server.program.display();
+        writeln!(text, "  {:12} {} ({program})", server.name, server.version)?;
+    }
+    writeln!(text, "\nenvironment")?;
+    for (name, value) in &report.machine.0 {
+        writeln!(text, "  {name:14} {value}")?;
+    }
+    let notes = report.notes();
+    if !notes.is_empty() {
+        writeln!(text, "\nnotes")?;
+    }
+    for note in notes {
+        writeln!(text, "  {note}")?;
+    }
+    Ok(())
+}
+
+pub(super) fn heading(group: Group) -> &'static str {
+    match group {
+        Group::Files => "files, HTTP/1.1 in clear text, connections kept",
+        Group::Close => "files, HTTP/1.1 in clear text, one connection per request",
+        Group::Uncached => "files that no server keeps in its own memory",
+        Group::Secure => "files, HTTP/1.1 over TLS 1.3",
+        Group::Later => "files, HTTP/2 and HTTP/3",
+        Group::Large => "large files",
+        Group::Scripts => "programs",
+        Group::Stream => "one long answer of a program",
+        Group::Cost => "what it costs to have it on",
+    }
+}
+
+fn one(measured: &Measured, text: &mut String) -> fmt::Result {
+    let row = &measured.row;
+    writeln!(text, "\n{}   [{}]", row.title, row.id)?;
+    if let Some(why) = row.unmeasured {
+        writeln!(text, "  not measured: {why}")?;
+        return old(row.then.as_slice(), text);
+    }
+    let unit = match row.per {
+        Per::Request => "CPU/request",
+        Per::Megabyte => "CPU/MB",
+    };
+    let rate = match row.per {
+        Per::Request => "requests/s",
+        Per::Megabyte => "MB/s",
+    };
+    let width = measured.cells.iter().map(|cell| cell.entrant.label.len());
+    let width = width.max().unwrap_or(0).max(10);
+    writeln!(
+        text,
+        "  {:width$} {unit:>12} {:>8} {:>3} {:>7} {:>8} {rate:>12} {:>10} {:>10}",
+        "", "95 %", "n", "ratio", "95 %", "p50", "p99"
+    )?;
+    let base = measured.cells.first();
+    for cell in &measured.cells {
+        write!(text, "  {:width$} ", cell.entrant.label)?;
+        match (cell.cpu(), &cell.why_not) {
+            (Some(cpu), _) => {
+                let ratio = base.and_then(|base| cell.ratio_to(base));
+                let is_base = base.is_some_and(|base| base.entrant == cell.entrant);
+                let (ratio, ratio_spread) = match ratio {
+                    Some(_) if is_base => ("1".to_owned(), String::new()),
+                    Some(ratio) => (format!("{:.2}", ratio.mean), spread(&ratio)),
+                    None => (String::new(), String::new()),
+                };
+                write!(
+                    text,
+                    "{:>12} {:>8} {:>3} {ratio:>7} {ratio_spread:>8} {:>12} {:>10} {:>10}",
+                    format!("{} us", figure(cpu.mean)),
+                    spread(&cpu),
+                    cpu.n,
+                    rate_of(row.per, cell),
+                    time(cell.mean(|round| round.p50_us).unwrap_or(0.0)),
+                    time(cell.mean(|round| round.p99_us).unwrap_or(0.0)),
+                )?;
+                if cell.failed() > 0 {
+                    let failure = cell
+                        .rounds
+                        .iter()
+                        .find_map(|round| round.failure.as_deref());
+                    let failure = failure.unwrap_or_default();
+                    write!(text, "  {} FAILED ({failure})", whole(cell.failed() as f64))?;
+                }
+                writeln!(text)?;
+            }
+            (None, Some(why)) => writeln!(text, "not measured: {}", why.replace('\n', "\n    "))?,
+            (None, None) => writeln!(text, "not measured")?,
+        }
+    }
+    old(&row.then, text)
+}
+
+pub(super) fn rate_of(per: Per, cell: &Cell) -> String {
+    match per {
+        Per::Request => whole(cell.mean(|round| round.per_second).unwrap_or(0.0)),
+        Per::Megabyte => figure(cell.mean(|round| round.bytes_per_second).unwrap_or(0.0) / 1e6),
+    }
+}
+
+/// The figures that were printed then.
+fn old(ids: &[String], text: &mut String) -> fmt::Result {
+    for id in ids {
+        let parts: Vec<String> = figures(id)
+            .map(|then| format!("{} {} {}", then.server, then.figure, then.unit))
+            .collect();
+        writeln!(text, "  then: {} [{id}]", parts.join(", "))?;
+    }
+    Ok(())
+}
+
+/// What TLS costs in times of clear text, for each who was asked both ways.
+fn ratios(report: &Report, text: &mut String) -> fmt::Result {
+    let secure = report.secure_to_plain();
+    if secure.is_empty() {
+        return Ok(());
+    }
+    writeln!(text, "\n== TLS : clear text, CPU time per request")?;
+    for (id, ratios) in secure {
+        let ratios: Vec<String> = ratios
+            .iter()
+            .map(|(label, ratio)| format!("{label} {ratio:.2}"))
+            .collect();
+        writeln!(text, "  {id:30} {}", ratios.join(", "))?;
+    }
+    writeln!(
+        text,
+        "  then: 3.2 for a cached static page [E.secure.static-cached.1k]"
+    )
+}
+
+fn then(report: &Report, text: &mut String) -> fmt::Result {
+    let ids = report.rows.iter().flat_map(|row| &row.row.then);
+    let keys: Vec<char> = ids.filter_map(|id| id.chars().next()).collect();
+    let mut documents = DOCUMENTS
+        .iter()
+        .filter(|document| keys.contains(&document.key))
+        .peekable();
+    if documents.peek().is_some() {
+        writeln!(
+            text,
+            "\nthen: as printed, on machines of their time; only ratios within one document compare with ratios here"
+        )?;
+    }
+    for document in documents {
+        writeln!(
+            text,
+            "  {}  {}: {}",
+            document.key, document.title, document.method
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,224 @@
+//! One round: a while of requests to one server, with the CPU time it took there.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::fs::{Advice, fadvise, fstatfs};
+
+use hob_load::{Expectation, LoadError, Pace, Plan, Protocol, Url};
+use serde_json::Value;
+
+use crate::instance::Instance;
+use crate::interval::median;
+use crate::limits::ANSWER;
+use crate::rows::{Entrant, Per, Row};
+
+/// What came of a round.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Round {
+    /// Microseconds of CPU time of the server and its programs, per request or per megabyte.
+    pub(crate) cpu_us: f64,
+    /// Answers per second.
+    pub(crate) per_second: f64,
+    /// Bytes of bodies per second.
+    pub(crate) bytes_per_second: f64,
+    /// Answers as expected.
+    pub(crate) good: u64,
+    /// Requests without.
+    pub(crate) failed: u64,
+    /// The first failure.
+    pub(crate) failure: Option<String>,
+    /// Response times in microseconds.
+    pub(crate) p50_us: f64,
+    /// The same.
+    pub(crate) p99_us: f64,
+    /// The load generator's own CPU time per request.
+    pub(crate) client_us: f64,
+    /// Percent of all CPU time that the host gave to others.
+    pub(crate) steal_percent: f64,
+    /// Version and suite, over TLS.
+    pub(crate) tls: Option<String>,
+}
+
+/// How long a round is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Length {
+    Time(Duration),
+    Count(u64),
+    /// So many requests one after the other, the file thrown out of the kernel's memory before
+    /// each.
+    Cold(usize),
+}
+
+/// Where the client runs, and what ends it early.
+pub(crate) struct Client<'a> {
+    pub(crate) cpu: usize,
+    pub(crate) is_stopped: &'a Arc<AtomicBool>,
+    /// Where the files are that are asked for.
+    pub(crate) root: &'a Path,
+}
+
+impl Client<'_> {
+    /// Makes a round. The error says what the server did not do.
+    pub(crate) fn round(
+        &self,
+        row: &Row,
+        entrant: &Entrant,
+        instance: &mut Instance,
+        length: Length,
+    ) -> Result<Round, String> {
+        if let Length::Cold(count) = length {
+            return self.cold(row, entrant, instance, count);
+        }
+        let plan = self.plan(row, entrant, instance, length)?;
+        let before = instance.usage_ns()?;
+        let report = hob_load::run_until(plan, self.is_stopped.clone());
+        let report = report.map_err(|error| match error {
+            LoadError::Server(text) | LoadError::Arguments(text) => text,
+            error @ LoadError::System { .. } => error.to_string(),
+        })?;
+        let used = instance.usage_ns()?.saturating_sub(before);
+        Ok(figures(&report.json(), used, row.per))
+    }
+
+    /// Requests one by one, of which each finds the file on the disk.
+    fn cold(
+        &self,
+        row: &Row,
+        entrant: &Entrant,
+        instance: &mut Instance,
+        count: usize,
+    ) -> Result<Round, String> {
+        let path = self.root.join(entrant.path.trim_start_matches('/'));
+        let mut rounds = vec![];
+        for _ in 0..count {
+            forget(&path)?;
+            rounds.push(self.round(row, entrant, instance, Length::Count(1))?);
+            if self.is_stopped.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        let times: Vec<f64> = rounds.iter().map(|round| round.p50_us).collect();
+        let mean = |value: fn(&Round) -> f64| {
+            rounds.iter().map(value).sum::<f64>() / rounds.len().max(1) as f64
+        };
+        let last = rounds.last().cloned().ok_or("no request was made")?;
+        Ok(Round {
+            cpu_us: mean(|round| round.cpu_us),
+            per_second: mean(|round| round.per_second),
+            bytes_per_second: mean(|round| round.bytes_per_second),
+            good: rounds.iter().map(|round| round.good).sum(),
+            failed: rounds.iter().map(|round| round.failed).sum(),
+            p50_us: median(&times).unwrap_or_default(),
+            p99_us: times.iter().copied().fold(0.0, f64::max),
+            client_us: mean(|round| round.client_us),
+            steal_percent: mean(|round| round.steal_percent),
+            ..last
+        })
+    }
+
+    fn plan(
+        &self,
+        row: &Row,
+        entrant: &Entrant,
+        instance: &Instance,
+        length: Length,
+    ) -> Result<Plan, String> {
+        let (scheme, port) = match row.is_secure {
+            true => ("https", instance.ports.secure),
+            false => ("http", instance.ports.clear),
+        };
+        let url = format!("{scheme}://127.0.0.1:{port}{}", entrant.path);
+        let url: Url = url.parse()?;
+        let (duration, count) = match length {
+            Length::Time(time) => (Some(time), None),
+            Length::Count(count) => (None, Some(count)),
+            Length::Cold(_) => (None, Some(1)),
+        };
+        let connections =
+            count.map_or(row.connections, |count| row.connections.min(count as usize));
+        Ok(Plan {
+            urls: vec![url],
+            unix: None,
+            pace: Pace::Closed {
+                think: Duration::ZERO,
+            },
+            connections,
+            protocol: Protocol::H1,
+            streams: 1,
+            reuse: row.reuse,
+            is_insecure: true,
+            // What a session costs depends on who keeps it; a full handshake is the same for all.
+            is_resumption_off: true,
+            threads: 1,
+            cpus: vec![self.cpu],
+            warm_up: Duration::ZERO,
+            duration,
+            count,
+            timeout: ANSWER,
+            method: "GET".to_owned(),
+            fields: vec![],
+            body: None,
+            expectations: vec![
+                Expectation::Status(vec![(200, 200)]),
+                Expectation::Size(entrant.bytes),
+            ],
+            thresholds: vec![],
+            pid: None,
+        })
+    }
+}
+
+/// Has the kernel throw away what it keeps of a file. Where the folder is memory itself, nothing
+/// can be.
+fn forget(path: &Path) -> Result<(), String> {
+    const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+    let told = |error: std::io::Error| {
+        format!("cannot make the kernel forget {}: {error}", path.display())
+    };
+    let file = File::open(path).map_err(told)?;
+    let kind = fstatfs(&file).map_err(|error| told(error.into()))?.f_type;
+    if IN_MEMORY.contains(&(kind as i64)) {
+        return Err("the temporary folder is in memory; set TMPDIR to one on a disk".to_owned());
+    }
+    // What was not written yet stays.
+    file.sync_data().map_err(told)?;
+    fadvise(&file, 0, None, Advice::DontNeed).map_err(|error| told(error.into()))
+}
+
+/// Takes what is needed out of a report of the load generator.
+fn figures(report: &Value, used_ns: u64, per: Per) -> Round {
+    let number = |path: &str| report.pointer(path).and_then(Value::as_f64).unwrap_or(0.0);
+    let whole = |path: &str| report.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+    let seconds = number("/elapsed_s");
+    let bodies = number("/bytes/bodies");
+    let answered = number("/requests/answered");
+    let units = match per {
+        Per::Request => answered,
+        Per::Megabyte => bodies / 1e6,
+    };
+    let over = |value: f64, base: f64| if base > 0.0 { value / base } else { 0.0 };
+    let failure = report.pointer("/failures/0").map(|failure| {
+        let text = |name: &str| failure[name].as_str().unwrap_or_default().to_owned();
+        format!("{}: {}", text("kind"), text("first"))
+    });
+    Round {
+        cpu_us: over(used_ns as f64 / 1e3, units),
+        per_second: over(answered, seconds),
+        bytes_per_second: over(bodies, seconds),
+        good: whole("/requests/good"),
+        failed: whole("/requests/failed"),
+        failure,
+        p50_us: number("/latency/response/p50_us"),
+        p99_us: number("/latency/response/p99_us"),
+        client_us: number("/client/cpu_us_per_request"),
+        steal_percent: number("/machine/steal_percent"),
+        tls: report
+            .pointer("/tls/terms")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+    }
+}

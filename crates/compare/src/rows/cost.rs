@@ -1,0 +1,86 @@
+//! Rows of hob alone: what it costs to have something on.
+
+use super::{Entrant, Group, Row, Scope};
+use crate::server::Extra;
+
+pub(super) fn rows() -> Vec<Row> {
+    let is_root = rustix::process::geteuid().is_root();
+    // Only root may be served before others.
+    let (level, nice) = match is_root {
+        true => (-5, "nice level -5"),
+        false => (5, "nice level 5"),
+    };
+    let all = [
+        Switch {
+            name: "log",
+            title: "an access log",
+            scope: Scope::Quick,
+            more: vec![
+                ("combined log", Extra::CombinedLog),
+                ("log in a format of one's own", Extra::CustomLog),
+            ],
+            then: &["A.log.names.0k.c1"],
+        },
+        Switch {
+            name: "routes",
+            title: "many routes",
+            scope: Scope::Usual,
+            more: vec![
+                ("10 routes", Extra::Routes(10)),
+                ("1,000 routes", Extra::Routes(1000)),
+                ("10,000 routes", Extra::Routes(10_000)),
+            ],
+            then: &[],
+        },
+        Switch {
+            name: "nice",
+            title: nice,
+            scope: Scope::Usual,
+            more: vec![(nice, Extra::Nice(level))],
+            then: &[],
+        },
+        Switch {
+            name: "cache",
+            title: "no cache of files",
+            scope: Scope::Usual,
+            more: vec![("cache off: the kernel's page cache", Extra::NoCache)],
+            then: &["A.file.nocache.0k.c10", "A.file.cache.0k.c10"],
+        },
+    ];
+    all.into_iter().map(Switch::row).collect()
+}
+
+/// One thing that can be on, perhaps in more than one way.
+struct Switch {
+    name: &'static str,
+    title: &'static str,
+    scope: Scope,
+    more: Vec<(&'static str, Extra)>,
+    then: &'static [&'static str],
+}
+
+impl Switch {
+    fn row(self) -> Row {
+        let id = format!("cost.{}.clear.keep.0k.c10", self.name);
+        let title = format!("hob with {}, file of 0k", self.title);
+        let mut row = Row::new(id, title, Group::Cost, 10);
+        row.scope = self.scope;
+        let more = self.more.into_iter();
+        row.entrants = std::iter::once(("hob", Extra::None))
+            .chain(more)
+            .map(|(label, extra)| entrant(label, extra))
+            .collect();
+        row.beside(self.then.iter().map(|id| (*id).to_owned()));
+        row
+    }
+}
+
+fn entrant(label: &str, extra: Extra) -> Entrant {
+    Entrant {
+        label: label.to_owned(),
+        server: "hob".to_owned(),
+        extra,
+        path: "/0k.txt".to_owned(),
+        bytes: 0,
+    }
+}

@@ -1,0 +1,199 @@
+//! Rows of files: small and large, kept connections and not, clear text and TLS.
+
+use hob_load::Reuse;
+
+use super::{Entrant, Group, Per, Row, Scope};
+use crate::server::{Extra, Installed, Kind};
+use crate::site::{FILES, Site, file_name};
+
+/// Files up to here are small: what counts is the request. Above, it is the bytes.
+const SMALL_BYTES_MAX: u64 = 64 << 10;
+const NO_STREAMS: &str = "the load generator does not speak it yet";
+
+pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
+    let mut rows = vec![];
+    let has_tls = site.certificate.is_some();
+    for connections in [1, 10] {
+        for (name, bytes) in FILES {
+            let file = File {
+                name,
+                bytes: *bytes,
+                connections,
+            };
+            if *bytes > SMALL_BYTES_MAX {
+                rows.push(file.large(servers, false));
+                rows.extend(has_tls.then(|| file.large(servers, true)));
+                if *name == "4115968" {
+                    rows.extend(["h2", "h3"].map(|protocol| file.later(protocol)));
+                }
+                continue;
+            }
+            rows.push(file.small(servers, false, Reuse::KeepAlive));
+            rows.push(file.small(servers, false, Reuse::PerRequest));
+            if has_tls {
+                rows.push(file.small(servers, true, Reuse::KeepAlive));
+                rows.push(file.small(servers, true, Reuse::PerRequest));
+            }
+            rows.extend(["h2", "h3"].map(|protocol| file.later(protocol)));
+            rows.push(file.uncached(servers, Cold::No));
+            if *name == "64k" && connections == 1 {
+                rows.push(file.uncached(servers, Cold::Yes));
+            }
+        }
+    }
+    rows
+}
+
+/// Is what the kernel keeps of a file thrown away before each request?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cold {
+    No,
+    Yes,
+}
+
+struct File {
+    name: &'static str,
+    bytes: u64,
+    connections: usize,
+}
+
+impl File {
+    fn small(&self, servers: &[Installed], is_secure: bool, reuse: Reuse) -> Row {
+        let File {
+            name, connections, ..
+        } = *self;
+        let carrier = carrier(is_secure);
+        let (kept, kept_text) = match reuse {
+            Reuse::KeepAlive => ("keep", "connections kept"),
+            Reuse::PerRequest => ("close", "one connection per request"),
+        };
+        let group = match (is_secure, reuse) {
+            (true, _) => Group::Secure,
+            (false, Reuse::KeepAlive) => Group::Files,
+            (false, Reuse::PerRequest) => Group::Close,
+        };
+        let title = format!("file of {name}, {}, {kept_text}", carrier_text(is_secure));
+        let id = format!("file.h1.{carrier}.{kept}.{name}.c{connections}");
+        let mut row = Row::new(id, title, group, connections);
+        row.scope = match (group, reuse, name, connections) {
+            (Group::Files, ..) => Scope::Quick,
+            (_, Reuse::PerRequest, "0k", 10) => Scope::Quick,
+            (Group::Secure, Reuse::KeepAlive, "0k" | "64k", 10) => Scope::Quick,
+            (_, Reuse::PerRequest, "1k" | "16k", _) if is_secure => Scope::Full,
+            _ => Scope::Usual,
+        };
+        row.short = match (is_secure, reuse) {
+            (true, Reuse::PerRequest) => format!("{name}, c={connections}, with handshake"),
+            _ => format!("{name}, c={connections}"),
+        };
+        row.reuse = reuse;
+        row.is_secure = is_secure;
+        row.entrants = self.everybody(servers);
+        row.beside(match (is_secure, reuse) {
+            (false, Reuse::PerRequest) => Some(format!("A.file.cache.{name}.c{connections}")),
+            (_, Reuse::KeepAlive) => Some(format!("B.h1.{carrier}.{name}.c{connections}")),
+            (true, Reuse::PerRequest) => None,
+        });
+        row
+    }
+
+    fn large(&self, servers: &[Installed], is_secure: bool) -> Row {
+        let File {
+            name, connections, ..
+        } = *self;
+        let carrier = carrier(is_secure);
+        let title = format!("file of {name} bytes, {}", carrier_text(is_secure));
+        let id = format!("large.h1.{carrier}.keep.{name}.c{connections}");
+        let mut row = Row::new(id, title, Group::Large, connections);
+        row.scope = match name {
+            "4115968" => Scope::Usual,
+            _ => Scope::Full,
+        };
+        row.is_secure = is_secure;
+        row.per = Per::Megabyte;
+        row.short = format!("{name} bytes, {carrier}, c={connections}");
+        row.entrants = self.everybody(servers);
+        row.beside([format!("B.large.{carrier}.{name}.c{connections}")]);
+        if !is_secure {
+            row.beside([format!("A.large.nocache.{name}.c{connections}")]);
+        }
+        row
+    }
+
+    /// From the kernel's page cache, or from the disk: hob without its own cache.
+    fn uncached(&self, servers: &[Installed], cold: Cold) -> Row {
+        let File {
+            name, connections, ..
+        } = *self;
+        let (word, text) = match cold {
+            Cold::No => ("uncached", "from the kernel's page cache"),
+            Cold::Yes => ("cold", "from the disk"),
+        };
+        let title = format!("file of {name} {text}, one connection per request");
+        let id = format!("file.h1.clear.{word}.{name}.c{connections}");
+        let mut row = Row::new(id, title, Group::Uncached, connections);
+        row.short = format!("{name}, c={connections}, {text}");
+        row.scope = match (name, connections, cold) {
+            ("0k" | "64k", 10, _) | (_, _, Cold::Yes) => Scope::Usual,
+            _ => Scope::Full,
+        };
+        row.reuse = Reuse::PerRequest;
+        row.is_cold = cold == Cold::Yes;
+        row.entrants = self.everybody(servers);
+        for (entrant, server) in row.entrants.iter_mut().zip(servers) {
+            if server.kind == Kind::Hob {
+                entrant.extra = Extra::NoCache;
+                entrant.label = format!("{}, cache off", entrant.label);
+            }
+        }
+        if cold == Cold::No {
+            row.beside([format!("A.file.nocache.{name}.c{connections}")]);
+        }
+        row
+    }
+
+    fn later(&self, protocol: &str) -> Row {
+        let File {
+            name, connections, ..
+        } = *self;
+        let title = format!("file of {name}, HTTP/{} over TLS", &protocol[1..]);
+        let kind = match self.bytes > SMALL_BYTES_MAX {
+            true => "large",
+            false => "file",
+        };
+        let id = format!("{kind}.{protocol}.tls.keep.{name}.c{connections}");
+        let mut row = Row::new(id, title, Group::Later, connections);
+        row.scope = Scope::Full;
+        row.is_secure = true;
+        row.beside([
+            format!("B.{protocol}.tls.{name}.c{connections}"),
+            format!("B.large.{protocol}.{name}.c{connections}"),
+        ]);
+        row.unmeasured = Some(NO_STREAMS);
+        row
+    }
+
+    /// Every server with this file.
+    fn everybody(&self, servers: &[Installed]) -> Vec<Entrant> {
+        let entrant = |server: &Installed| Entrant {
+            label: server.name.clone(),
+            server: server.name.clone(),
+            extra: Extra::None,
+            path: format!("/{}", file_name(self.name, self.bytes)),
+            bytes: self.bytes,
+        };
+        servers.iter().map(entrant).collect()
+    }
+}
+
+fn carrier(is_secure: bool) -> &'static str {
+    if is_secure { "tls" } else { "clear" }
+}
+
+fn carrier_text(is_secure: bool) -> &'static str {
+    if is_secure {
+        "HTTP/1.1 over TLS"
+    } else {
+        "HTTP/1.1 in clear text"
+    }
+}

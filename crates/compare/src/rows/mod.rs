@@ -1,0 +1,40 @@
+//! Which rows there are: what is asked of whom, and which old figures stand beside it.
+
+mod cost;
+mod files;
+mod programs;
+mod row;
+#[cfg(test)]
+mod tests;
+
+use crate::server::Installed;
+use crate::site::Site;
+
+pub use row::Scope;
+pub(crate) use row::{Entrant, Group, Per, Row};
+
+/// All rows for these servers and what they can serve, in the order in which they are measured.
+pub(crate) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
+    let mut rows = files::rows(servers, site);
+    rows.extend(programs::rows(servers, site));
+    rows.extend(cost::rows());
+    rows.sort_by_key(|row| row.group);
+    rows
+}
+
+/// The rows that were asked for: of a scope, or those whose id has the words of one of these texts
+/// beside each other (`c1` is no part of `c10`).
+pub(crate) fn chosen(rows: Vec<Row>, scope: Scope, only: &[String]) -> Vec<Row> {
+    let is_chosen = |row: &Row| match only {
+        [] => row.scope <= scope,
+        // Whoever names a row means it, in whatever scope it is.
+        only => only.iter().any(|part| has_words(&row.id, part)),
+    };
+    rows.into_iter().filter(is_chosen).collect()
+}
+
+fn has_words(id: &str, part: &str) -> bool {
+    let words: Vec<&str> = part.split('.').filter(|word| !word.is_empty()).collect();
+    let all: Vec<&str> = id.split('.').collect();
+    !words.is_empty() && all.windows(words.len()).any(|some| some == words)
+}

@@ -1,0 +1,132 @@
+//! What a row is.
+
+use hob_load::Reuse;
+
+use crate::server::Extra;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The rows that say most, under two minutes.
+    Quick,
+    /// Those of the old tables, about ten minutes.
+    Usual,
+    /// All, under half an hour.
+    Full,
+}
+
+/// Rows that belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// Files over HTTP/1.1 in clear text, connections kept.
+    Files,
+    /// The same with one connection per request.
+    Close,
+    /// Files that no server keeps in its own memory.
+    Uncached,
+    /// Files over TLS.
+    Secure,
+    /// Files over HTTP/2 and HTTP/3.
+    Later,
+    /// Large files.
+    Large,
+    /// Programs.
+    Scripts,
+    /// One long answer of a program.
+    Stream,
+    /// hob with something switched on.
+    Cost,
+}
+
+/// What CPU time is divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Per {
+    /// Answers.
+    Request,
+    /// Millions of bytes of bodies.
+    Megabyte,
+}
+
+/// One row: the same work for several.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Row {
+    /// Its name for `--only`, JSON and comparisons.
+    pub(crate) id: String,
+    /// What it is, for people.
+    pub(crate) title: String,
+    /// The same in short, among others of its group.
+    pub(crate) short: String,
+    /// Where it belongs.
+    pub(crate) group: Group,
+    /// The smallest scope that has it.
+    pub(crate) scope: Scope,
+    /// Connections.
+    pub(crate) connections: usize,
+    /// Whether they are kept.
+    pub(crate) reuse: Reuse,
+    /// TLS or clear text.
+    pub(crate) is_secure: bool,
+    /// One answer is a round.
+    pub(crate) is_single: bool,
+    /// What the kernel keeps of the file is thrown away before each request.
+    pub(crate) is_cold: bool,
+    /// What CPU time is divided by.
+    pub(crate) per: Per,
+    /// Ids of old figures.
+    pub(crate) then: Vec<String>,
+    /// Who does the work; the first is what the others are compared with.
+    pub(crate) entrants: Vec<Entrant>,
+    /// Why the row has no figures yet.
+    pub(crate) unmeasured: Option<&'static str>,
+}
+
+/// Who does the work of a row, and where it is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entrant {
+    /// What the table calls it.
+    pub(crate) label: String,
+    /// The server, by its name.
+    pub(crate) server: String,
+    /// What is switched on in it.
+    pub(crate) extra: Extra,
+    /// What is asked for.
+    pub(crate) path: String,
+    /// Bytes of the body that must come.
+    pub(crate) bytes: u64,
+}
+
+impl Row {
+    /// A row in clear text over kept connections; more is said of it where it is made.
+    pub(super) fn new(id: String, title: String, group: Group, connections: usize) -> Row {
+        let title = format!("{title}, {}", connections_text(connections));
+        Row {
+            id,
+            short: title.clone(),
+            title,
+            group,
+            scope: Scope::Usual,
+            connections,
+            reuse: Reuse::KeepAlive,
+            is_secure: false,
+            is_single: false,
+            is_cold: false,
+            per: Per::Request,
+            then: vec![],
+            entrants: vec![],
+            unmeasured: None,
+        }
+    }
+
+    /// Puts the figures of these ids beside it, where there are any.
+    pub(super) fn beside(&mut self, ids: impl IntoIterator<Item = String>) {
+        let is_known = |id: &String| crate::history::figures(id).next().is_some();
+        self.then.extend(ids.into_iter().filter(is_known));
+    }
+}
+
+fn connections_text(count: usize) -> String {
+    match count {
+        1 => "1 connection".to_owned(),
+        count => format!("{count} connections"),
+    }
+}

@@ -1,0 +1,77 @@
+//! Tests of the tables of rows.
+
+use super::*;
+use crate::server::Kind;
+use std::path::PathBuf;
+
+fn site() -> Site {
+    Site {
+        root: PathBuf::from("/w"),
+        cgi: PathBuf::from("/c"),
+        certificate: Some(crate::site::Pair {
+            certificate: "c".to_owned(),
+            key: "k".to_owned(),
+        }),
+        c: Some(PathBuf::from("/c/program")),
+        module: Some(PathBuf::from("/m")),
+        resident: Some(PathBuf::from("/c/resident")),
+        interpreters: vec!["sh", "perl", "python3"],
+        lacks: vec![],
+    }
+}
+
+fn servers() -> Vec<Installed> {
+    let all = [
+        ("hob", Kind::Hob),
+        ("nginx", Kind::Nginx),
+        ("apache", Kind::Apache),
+    ];
+    all.map(|(name, kind)| Installed {
+        name: name.to_owned(),
+        kind,
+        program: PathBuf::from(name),
+        version: "1.0".to_owned(),
+    })
+    .into()
+}
+
+#[test]
+fn every_row_has_a_name_of_its_own_and_hob_in_it_first() {
+    let rows = rows(&servers(), &site());
+    let mut ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), rows.len());
+    for row in &rows {
+        match row.unmeasured {
+            Some(_) => assert!(row.entrants.is_empty(), "{}", row.id),
+            None => assert_eq!(row.entrants[0].server, "hob", "{}", row.id),
+        }
+    }
+}
+
+#[test]
+fn every_printed_figure_has_a_row_beside_which_it_stands() {
+    let rows = rows(&servers(), &site());
+    let shown: Vec<&String> = rows.iter().flat_map(|row| &row.then).collect();
+    for then in crate::history::THEN {
+        // Ratios stand beside the table of ratios.
+        let is_elsewhere = then.id.starts_with("E.");
+        let is_shown = shown.iter().any(|id| *id == then.id);
+        assert!(is_shown || is_elsewhere, "{}", then.id);
+    }
+}
+
+#[test]
+fn scopes_grow_and_names_choose_whole_words() {
+    let all = rows(&servers(), &site());
+    let count = |scope| chosen(all.clone(), scope, &[]).len();
+    assert!(count(Scope::Quick) < count(Scope::Usual));
+    assert!(count(Scope::Usual) < count(Scope::Full));
+    assert_eq!(count(Scope::Full), all.len());
+    let of = |part: &str| chosen(all.clone(), Scope::Quick, &[part.to_owned()]);
+    assert_eq!(of("file.h1.clear.keep.1k.c1").len(), 1);
+    assert!(of(".clear.").len() > of("file.h1.clear").len());
+    assert_eq!(of("nonsense"), []);
+    assert_eq!(of("."), []);
+}

@@ -1,0 +1,135 @@
+//! Apache httpd, with the event model, CGI by its daemon, and a module of ours where it could be
+//! built.
+
+use std::path::Path;
+
+use super::{Ground, Setup};
+
+/// Where distributions put modules.
+const MODULE_FOLDERS: &[&str] = &[
+    "/usr/lib/apache2/modules",
+    "/usr/lib64/httpd/modules",
+    "/usr/lib/httpd/modules",
+    "/usr/lib64/apache2",
+    "/usr/local/apache2/modules",
+];
+/// Those that are needed, where they are modules and not built in.
+const MODULES: &[(&str, &str)] = &[
+    ("mpm_event_module", "mod_mpm_event.so"),
+    ("unixd_module", "mod_unixd.so"),
+    ("authz_core_module", "mod_authz_core.so"),
+    ("mime_module", "mod_mime.so"),
+    ("alias_module", "mod_alias.so"),
+    ("cgid_module", "mod_cgid.so"),
+    ("ssl_module", "mod_ssl.so"),
+    ("socache_shmcb_module", "mod_socache_shmcb.so"),
+];
+
+pub(super) fn setup(ground: &Ground<'_>) -> Setup {
+    let at = |name: &str| ground.path(name);
+    let loads = loads();
+    let user = match ground.is_root {
+        true => "User #65534\nGroup #65534\n",
+        false => "",
+    };
+    let tuned = match ground.is_tuned() {
+        true => {
+            "StartServers 1
+ServerLimit 1
+ThreadsPerChild 64
+MaxRequestWorkers 64
+ThreadLimit 64
+EnableSendfile On
+"
+        }
+        false => "",
+    };
+    let module = match &ground.site.module {
+        Some(module) => format!(
+            "LoadModule hobcompare_module {}
+<Location /module>
+  SetHandler hobcompare
+  Require all granted
+</Location>
+",
+            module.display()
+        ),
+        None => String::new(),
+    };
+    let secure = secure(ground);
+    let text = format!(
+        "ServerRoot {root}
+PidFile {pid}
+ServerName localhost
+ErrorLog {errors}
+LogLevel crit
+DefaultRuntimeDir {root}
+Mutex file:{root} default
+{loads}{user}{tuned}KeepAlive On
+MaxKeepAliveRequests 0
+Listen 127.0.0.1:{port}
+TypesConfig /dev/null
+AddType text/plain .txt
+AddType application/octet-stream .bin
+DocumentRoot {site}
+<Directory {site}>
+  Require all granted
+</Directory>
+ScriptSock {socket}
+ScriptAlias /cgi/ {cgi}/
+<Directory {cgi}>
+  Require all granted
+  Options +ExecCGI
+</Directory>
+{module}{secure}",
+        root = at(""),
+        pid = at("apache.pid"),
+        errors = at("apache.err"),
+        port = ground.ports.clear,
+        site = ground.site.root.display(),
+        cgi = ground.site.cgi.display(),
+        socket = at("cgi.sock"),
+    );
+    let arguments = ["-d", &at(""), "-f", &at("apache.conf"), "-DFOREGROUND"];
+    Setup {
+        files: vec![("apache.conf", text)],
+        folders: vec![],
+        programs: vec![ground.program("apache", &arguments)],
+    }
+}
+
+/// Those modules that are there.
+fn loads() -> String {
+    let folder = MODULE_FOLDERS
+        .iter()
+        .find(|folder| Path::new(folder).is_dir());
+    MODULES
+        .iter()
+        .filter_map(|(name, file)| {
+            let path = Path::new(folder?).join(file);
+            let is_there = path.is_file();
+            is_there.then(|| format!("LoadModule {name} {}\n", path.display()))
+        })
+        .collect()
+}
+
+fn secure(ground: &Ground<'_>) -> String {
+    let at = |name: &str| ground.path(name);
+    ground.where_secure(|certificate, key| {
+        format!(
+            "Listen 127.0.0.1:{port}
+<VirtualHost 127.0.0.1:{port}>
+  SSLEngine on
+  SSLCertificateFile {certificate}
+  SSLCertificateKeyFile {key}
+  SSLProtocol TLSv1.3
+  SSLCipherSuite TLSv1.3 TLS_AES_256_GCM_SHA384
+  SSLOpenSSLConfCmd Curves X25519
+</VirtualHost>
+SSLSessionCache shmcb:{cache}(512000)
+",
+            port = ground.ports.secure,
+            cache = at("sessions"),
+        )
+    })
+}

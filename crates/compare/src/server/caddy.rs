@@ -1,0 +1,55 @@
+//! Caddy.
+
+use super::{Ground, Setup};
+
+pub(super) fn setup(ground: &Ground<'_>) -> Setup {
+    let at = |name: &str| ground.path(name);
+    let root = ground.site.root.display();
+    let secure = ground.where_secure(|certificate, key| {
+        format!(
+            "https://127.0.0.1:{port}, https://localhost:{port} {{
+	tls {certificate} {key} {{
+		protocols tls1.3
+		curves x25519
+	}}
+	root * {root}
+	file_server
+}}
+",
+            port = ground.ports.secure
+        )
+    });
+    let text = format!(
+        "{{
+	admin off
+	auto_https off
+	persist_config off
+}}
+http://127.0.0.1:{port} {{
+	root * {root}
+	file_server
+}}
+{secure}",
+        port = ground.ports.clear,
+    );
+    let arguments = [
+        "run",
+        "--config",
+        &at("Caddyfile"),
+        "--adapter",
+        "caddyfile",
+    ];
+    let mut program = ground.program("caddy", &arguments);
+    // Its run time counts the machine's CPUs, not those it is bound to.
+    let names = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
+    let homes = names.map(|name| (name.to_owned(), at("")));
+    program.environment = homes.into();
+    program
+        .environment
+        .push(("GOMAXPROCS".to_owned(), "1".to_owned()));
+    Setup {
+        files: vec![("Caddyfile", text)],
+        folders: vec![],
+        programs: vec![program],
+    }
+}

@@ -1,0 +1,72 @@
+//! hob: this program or another build of it.
+
+use super::{Extra, Ground, Setup};
+
+pub(super) fn setup(ground: &Ground<'_>) -> Setup {
+    let at = |name: &str| ground.path(name);
+    let (log, top) = match ground.extra {
+        Extra::CombinedLog => (
+            log(&at("access.log"), "combined"),
+            "default_log = \"access\"\n",
+        ),
+        Extra::CustomLog => (
+            log(&at("access.log"), CUSTOM_FORMAT),
+            "default_log = \"access\"\n",
+        ),
+        _ => (String::new(), ""),
+    };
+    let more = match ground.extra {
+        Extra::Nice(level) => format!("nice = {level}\n"),
+        Extra::NoCache => "cache = \"off\"\n".to_owned(),
+        _ => String::new(),
+    };
+    let secure = ground.where_secure(|certificate, key| {
+        format!(
+            "
+[[listen]]
+address = \"127.0.0.1:{}\"
+tls = {{ certificate = \"{certificate}\", key = \"{key}\", minimum = \"1.3\", suites = [\"TLS_AES_256_GCM_SHA384\"], http3 = false }}
+",
+            ground.ports.secure
+        )
+    });
+    let text = format!(
+        "control = \"off\"
+state = \"{state}\"
+{top}{more}{log}
+[[listen]]
+address = \"127.0.0.1:{port}\"
+{secure}
+[[site]]
+root = \"{root}\"
+{routes}{scripts}",
+        state = at("state"),
+        port = ground.ports.clear,
+        root = ground.site.root.display(),
+        routes = routes(ground.extra),
+        scripts = ground.site.hob_routes(),
+    );
+    Setup {
+        files: vec![("hob.toml", text)],
+        folders: vec!["state"],
+        programs: vec![ground.program("hob", &["serve", "--config", &at("hob.toml")])],
+    }
+}
+
+const CUSTOM_FORMAT: &str =
+    "{client} {time_iso} {method} {target} {status} {total_us} {bytes_out} {referer} {user_agent}";
+
+fn log(path: &str, format: &str) -> String {
+    format!("\n[[log]]\nname = \"access\"\nfile = \"{path}\"\nformat = \"{format}\"\n")
+}
+
+/// Routes that another path would take, as a site with so many has them.
+fn routes(extra: Extra) -> String {
+    let Extra::Routes(count) = extra else {
+        return String::new();
+    };
+    let route = |number| {
+        format!("\n[[site.route]]\npath = \"/section-{number}/*\"\nrespond = {{ status = 404 }}\n")
+    };
+    (0..count).map(route).collect()
+}

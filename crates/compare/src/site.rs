@@ -1,0 +1,230 @@
+//! What every server serves: the temporary folder with files, programs and a certificate, and
+//! who removes it.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::CompareError;
+use crate::keeper::Program;
+use crate::programs;
+
+/// The files: name and bytes. The last three have the sizes of the old tables.
+pub(crate) const FILES: &[(&str, u64)] = &[
+    ("0k", 0),
+    ("1k", 1 << 10),
+    ("16k", 16 << 10),
+    ("64k", 64 << 10),
+    ("2406400", 2_406_400),
+    ("4115968", 4_115_968),
+    ("6882304", 6_882_304),
+];
+
+/// A folder that is gone when this is dropped.
+pub(crate) struct Folder(PathBuf);
+
+/// What is served.
+pub(crate) struct Site {
+    /// Files, named as in [`FILES`] with `.txt` or `.bin` behind.
+    pub(crate) root: PathBuf,
+    /// Programs that are started for each request.
+    pub(crate) cgi: PathBuf,
+    pub(crate) certificate: Option<Pair>,
+    /// The program in C as CGI, FastCGI and lines; where there is a compiler.
+    pub(crate) c: Option<PathBuf>,
+    /// The same work as a module of Apache; where there is what builds one.
+    pub(crate) module: Option<PathBuf>,
+    /// The same work as a program over libhob; where that is installed.
+    pub(crate) resident: Option<PathBuf>,
+    /// Interpreters that scripts can be warm in.
+    pub(crate) interpreters: Vec<&'static str>,
+    /// What could not be made, and why.
+    pub(crate) lacks: Vec<String>,
+}
+
+/// A certificate and its key, as paths.
+pub(crate) struct Pair {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+impl Folder {
+    /// Makes a folder below another one.
+    pub(crate) fn make(place: &Path) -> Result<Folder, CompareError> {
+        let mut tried = None;
+        for number in 0..100 {
+            let path = place.join(format!("hob-compare-{}-{number}", std::process::id()));
+            // Servers that give up root's rights must be able to read what is in it.
+            match DirBuilder::new().mode(0o755).create(&path) {
+                Ok(()) => {
+                    let open = fs::Permissions::from_mode(0o755);
+                    fs::set_permissions(&path, open).map_err(CompareError::system(format!(
+                        "cannot open {}",
+                        path.display()
+                    )))?;
+                    return Ok(Folder(path));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    tried = Some(error);
+                }
+                Err(error) => {
+                    tried = Some(error);
+                    break;
+                }
+            }
+        }
+        let error = tried.unwrap_or_else(|| io::Error::other("no name is free"));
+        let tried = format!("cannot make a folder in {}", place.display());
+        Err(CompareError::System { tried, error })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Site {
+    /// Writes everything below a folder. What cannot be made is left out and said in `lacks`.
+    pub(crate) fn write(
+        folder: &Path,
+        around: &Around<'_>,
+        wants: Wants,
+    ) -> Result<Site, CompareError> {
+        let mut site = Site {
+            root: folder.join("www"),
+            cgi: folder.join("cgi"),
+            certificate: None,
+            c: None,
+            module: None,
+            resident: None,
+            interpreters: vec![],
+            lacks: vec![],
+        };
+        let system = |path: &Path| CompareError::system(format!("cannot write {}", path.display()));
+        for path in [&site.root, &site.cgi] {
+            DirBuilder::new()
+                .mode(0o755)
+                .create(path)
+                .map_err(system(path))?;
+        }
+        for (name, bytes) in FILES {
+            let path = site.root.join(file_name(name, *bytes));
+            fs::write(&path, body(*bytes)).map_err(system(&path))?;
+        }
+        if wants.tls {
+            match certificate(folder) {
+                Ok(pair) => site.certificate = Some(pair),
+                Err(why) => site.lacks.push(format!("no rows over TLS: {why}")),
+            }
+        }
+        if wants.programs {
+            programs::write(folder, around, &mut site).map_err(system(&site.cgi.clone()))?;
+        }
+        Ok(site)
+    }
+
+    /// The program that answers over FastCGI at this socket.
+    pub(crate) fn fast_cgi_program(&self, socket: &str) -> Option<Program> {
+        let program = self.c.as_ref()?.display().to_string();
+        Some(Program {
+            name: "fastcgi".to_owned(),
+            command: vec![program, "fastcgi".to_owned(), socket.to_owned()],
+            environment: vec![],
+        })
+    }
+}
+
+/// Where things are found on this machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Around<'a> {
+    /// hob itself.
+    pub(crate) program: &'a Path,
+    /// Where programs are looked for.
+    pub(crate) folders: &'a [PathBuf],
+}
+
+/// What a comparison needs besides files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wants {
+    pub(crate) tls: bool,
+    pub(crate) programs: bool,
+}
+
+/// The name of a file below the root.
+pub(crate) fn file_name(name: &str, bytes: u64) -> String {
+    let ending = if bytes <= 64 << 10 { "txt" } else { "bin" };
+    format!("{name}.{ending}")
+}
+
+/// Lines of 1,024 bytes.
+fn body(bytes: u64) -> Vec<u8> {
+    let line = |index: u64| if index % 1024 == 1023 { b'\n' } else { b'x' };
+    (0..bytes).map(line).collect()
+}
+
+/// A certificate that signs itself, with a key on P-256.
+fn certificate(folder: &Path) -> Result<Pair, String> {
+    let certificate = folder.join("cert.pem").display().to_string();
+    let key = folder.join("key.pem").display().to_string();
+    let mut command = Command::new("openssl");
+    command.args([
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+    ]);
+    command.args(["-nodes", "-days", "30", "-subj", "/CN=localhost"]);
+    command.args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]);
+    command.args(["-keyout", &key, "-out", &certificate]);
+    let output = command.stdin(Stdio::null()).output();
+    match output {
+        Ok(output) if output.status.success() => {
+            // H2O and others read it after they have given up root's rights.
+            let _ = fs::set_permissions(&key, fs::Permissions::from_mode(0o644));
+            Ok(Pair { certificate, key })
+        }
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let last = text.lines().last().unwrap_or_default();
+            Err(format!("openssl made no certificate: {last}"))
+        }
+        Err(error) => Err(format!("openssl, which makes the certificate: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn site_is_written_and_its_folder_goes_with_it() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::make(place.path()).unwrap();
+        let around = Around {
+            program: Path::new("/bin/hob"),
+            folders: &[],
+        };
+        let wants = Wants {
+            tls: false,
+            programs: false,
+        };
+        let site = Site::write(folder.path(), &around, wants).unwrap();
+        for (name, bytes) in FILES {
+            let file = site.root.join(file_name(name, *bytes));
+            assert_eq!(fs::metadata(file).unwrap().len(), *bytes);
+        }
+        let path = folder.path().to_owned();
+        drop(folder);
+        assert!(!path.exists());
+    }
+}

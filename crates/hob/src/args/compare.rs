@@ -1,0 +1,66 @@
+//! The flags of `hob compare`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use hob_load::parse_duration;
+
+const COMPARE_HELP: &str = "\
+Examples:
+  hob compare --quick
+      hob and every server that is found in PATH or /usr/sbin, with configurations of their
+      own in a temporary folder: CPU time per request of each, and its ratio to hob's
+  hob compare --full --json result.json --html result.html
+      every row, with each round of it as JSON, and a page with charts
+  hob compare --only file.h1.clear --servers nginx
+      files in clear text, with nginx alone
+  hob compare --quick --rival /usr/bin/hob
+      this build beside the one that is installed
+  hob compare --list
+      the rows with their ids
+
+Exit codes:
+  0  the comparison was made; interrupted ones are reported too, servers that do not start
+     are named
+  1  hob itself does not start, or the system refused something
+  2  the arguments are wrong";
+
+/// What to compare, and how long it may take.
+#[derive(Args)]
+#[command(after_help = COMPARE_HELP)]
+pub(crate) struct CompareOptions {
+    /// The rows that say most, in less than two minutes
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// All rows, in less than half an hour; about ten minutes without either
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Only rows with this text in their id; more than once for more
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Vec<String>,
+    /// Only these servers and hob: nginx, apache, lighttpd, h2o, caddy
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) servers: Vec<String>,
+    /// Another build of hob, to be compared with this one; more than once for more
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) rival: Vec<PathBuf>,
+    /// Servers tuned for speed, instead of as they come
+    #[arg(long)]
+    pub(crate) tuned: bool,
+    /// Length of one round, instead of what the time for all of them gives
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) round: Option<Duration>,
+    /// Rounds of each cell at most
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) rounds: Option<usize>,
+    /// Write the result as JSON, with every round
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the result as a page of HTML with charts
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print the rows there are, and the servers that were found, instead
+    #[arg(long)]
+    pub(crate) list: bool,
+}

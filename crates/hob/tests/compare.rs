@@ -1,0 +1,321 @@
+//! `hob compare`: what it measures is told with every round, rivals that are missing or do not
+//! start are said, and nothing of what it started stays, whatever ends it.
+#![allow(clippy::unwrap_used)]
+
+mod harness;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use harness::{DEADLINE, Place, User, children_of, send_signal, text_of, wait_for_end};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// One row, as short as it can be and still be one.
+const SHORT: [&str; 6] = [
+    "--only",
+    "file.h1.clear.keep.1k.c1",
+    "--round",
+    "20ms",
+    "--rounds",
+    "2",
+];
+
+/// `hob compare` with a temporary folder that shows what it leaves behind.
+fn compare(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.command();
+    command.env("TMPDIR", place.path("run")).arg("compare");
+    command.args(arguments);
+    command
+}
+
+fn has_nginx() -> bool {
+    let is_there = ["/usr/sbin/nginx", "/usr/bin/nginx"].map(|path| Path::new(path).is_file());
+    if !is_there.contains(&true) {
+        println!("nginx is not installed: apt-get install nginx-light");
+    }
+    is_there.contains(&true)
+}
+
+/// What is left in the temporary folder.
+fn left(place: &Place) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(place.path("run")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+/// A program of that name, which says a version when it is asked for one.
+fn fake(place: &Place, name: &str, otherwise: &str) -> PathBuf {
+    place.folder("bin");
+    let path = place.path(&format!("bin/{name}"));
+    let text = format!("#!/bin/sh\n[ \"$1\" = -v ] && echo 'v9.8.7' && exit 0\n{otherwise}\n");
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    place.path("bin")
+}
+
+#[test]
+fn row_is_measured_for_each_server_and_told_with_every_round() {
+    if !has_nginx() {
+        return;
+    }
+    let place = Place::new();
+    let (json, html) = (place.path("run/it.json"), place.path("run/it.html"));
+    let (json, html) = (json.to_str().unwrap(), html.to_str().unwrap());
+    let other = place.path("hob");
+    let more = ["--servers", "nginx", "--rival", other.to_str().unwrap()];
+    let files = ["--json", json, "--html", html];
+    let output = compare(&place, &[&SHORT[..], &more, &files].concat()).output();
+    let output = output.unwrap();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("[file.h1.clear.keep.1k.c1]"), "{text}");
+
+    let told: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(told["format"], 1);
+    assert_eq!(told["interrupted"], false);
+    let names = |list: &Value, field: &str| -> Vec<String> {
+        let all = list.as_array().unwrap().iter();
+        all.map(|one| one[field].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        names(&told["servers"], "name"),
+        ["hob", "other hob", "nginx"]
+    );
+    for server in told["servers"].as_array().unwrap() {
+        let configuration = server["configuration"].as_str().unwrap();
+        assert!(configuration.contains("127.0.0.1"), "{server:#}");
+    }
+    assert!(names(&told["environment"], "name").contains(&"kernel".to_owned()));
+    let rows = told["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "{rows:#?}");
+    let cells = &rows[0]["cells"];
+    assert_eq!(names(cells, "label"), ["hob", "other hob", "nginx"]);
+    for cell in cells.as_array().unwrap() {
+        assert_eq!(
+            (&cell["failed"], &cell["not_measured"]),
+            (&0.into(), &Value::Null)
+        );
+        assert_eq!(cell["cpu_us"]["n"], 2);
+        let rounds = cell["rounds"].as_array().unwrap();
+        assert_eq!(rounds.len(), 2, "{cell:#}");
+        for round in rounds {
+            assert!(round["good"].as_u64().unwrap() > 0, "{cell:#}");
+        }
+    }
+    let page = std::fs::read_to_string(html).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("nginx"));
+    std::fs::remove_file(json).unwrap();
+    std::fs::remove_file(html).unwrap();
+    assert_eq!(left(&place), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn old_figures_stand_beside_the_row_with_their_id() {
+    let place = Place::new();
+    let only = ["--only", "file.h1.clear.close.0k.c1", "--servers", "caddy"];
+    let short = ["--round", "20ms", "--rounds", "1"];
+    let output = compare(&place, &[&only[..], &short].concat())
+        .output()
+        .unwrap();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(
+        text.contains("then: WASD 5.2 210 req/s [A.file.cache.0k.c1]"),
+        "{text}"
+    );
+    assert!(
+        text.contains("WASD Hypertext Services technical overview"),
+        "{text}"
+    );
+}
+
+#[test]
+fn rival_that_does_not_start_is_said_with_what_it_printed() {
+    let place = Place::new();
+    let folder = fake(&place, "nginx", "echo 'no way to start' >&2\nexit 3");
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    let mut command = compare(&place, &[&SHORT[..], &["--servers", "nginx"]].concat());
+    let output = command.env("PATH", path).output().unwrap();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(
+        text.contains("not measured: ended at once: nginx exit status: 3"),
+        "{text}"
+    );
+    assert!(text.contains("no way to start"), "{text}");
+    let own = text.lines().find(|line| line.starts_with("  hob "));
+    assert!(own.is_some_and(|line| line.contains(" us ")), "{text}");
+    assert_eq!(left(&place), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn rival_that_is_not_there_is_said() {
+    let place = Place::new();
+    place.folder("bin");
+    let mut command = compare(
+        &place,
+        &["--list", "--only", ".clear.keep.1k.", "--servers", "caddy"],
+    );
+    let output = command.env("PATH", place.path("bin")).output().unwrap();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("quick  file.h1.clear.keep.1k.c1"), "{text}");
+    assert!(
+        text.contains("caddy is not compared: caddy is not installed"),
+        "{text}"
+    );
+    assert!(!text.contains("nginx"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_what_to_write() {
+    let place = Place::new();
+    for (arguments, wanted) in [
+        (
+            &["--only", "nonsense.clear."][..],
+            "no row has nonsense.clear. in its id",
+        ),
+        (
+            &["--servers", "iis"],
+            "known are hob, nginx, apache, lighttpd, h2o, caddy",
+        ),
+        (
+            &["--rival", "/nowhere/hob"],
+            "--rival /nowhere/hob cannot be run",
+        ),
+    ] {
+        let output = compare(&place, arguments).output().unwrap();
+        let text = text_of(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(wanted), "{text}");
+    }
+    assert_eq!(left(&place), Vec::<PathBuf>::new());
+}
+
+/// A comparison that goes on until somebody ends it, and all that is below it by now: the keepers,
+/// hob and its processes, nginx and its worker.
+fn endless(place: &Place) -> (Child, Vec<u32>) {
+    let only = ["--only", "file.h1.clear.keep.1k.c1", "--servers", "nginx"];
+    let mut command = compare(place, &[&only[..], &["--round", "200ms"]].concat());
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let begun = Instant::now();
+    loop {
+        let below = below(child.id());
+        let name = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm"));
+        let names = below.iter().filter_map(|pid| name(pid).ok());
+        if names.filter(|name| name.trim() == "nginx").count() >= 2 {
+            return (child, below);
+        }
+        if begun.elapsed() > DEADLINE {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("nginx does not run");
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn below(pid: u32) -> Vec<u32> {
+    let mut all = children_of(pid);
+    let mut index = 0;
+    while index < all.len() {
+        all.extend(children_of(all[index]));
+        index += 1;
+    }
+    all
+}
+
+/// Control groups of this comparison, in either version.
+fn groups(pid: u32) -> Vec<PathBuf> {
+    let mut found = vec![];
+    let mut open = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if name.starts_with(&format!("hob-compare-{pid}-")) {
+                    found.push(entry.path());
+                }
+                open.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn interrupted_comparison_reports_and_leaves_nothing() {
+    if !has_nginx() {
+        return;
+    }
+    for signal in [Signal::INT, Signal::TERM] {
+        let place = Place::for_user(User::Same);
+        let (child, below) = endless(&place);
+        let pid = child.id();
+        send_signal(pid, signal);
+        let output = child.wait_with_output().unwrap();
+        let text = text_of(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        assert!(
+            text.contains("interrupted: rows at the end are missing"),
+            "{text}"
+        );
+        for pid in below {
+            assert!(!Path::new(&format!("/proc/{pid}")).exists(), "{pid} lives");
+        }
+        assert_eq!(left(&place), Vec::<PathBuf>::new());
+        assert_eq!(groups(pid), Vec::<PathBuf>::new());
+    }
+}
+
+#[test]
+fn killed_comparison_leaves_nothing_either() {
+    if !has_nginx() {
+        return;
+    }
+    let place = Place::for_user(User::Same);
+    let (mut child, below) = endless(&place);
+    send_signal(child.id(), Signal::KILL);
+    child.wait().unwrap();
+    for pid in below {
+        wait_for_end(pid);
+    }
+    // The last keeper removes the folder as the last thing it does.
+    assert_eq!(left(&place), Vec::<PathBuf>::new());
+    assert_eq!(groups(child.id()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_a_killed_keeper_held_ends_with_the_comparison() {
+    if !has_nginx() {
+        return;
+    }
+    let place = Place::for_user(User::Same);
+    let (child, below) = endless(&place);
+    let pid = child.id();
+    for keeper in children_of(pid) {
+        send_signal(keeper, Signal::KILL);
+    }
+    send_signal(pid, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+    for pid in below {
+        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "{pid} lives");
+    }
+    assert_eq!(left(&place), Vec::<PathBuf>::new());
+    assert_eq!(groups(pid), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    let place = Place::new();
+    let output = compare(&place, &["--help"]).output().unwrap();
+    let text = text_of(&output);
+    for wanted in ["Examples:", "hob compare --quick", "--rival", "Exit codes:"] {
+        assert!(text.contains(wanted), "{text}");
+    }
+}
