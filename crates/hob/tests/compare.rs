@@ -201,22 +201,20 @@ fn endless(place: &Place) -> (Child, Vec<u32>) {
     let only = ["--only", "file.h1.clear.keep.1k.c1", "--servers", "nginx"];
     let mut command = compare(place, &[&only[..], &["--round", "200ms"]].concat());
     command.stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
+    let child = command.spawn().unwrap();
     let begun = Instant::now();
-    loop {
-        let below = below(child.id());
+    let is_there = |pids: &[u32]| {
         let name = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm"));
-        let names = below.iter().filter_map(|pid| name(pid).ok());
-        if names.filter(|name| name.trim() == "nginx").count() >= 2 {
-            return (child, below);
-        }
-        if begun.elapsed() > DEADLINE {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            panic!("nginx does not run");
-        }
+        let names = pids.iter().filter_map(|pid| name(pid).ok());
+        names.filter(|name| name.trim() == "nginx").count() >= 2
+    };
+    let mut all = below(child.id());
+    while !is_there(&all) {
+        assert!(begun.elapsed() < DEADLINE, "nginx does not run");
         std::thread::yield_now();
+        all = below(child.id());
     }
+    (child, all)
 }
 
 fn below(pid: u32) -> Vec<u32> {
