@@ -132,11 +132,10 @@ pub fn list(plan: &Plan) -> Result<String, CompareError> {
     let rows = chosen(rows(&servers, &site), Scope::Full, &plan.only);
     let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in rows {
-        let scope = match (row.unmeasured, row.scope) {
-            (Some(_), _) => "later",
-            (None, Scope::Quick) => "quick",
-            (None, Scope::Usual) => "usual",
-            (None, Scope::Full) => "full",
+        let scope = match row.scope {
+            Scope::Quick => "quick",
+            Scope::Usual => "usual",
+            Scope::Full => "full",
         };
         // Writing into a string does not go wrong.
         let _ = writeln!(text, "{scope:5}  {:width$}  {}", row.id, row.title);

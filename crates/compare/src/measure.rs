@@ -103,7 +103,7 @@ impl Comparison<'_> {
         let cell = |entrant: &Entrant| Cell {
             entrant: entrant.clone(),
             rounds: vec![],
-            why_not: row.unmeasured.map(str::to_owned),
+            why_not: None,
         };
         let mut measured = Measured {
             row: row.clone(),
@@ -175,9 +175,6 @@ impl Comparison<'_> {
 
     /// Sees to it that the server runs and answers this, and warms up what it keeps.
     fn prepare(&mut self, row: &Row, entrant: &Entrant) -> Result<(), String> {
-        if let Some(why) = row.unmeasured {
-            return Err(why.to_owned());
-        }
         let key = (entrant.server.clone(), entrant.extra);
         if !self.running.contains_key(&key) {
             let started = self.start(&key);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::fs::{Advice, fadvise, fstatfs};
 
-use hob_load::{Expectation, LoadError, Pace, Plan, Protocol, Url};
+use hob_load::{Expectation, LoadError, Pace, Plan, Url};
 use serde_json::Value;
 
 use crate::instance::Instance;
@@ -147,8 +147,8 @@ impl Client<'_> {
                 think: Duration::ZERO,
             },
             connections,
-            protocol: Protocol::H1,
-            streams: 1,
+            protocol: row.protocol,
+            streams: row.streams,
             reuse: row.reuse,
             is_insecure: true,
             // What a session costs depends on who keeps it; a full handshake is the same for all.

@@ -40,7 +40,7 @@ pub enum Protocol {
 
 impl Protocol {
     /// As results name it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Protocol::H1 => "h1",
             Protocol::H2 => "h2",

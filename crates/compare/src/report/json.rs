@@ -74,6 +74,8 @@ fn row(measured: &Measured) -> Value {
         "group": heading(row.group),
         "connections": row.connections,
         "keep_alive": row.reuse == Reuse::KeepAlive,
+        "protocol": row.protocol.name(),
+        "streams": row.streams,
         "tls": row.is_secure,
         "per": match row.per {
             Per::Request => "request",
@@ -81,7 +83,6 @@ fn row(measured: &Measured) -> Value {
         },
         "repeated_rounds": measured.repeated,
         "disturbed_rounds": measured.disturbed,
-        "not_measured": row.unmeasured,
         "then": then.collect::<Vec<_>>(),
         "cells": measured.cells.iter().map(|one| cell(one, base)).collect::<Vec<_>>(),
     })

@@ -88,16 +88,13 @@ fn summary(report: &Report) -> Vec<Sentence> {
 }
 
 fn of_group(group: Group, rows: &[&Measured]) -> Vec<Part> {
-    if let Some(why) = rows.iter().find_map(|row| row.row.unmeasured) {
-        return vec![Part::Text(format!("Not measured: {why}."))];
-    }
     match group {
         Group::Files
         | Group::Close
         | Group::Uncached
         | Group::Secure
         | Group::Large
-        | Group::Later => {
+        | Group::Multiplexed => {
             vec![ratios(rows).into(), beside(rows).into()]
         }
         Group::Scripts | Group::Stream | Group::Cost => {

@@ -60,7 +60,7 @@ pub(super) fn heading(group: Group) -> &'static str {
         Group::Close => "files, HTTP/1.1 in clear text, one connection per request",
         Group::Uncached => "files that no server keeps in its own memory",
         Group::Secure => "files, HTTP/1.1 over TLS 1.3",
-        Group::Later => "files, HTTP/2 and HTTP/3",
+        Group::Multiplexed => "files, HTTP/2 and HTTP/3",
         Group::Large => "large files",
         Group::Scripts => "programs",
         Group::Stream => "one long answer of a program",
@@ -71,10 +71,6 @@ pub(super) fn heading(group: Group) -> &'static str {
 fn one(measured: &Measured, text: &mut String) -> fmt::Result {
     let row = &measured.row;
     writeln!(text, "\n{}   [{}]", row.title, row.id)?;
-    if let Some(why) = row.unmeasured {
-        writeln!(text, "  not measured: {why}")?;
-        return old(row.then.as_slice(), text);
-    }
     let unit = match row.per {
         Per::Request => "CPU/request",
         Per::Megabyte => "CPU/MB",

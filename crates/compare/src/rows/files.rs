@@ -1,6 +1,6 @@
 //! Rows of files: small and large, kept connections and not, clear text and TLS.
 
-use hob_load::Reuse;
+use hob_load::{Protocol, Reuse};
 
 use super::{Entrant, Group, Per, Row, Scope};
 use crate::server::{Extra, Installed, Kind};
@@ -8,7 +8,6 @@ use crate::site::{FILES, Site, file_name};
 
 /// Files up to here are small: what counts is the request. Above, it is the bytes.
 const SMALL_BYTES_MAX: u64 = 64 << 10;
-const NO_STREAMS: &str = "the load generator does not speak it yet";
 
 pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
     let mut rows = vec![];
@@ -23,8 +22,9 @@ pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
             if *bytes > SMALL_BYTES_MAX {
                 rows.push(file.large(servers, false));
                 rows.extend(has_tls.then(|| file.large(servers, true)));
-                if *name == "4115968" {
-                    rows.extend(["h2", "h3"].map(|protocol| file.later(protocol)));
+                if has_tls && *name == "4115968" {
+                    rows.push(file.multiplexed(servers, Protocol::H2, 1));
+                    rows.push(file.multiplexed(servers, Protocol::H3, 1));
                 }
                 continue;
             }
@@ -34,7 +34,12 @@ pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
                 rows.push(file.small(servers, true, Reuse::KeepAlive));
                 rows.push(file.small(servers, true, Reuse::PerRequest));
             }
-            rows.extend(["h2", "h3"].map(|protocol| file.later(protocol)));
+            for protocol in [Protocol::H2, Protocol::H3].into_iter().filter(|_| has_tls) {
+                rows.push(file.multiplexed(servers, protocol, 1));
+                if connections > 1 {
+                    rows.push(file.multiplexed(servers, protocol, 10));
+                }
+            }
             rows.push(file.uncached(servers, Cold::No));
             if *name == "64k" && connections == 1 {
                 rows.push(file.uncached(servers, Cold::Yes));
@@ -152,24 +157,54 @@ impl File {
         row
     }
 
-    fn later(&self, protocol: &str) -> Row {
+    /// Over HTTP/2 or HTTP/3, which are encrypted where files are served.
+    fn multiplexed(&self, servers: &[Installed], protocol: Protocol, streams: usize) -> Row {
         let File {
             name, connections, ..
         } = *self;
-        let title = format!("file of {name}, HTTP/{} over TLS", &protocol[1..]);
-        let kind = match self.bytes > SMALL_BYTES_MAX {
-            true => "large",
-            false => "file",
+        let word = protocol.name();
+        let is_large = self.bytes > SMALL_BYTES_MAX;
+        let (kind, per) = match is_large {
+            true => ("large", Per::Megabyte),
+            false => ("file", Per::Request),
         };
-        let id = format!("{kind}.{protocol}.tls.keep.{name}.c{connections}");
-        let mut row = Row::new(id, title, Group::Later, connections);
-        row.scope = Scope::Full;
+        let (end, many) = match streams {
+            1 => (String::new(), String::new()),
+            _ => (
+                format!(".m{streams}"),
+                format!(", {streams} at once on each"),
+            ),
+        };
+        let title = format!("file of {name}, HTTP/{} over TLS{many}", &word[1..]);
+        let id = format!("{kind}.{word}.tls.keep.{name}.c{connections}{end}");
+        let mut row = Row::new(id, title, Group::Multiplexed, connections);
+        row.short = format!("{word} {name}, c={connections} m={streams}");
+        row.scope = match (protocol, name, connections, streams) {
+            (Protocol::H2, "0k", 10, 10) => Scope::Quick,
+            (Protocol::H2, "0k" | "64k", ..) | (Protocol::H3, "1k", 10, 10) => Scope::Usual,
+            _ => Scope::Full,
+        };
         row.is_secure = true;
-        row.beside([
-            format!("B.{protocol}.tls.{name}.c{connections}"),
-            format!("B.large.{protocol}.{name}.c{connections}"),
-        ]);
-        row.unmeasured = Some(NO_STREAMS);
+        row.protocol = protocol;
+        row.streams = streams;
+        row.per = per;
+        row.entrants = self.everybody(servers);
+        if protocol == Protocol::H3 {
+            let speaks = |server: &&Installed| matches!(server.kind, Kind::Hob | Kind::Caddy);
+            let some: Vec<Installed> = servers.iter().filter(speaks).cloned().collect();
+            row.entrants = self.everybody(&some);
+            for (entrant, server) in row.entrants.iter_mut().zip(&some) {
+                if server.kind == Kind::Hob {
+                    entrant.extra = Extra::Http3;
+                }
+            }
+        }
+        if streams == 1 {
+            row.beside([
+                format!("B.{word}.tls.{name}.c{connections}"),
+                format!("B.large.{word}.{name}.c{connections}"),
+            ]);
+        }
         row
     }
 

@@ -1,6 +1,6 @@
 //! What a row is.
 
-use hob_load::Reuse;
+use hob_load::{Protocol, Reuse};
 
 use crate::server::Extra;
 
@@ -27,7 +27,7 @@ pub(crate) enum Group {
     /// Files over TLS.
     Secure,
     /// Files over HTTP/2 and HTTP/3.
-    Later,
+    Multiplexed,
     /// Large files.
     Large,
     /// Programs.
@@ -64,6 +64,10 @@ pub(crate) struct Row {
     pub(crate) connections: usize,
     /// Whether they are kept.
     pub(crate) reuse: Reuse,
+    /// What is spoken.
+    pub(crate) protocol: Protocol,
+    /// Requests at once on each connection.
+    pub(crate) streams: usize,
     /// TLS or clear text.
     pub(crate) is_secure: bool,
     /// One answer is a round.
@@ -76,8 +80,6 @@ pub(crate) struct Row {
     pub(crate) then: Vec<String>,
     /// Who does the work; the first is what the others are compared with.
     pub(crate) entrants: Vec<Entrant>,
-    /// Why the row has no figures yet.
-    pub(crate) unmeasured: Option<&'static str>,
 }
 
 /// Who does the work of a row, and where it is asked for.
@@ -107,13 +109,14 @@ impl Row {
             scope: Scope::Usual,
             connections,
             reuse: Reuse::KeepAlive,
+            protocol: Protocol::H1,
+            streams: 1,
             is_secure: false,
             is_single: false,
             is_cold: false,
             per: Per::Request,
             then: vec![],
             entrants: vec![],
-            unmeasured: None,
         }
     }
 

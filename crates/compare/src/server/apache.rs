@@ -21,6 +21,7 @@ const MODULES: &[(&str, &str)] = &[
     ("mime_module", "mod_mime.so"),
     ("alias_module", "mod_alias.so"),
     ("cgid_module", "mod_cgid.so"),
+    ("http2_module", "mod_http2.so"),
     ("ssl_module", "mod_ssl.so"),
     ("socache_shmcb_module", "mod_socache_shmcb.so"),
 ];
@@ -120,7 +121,7 @@ fn secure(ground: &Ground<'_>) -> String {
             "Listen 127.0.0.1:{port}
 <VirtualHost 127.0.0.1:{port}>
   SSLEngine on
-  SSLCertificateFile {certificate}
+{h2}  SSLCertificateFile {certificate}
   SSLCertificateKeyFile {key}
   SSLProtocol TLSv1.3
   SSLCipherSuite TLSv1.3 TLS_AES_256_GCM_SHA384
@@ -128,6 +129,11 @@ fn secure(ground: &Ground<'_>) -> String {
 </VirtualHost>
 SSLSessionCache shmcb:{cache}(512000)
 ",
+            // Debian's module of it is in the package, and on where it is loaded.
+            h2 = match loads().contains("mod_http2.so") {
+                true => "  Protocols h2 http/1.1\n",
+                false => "",
+            },
             port = ground.ports.secure,
             cache = at("sessions"),
         )

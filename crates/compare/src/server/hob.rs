@@ -25,9 +25,10 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
             "
 [[listen]]
 address = \"127.0.0.1:{}\"
-tls = {{ certificate = \"{certificate}\", key = \"{key}\", minimum = \"1.3\", suites = [\"TLS_AES_256_GCM_SHA384\"], http3 = false }}
+tls = {{ certificate = \"{certificate}\", key = \"{key}\", minimum = \"1.3\", suites = [\"TLS_AES_256_GCM_SHA384\"], http3 = {} }}
 ",
-            ground.ports.secure
+            ground.ports.secure,
+            ground.extra == Extra::Http3
         )
     });
     let text = format!(

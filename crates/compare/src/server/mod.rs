@@ -62,6 +62,8 @@ pub(crate) enum Extra {
     Nice(i32),
     /// Without the cache of files: from the page cache of the kernel.
     NoCache,
+    /// With HTTP/3, which HTTP/1.1 and 2 would tell of in each answer.
+    Http3,
 }
 
 /// Where a server stands.
