@@ -36,6 +36,8 @@ pub const BACKLOG_COUNT_MAX: usize = 1 << 20;
 pub const TURN_BYTES_MAX: usize = 1 << 20;
 /// Pause before a connection that could not be opened is tried again.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Pause before a Unix socket is tried again whose backlog is full.
+pub const KNOCK_PAUSE: Duration = Duration::from_millis(1);
 /// How often a thread looks for requests whose time is up and for the end of the run.
 pub const TICK: Duration = Duration::from_millis(100);
 /// A request sent later than this after it was due, with a connection free, was sent late.

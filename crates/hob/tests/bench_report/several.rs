@@ -61,6 +61,8 @@ fn shards_make_one_result_with_all_times() {
     let sent: Vec<&Value> = parts.iter().map(|part| &part["requests"]["due"]).collect();
     assert_eq!(sent, [51, 50]);
     assert_eq!(merged["requests"]["good"], 101);
+    let opened = |one: &Value| one["connections"]["opened"].as_u64().unwrap();
+    assert_eq!(opened(&merged), parts.iter().map(opened).sum::<u64>());
     assert_eq!(merged["latency"]["response"]["count"], 101);
     assert_eq!(merged["shard"], "2 of 2");
     assert_eq!(merged["status"], json!([{ "code": 200, "count": 101 }]));

@@ -234,10 +234,12 @@ fn body_in_chunks_is_collected_and_its_length_told() {
     };
     for size in [0, 5, 65_536, 65_537, 1_500_000] {
         let (reply, body) = send(size);
+        // Over HTTP/3 the end may come with the head: then there is no body, else one of no bytes.
+        let is_none = size == 0 && Protocol::tested() == Protocol::H3;
+        let told = reply.answer.header("x-length");
         let expected = size.to_string();
-        assert_eq!(
-            reply.answer.header("x-length"),
-            Some(expected.as_str()),
+        assert!(
+            told == Some(&expected) || (is_none && told == Some("")),
             "{reply:?}"
         );
         assert_eq!(reply.answer.header("x-coding"), Some(""));

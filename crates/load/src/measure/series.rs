@@ -182,10 +182,11 @@ impl Series {
         while self.width_ns < other.width_ns {
             self.coarsen();
         }
-        let mut at_ns = self.begin_ns + later_ns + other.width_ns / 2;
+        let begin_ns = self.begin_ns.saturating_add(later_ns);
+        let mut at_ns = begin_ns.saturating_add(other.width_ns / 2);
         for interval in &other.intervals {
             self.add(at_ns, interval);
-            at_ns += other.width_ns;
+            at_ns = at_ns.saturating_add(other.width_ns);
         }
     }
 

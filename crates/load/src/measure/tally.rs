@@ -63,6 +63,8 @@ pub(crate) struct Tally {
     pub(crate) by_connection: Vec<u64>,
     /// Nanoseconds at which the last measured request ended; set before it is counted.
     pub(crate) last_ns: u64,
+    /// The time, in nanoseconds of the run, before what is counted next.
+    pub(crate) now_ns: u64,
     /// What happened when.
     pub(crate) series: Series,
     /// From the moment the warm-up was over until the thread ended, for all requests.
@@ -102,6 +104,7 @@ impl Tally {
             steps: parts(step_count),
             by_connection: vec![0; connection_count],
             last_ns: 0,
+            now_ns: 0,
             series: Series::new(0),
             answers_since_warm_up: 0,
             cpu_ns: 0,
@@ -120,6 +123,7 @@ impl Tally {
     pub(crate) fn answered(&mut self, outcome: &Outcome<'_>, expected: &Expected, is_open: bool) {
         let answer = outcome.answer;
         self.answered += 1;
+        self.last_ns = self.now_ns;
         self.response.record(outcome.response_ns);
         if is_open {
             self.service.record(outcome.service_ns);
@@ -131,7 +135,7 @@ impl Tally {
         let is_good = self.check(answer, expected);
         self.good += u64::from(is_good);
         self.series
-            .answered(self.last_ns, outcome.response_ns, is_good);
+            .answered(self.now_ns, outcome.response_ns, is_good);
         for part in self
             .parts(outcome.class, outcome.step)
             .into_iter()
@@ -159,7 +163,7 @@ impl Tally {
         }
         self.failures.add(kind, example);
         self.series
-            .failed(self.last_ns, is_wait.then_some(waited_ns));
+            .failed(self.now_ns, is_wait.then_some(waited_ns));
         for part in self.parts(class, step).into_iter().flatten() {
             if is_wait {
                 part.response.record(waited_ns);

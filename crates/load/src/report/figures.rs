@@ -23,7 +23,10 @@ impl Report {
     }
 
     fn is_count_reached(&self) -> bool {
-        self.plan.count.is_some_and(|count| self.tally.due >= count)
+        let part = |count| self.conduct.shard.map_or(count, |shard| shard.part(count));
+        self.plan
+            .count
+            .is_some_and(|count| self.tally.due >= part(count))
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -176,6 +176,14 @@ impl Session {
         }
     }
 
+    /// No request begins any more.
+    pub(crate) fn stop_beginning(&mut self) {
+        match self {
+            Session::H2(session) => session.is_going_away = true,
+            Session::H3(session) => session.is_going_away = true,
+        }
+    }
+
     /// The server takes no new requests.
     pub(crate) fn is_going_away(&self) -> bool {
         match self {

@@ -1,6 +1,7 @@
 //! One connection's bytes: opening it, and over HTTP/1 sending the request, reading the answer, and
 //! what comes of both. A connection has one lane then, of the same number.
 
+use std::cmp::Reverse;
 use std::io;
 
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -14,7 +15,7 @@ use super::lane::State;
 use super::secure::told;
 use super::socket;
 use super::thread::Thread;
-use crate::limits::{RETRY_PAUSE, TURN_BYTES_MAX};
+use crate::limits::{KNOCK_PAUSE, RETRY_PAUSE, TURN_BYTES_MAX};
 use crate::measure::{Failure, Outcome};
 use crate::plan::{Protocol, Reuse};
 
@@ -86,6 +87,11 @@ impl Thread<'_> {
     pub(super) fn connect(&mut self, conn: usize, is_measured: bool, now: u64) {
         self.conns[conn].is_measured = is_measured;
         self.conns[conn].begun_ns = now;
+        self.knock(conn, now);
+    }
+
+    /// Tries to open a connection.
+    pub(super) fn knock(&mut self, conn: usize, now: u64) {
         let opened = self.opener.open().and_then(|opened| {
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
             let key = EventData::new_u64(conn as u64);
@@ -99,6 +105,12 @@ impl Thread<'_> {
                 if opened.is_complete {
                     self.connected(conn);
                 }
+            }
+            // A Unix socket says at once that its backlog is full, where TCP tries again by itself.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.conns[conn].phase = Phase::Connecting;
+                let until = now + KNOCK_PAUSE.as_nanos() as u64;
+                self.knocking.push(Reverse((until, conn)));
             }
             Err(error) => self.not_connected(conn, &error),
         }
@@ -284,7 +296,7 @@ impl Thread<'_> {
                 service_ns: now - one.begun_ns,
             };
             let expected = &self.prepared.expected;
-            self.tally.last_ns = now;
+            self.tally.now_ns = now;
             self.tally
                 .answered(&outcome, expected, self.prepared.is_open);
         }
@@ -315,7 +327,7 @@ impl Thread<'_> {
         let one = &self.lanes[lane];
         if one.is_measured {
             let place = (one.class as usize, self.prepared.step(one.intended_ns));
-            self.tally.last_ns = now;
+            self.tally.now_ns = now;
             self.tally
                 .failed(kind, place, now - one.intended_ns, example);
         }

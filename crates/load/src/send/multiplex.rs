@@ -118,6 +118,14 @@ impl Thread<'_> {
     pub(super) fn handle_many(&mut self, conn: usize, has_input: bool, has_ended: bool) {
         if has_input {
             let read = self.read_many(conn, has_ended);
+            if !matches!(
+                read,
+                Read::Turn | Read::Nothing | Read::Complete | Read::Bad(_)
+            ) && let Some(session) = self.conns[conn].session()
+            {
+                // It is over: what follows the answers that came begins on the next one.
+                session.stop_beginning();
+            }
             if self.take_events(conn) == Taken::Closed {
                 return self.flush_dirty();
             }
@@ -242,7 +250,11 @@ impl Thread<'_> {
             return self.failed(lane, (Failure::Reset, false), now, why);
         }
         one.state = State::Opening;
-        self.wait(lane, lane % self.conn_count);
+        let home = lane % self.conn_count;
+        self.wait(lane, home);
+        if self.conns[home].phase == Phase::Closed {
+            self.go_on(home, now);
+        }
     }
 
     /// Reads what there is of answers into `events`.

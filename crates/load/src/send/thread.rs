@@ -55,6 +55,8 @@ pub(crate) struct Thread<'a> {
     pub(super) quic: Option<quinn_proto::ClientConfig>,
     /// When connections over QUIC want to be looked at.
     pub(super) timers: BinaryHeap<Reverse<(u64, usize)>>,
+    /// When connections are tried again that a Unix socket had no room for, and which.
+    pub(super) knocking: BinaryHeap<Reverse<(u64, usize)>>,
     pub(super) opener: Opener,
     pub(super) lanes: Vec<Lane>,
     /// First those that were asked for, then old ones on which nothing new begins.
@@ -128,6 +130,7 @@ impl<'a> Thread<'a> {
             tls,
             quic,
             timers: BinaryHeap::new(),
+            knocking: BinaryHeap::new(),
             opener: Opener::new(prepared.address.clone(), prepared.protocol),
             lanes: (0..lane_count).map(|_| Lane::new()).collect(),
             conns: (0..share.connections)
@@ -190,6 +193,7 @@ impl<'a> Thread<'a> {
                 now = self.prepared.now();
                 self.wake(now);
                 self.wake_quic(now);
+                self.knock_again(now);
                 now = self.issue(now);
             }
             self.flush_dirty();
@@ -202,14 +206,17 @@ impl<'a> Thread<'a> {
 
     /// In a closed loop without pauses only ticks and answers matter.
     fn needs_clock(&self) -> bool {
-        self.prepared.is_open || !self.paused.is_empty() || !self.timers.is_empty()
+        let has_times = !self.paused.is_empty() || !self.timers.is_empty();
+        self.prepared.is_open || has_times || !self.knocking.is_empty()
     }
 
     /// How long to wait for events.
     fn timeout(&self, now: u64) -> Option<Timespec> {
         let pause = self.paused.peek().map(|Reverse((until, _))| *until);
         let timer = self.timers.peek().map(|Reverse((until, _))| *until);
-        let next = [pause, self.next_due, timer].into_iter().flatten().min();
+        let knock = self.knocking.peek().map(|Reverse((until, _))| *until);
+        let times = [pause, self.next_due, timer, knock];
+        let next = times.into_iter().flatten().min();
         let left = if self.again.is_empty() {
             next?.saturating_sub(now)
         } else {
@@ -244,6 +251,20 @@ impl<'a> Thread<'a> {
             self.paused.pop();
             self.lanes[lane].state = State::Idle;
             self.next_request(lane, now);
+        }
+    }
+
+    /// Tries connections again that the server had no room for.
+    fn knock_again(&mut self, now: u64) {
+        while let Some(Reverse((until, conn))) = self.knocking.peek().copied() {
+            if until > now {
+                break;
+            }
+            self.knocking.pop();
+            let one = &self.conns[conn];
+            if one.phase == Phase::Connecting && one.socket.is_none() {
+                self.knock(conn, now);
+            }
         }
     }
 
@@ -329,8 +350,7 @@ impl<'a> Thread<'a> {
 
     /// Gives a request to a lane.
     fn begin(&mut self, lane: usize, intended_ns: u64, now: u64) {
-        let class = self.next_class;
-        self.next_class = (class + 1) % self.prepared.class_count;
+        let class = self.take_class();
         let one = &mut self.lanes[lane];
         one.class = class as u32;
         one.intended_ns = intended_ns;
@@ -352,6 +372,13 @@ impl<'a> Thread<'a> {
         }
     }
 
+    /// The URL whose turn it is.
+    fn take_class(&mut self) -> usize {
+        let class = self.next_class;
+        self.next_class = (class + 1) % self.prepared.class_count;
+        class
+    }
+
     /// A request that is not sent any more.
     fn unsent(&mut self, due: u64, now: u64) {
         self.failed_before_sending(Failure::Unsent, due, now);
@@ -359,9 +386,9 @@ impl<'a> Thread<'a> {
 
     fn failed_before_sending(&mut self, kind: Failure, due: u64, now: u64) {
         if due >= self.prepared.warm_ns {
-            let place = (self.next_class, self.prepared.step(due));
+            let place = (self.take_class(), self.prepared.step(due));
             let text = || "all connections were in use; more --connections may help".to_owned();
-            self.tally.last_ns = now;
+            self.tally.now_ns = now;
             self.tally.failed(kind, place, now - due, text);
         }
     }

@@ -244,6 +244,10 @@ impl Comparison {
 
 /// A change counts when it is certain that there is one; what was not measured does not hold.
 fn is_crossed(limit: &Change, row: Option<&Row>) -> bool {
+    // Nothing before and nothing after has no ratio.
+    if row.is_some_and(|row| row.before == 0.0 && row.after == 0.0) {
+        return false;
+    }
     let Some((row, ratio)) = row.and_then(|row| Some((row, row.ratio?))) else {
         return true;
     };
@@ -449,5 +453,8 @@ mod tests {
         assert!(!with(Some((0.9, 1.5))));
         assert!(!with(None));
         assert!(is_crossed(&limit, None));
+        // No errors before and none after.
+        assert!(!is_crossed(&limit, Some(&row(&KINDS[4], 0.0, 0.0, None))));
+        assert!(is_crossed(&limit, Some(&row(&KINDS[4], 0.0, 1.0, None))));
     }
 }

@@ -56,7 +56,7 @@ impl Written {
         if all.len() > 1 {
             value["environment"] = Value::Null;
         }
-        for group in ["requests", "bytes"] {
+        for group in ["requests", "connections", "bytes"] {
             value[group] = sums(all, group);
         }
         for field in ["full", "resumed"] {
@@ -191,7 +191,8 @@ fn sums(all: &[Written], group: &str) -> Value {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for fields in all.iter().filter_map(|one| one.at(group).as_object()) {
         for (name, value) in fields {
-            *sums.entry(name).or_default() += value.as_u64().unwrap_or(0);
+            let sum = sums.entry(name).or_default();
+            *sum = sum.saturating_add(value.as_u64().unwrap_or(0));
         }
     }
     json!(sums)
@@ -253,7 +254,7 @@ fn parts(all: &[Written], group: &str) -> Result<Value, String> {
 fn together(all: &[Written], begun_ms: u64) -> Result<Series, String> {
     let mut whole = Series::of(1, Vec::new());
     for one in all {
-        let later_ns = (one.count("begun_at_ms") - begun_ms) * 1_000_000;
+        let later_ns = (one.count("begun_at_ms") - begun_ms).saturating_mul(1_000_000);
         whole.add_all(&one.series()?, later_ns);
     }
     Ok(whole)

@@ -11,6 +11,7 @@ mod words;
 
 use serde_json::Value;
 
+use crate::limits::DURATION_MAX;
 use crate::measure::{Interval, Latency, Series};
 
 pub use compare::{Change, Comparison};
@@ -96,6 +97,14 @@ impl Written {
 
     fn series(&self) -> Result<Series, String> {
         let width = self.number("series.interval_s").unwrap_or(1.0);
+        let is_width = (1.0..=DURATION_MAX.as_secs_f64()).contains(&width)
+            && width.fract() == 0.0
+            && (width as u64).is_power_of_two();
+        if !is_width {
+            return Err(format!(
+                "series.interval_s is {width}, and not a power of two"
+            ));
+        }
         let counts = |path| {
             self.list(path)
                 .iter()

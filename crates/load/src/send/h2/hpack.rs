@@ -17,7 +17,7 @@ const ENTRY_BYTES: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Known {
     /// The meaning of each entry of the fixed table.
-    fixed: Vec<Meaning>,
+    fixed: Vec<Result<Meaning, Wrong>>,
     expected: Vec<ExpectedField>,
 }
 
@@ -25,7 +25,7 @@ impl Known {
     pub(crate) fn new(expected: &[ExpectedField]) -> Known {
         let meaning = |(name, value): &(&str, &str)| {
             // Fields of requests and an empty length mean nothing until they come.
-            Meaning::of(name.as_bytes(), value.as_bytes(), expected).unwrap_or(Meaning::NONE)
+            Meaning::of(name.as_bytes(), value.as_bytes(), expected)
         };
         Known {
             fixed: FIXED.iter().map(meaning).collect(),
@@ -38,7 +38,7 @@ impl Known {
 struct Entry {
     name: Box<[u8]>,
     size: u32,
-    meaning: Meaning,
+    meaning: Result<Meaning, Wrong>,
 }
 
 /// The table of one connection.
@@ -79,7 +79,7 @@ impl Table {
                     let index = read(&mut bytes, 7)?;
                     let (meaning, entry_bytes) = self.entry(index, known)?;
                     size.add(entry_bytes)?;
-                    block.add(&meaning)
+                    meaning.and_then(|meaning| block.add(&meaning))
                 }
                 //= rfc7541#6.3
                 0x20..=0x3f => {
@@ -103,15 +103,11 @@ impl Table {
         Ok(bad.map_or(Ok(block), Err))
     }
 
-    fn entry(&self, index: usize, known: &Known) -> Result<(Meaning, usize), Wrong> {
+    /// What the field of an index means, and how much it counts.
+    fn entry(&self, index: usize, known: &Known) -> Result<(Result<Meaning, Wrong>, usize), Wrong> {
         let none = "a field stands in no table";
         let at = index.checked_sub(1).ok_or(none)?;
         if let Some(meaning) = known.fixed.get(at) {
-            if *meaning == Meaning::NONE {
-                let (name, value) = FIXED[at];
-                let meaning = Meaning::of(name.as_bytes(), value.as_bytes(), &known.expected)?;
-                return Ok((meaning, ENTRY_BYTES));
-            }
             return Ok((*meaning, ENTRY_BYTES));
         }
         let entry = self.entries.get(at - FIXED.len()).ok_or(none)?;
@@ -142,12 +138,12 @@ impl Table {
         read_text(bytes, 7, &mut self.value)?;
         let meaning = Meaning::of(&self.name, &self.value, &known.expected);
         if is_kept {
-            self.keep(*meaning.as_ref().unwrap_or(&Meaning::NONE));
+            self.keep(meaning);
         }
         Ok(meaning)
     }
 
-    fn keep(&mut self, meaning: Meaning) {
+    fn keep(&mut self, meaning: Result<Meaning, Wrong>) {
         let size = self.name.len() + self.value.len() + ENTRY_BYTES;
         self.evict(size);
         if size <= self.bytes_max {
@@ -246,6 +242,12 @@ mod tests {
                 .is_err()
         );
         assert_eq!(table.entries.len(), 1);
+        assert_eq!(said(table.read(&bytes("88"), &known)), (200, 0));
+        // By its place in the table it is as wrong, and so is a field of requests: for one answer.
+        for wrong in ["88 be", "88 81"] {
+            let read = table.read(&bytes(wrong), &known);
+            assert!(read.unwrap().is_err(), "{wrong}");
+        }
         assert_eq!(said(table.read(&bytes("88"), &known)), (200, 0));
     }
 

@@ -89,7 +89,7 @@ pub(crate) struct Session {
     packing: Packing,
     resized: Option<usize>,
     /// The server takes no new requests here.
-    pub(super) is_going_away: bool,
+    pub(crate) is_going_away: bool,
 }
 
 const FREE: Stream = Stream {

@@ -12,12 +12,15 @@ pub(crate) use session::{Common, Session, Step};
 pub(crate) use socket::Datagrams;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{ClientConfig, TransportConfig, VarInt};
 
 /// Bytes that a server may send before we have read them: on a connection, and on a stream.
 const WINDOW_BYTES: u32 = 1 << 30;
+/// A connection that waits says so this often: servers end those that are silent for long.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// Bytes of requests that are on their way.
 const SEND_BYTES: u64 = 8 << 20;
 
@@ -30,7 +33,10 @@ pub(crate) fn config(tls: Arc<rustls::ClientConfig>) -> Result<ClientConfig, Str
         .stream_receive_window(VarInt::from_u32(WINDOW_BYTES))
         .send_window(SEND_BYTES)
         .max_concurrent_bidi_streams(VarInt::from_u32(0))
-        .datagram_receive_buffer_size(None);
+        .datagram_receive_buffer_size(None)
+        // How long an answer may take is for `--timeout` to say, here and at the server.
+        .max_idle_timeout(None)
+        .keep_alive_interval(Some(KEEP_ALIVE));
     let mut config = ClientConfig::new(Arc::new(crypto));
     config.transport_config(Arc::new(transport));
     Ok(config)

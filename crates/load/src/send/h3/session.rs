@@ -92,7 +92,7 @@ pub(crate) struct Session {
     /// A stream that the server allows and no request has yet.
     spare: Option<StreamId>,
     is_connected: bool,
-    is_going_away: bool,
+    pub(crate) is_going_away: bool,
     /// When its timer is due, as the thread knows it.
     pub(crate) timer_ns: Option<u64>,
     /// Datagrams that the socket had no room for.
