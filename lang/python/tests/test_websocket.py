@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -12,14 +13,15 @@ import tempfile
 import unittest
 import zlib
 from pathlib import Path
-from typing import Any, List, Tuple
+from typing import Any, Awaitable, Callable, Iterable, List, Tuple
+from unittest import mock
 
 import peer
 from peer import variables
 
 sys.path.insert(0, str(peer.SOURCES))
 
-from hob import deflate, frames  # noqa: E402
+from hob import deflate, frames, websocket  # noqa: E402
 from hob.deflate import Agreed, Deflate  # noqa: E402
 from hob.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Event, Fault, Frames  # noqa: E402
 
@@ -121,6 +123,26 @@ class FrameCases(unittest.TestCase):
         self.assertEqual(self.refused(parts, most=10), 1009)
         self.assertEqual(self.fed(sent(BINARY, b"a" * 10), most=10), [Event(BINARY, b"a" * 10)])
         self.assertEqual(self.refused(b"\x82\xff" + b"\xff" * 8), 1009)
+
+    def test_messages_that_are_skipped_are_not_looked_at_but_what_stands_between_is(self) -> None:
+        begun = sent(TEXT, b"not \xff text", final=False)
+        stream = sent(CONTINUATION, b"\xff") + sent(PING, b"a") + sent(TEXT, b"\xff" * 200) + sent(BINARY)
+        stream += sent(BINARY, b"b", final=False) + sent(PONG) + sent(CONTINUATION, b"c") + closing(1000, b"d")
+        for step in (1, 7, 1 << 20):
+            all_of_them = Frames(1000)
+            self.assertEqual(list(all_of_them.feed(begun[:8])), [])
+            all_of_them.skip_messages()
+            rest = begun[8:] + stream
+            pieces = [rest[at : at + step] for at in range(0, len(rest), step)]
+            events = [event for piece in pieces for event in all_of_them.feed(piece)]
+            self.assertEqual(events, [Event(PING, b"a"), Event(PONG, b""), Event(CLOSE, "d", 1000)])
+        long = sent(TEXT, b"a" * 1001)
+        for bad, code in ((sent(CONTINUATION), 1002), (sent(TEXT, b"a", bits=0x40), 1002), (long, 1009)):
+            all_of_them = Frames(1000)
+            all_of_them.skip_messages()
+            with self.assertRaises(Fault) as caught:
+                list(all_of_them.feed(bad))
+            self.assertEqual(caught.exception.code, code)
 
     def test_frames_that_leave_are_read_back(self) -> None:
         for size in (0, 125, 126, 65535, 65536):
@@ -265,6 +287,114 @@ class CompressionCases(unittest.TestCase):
             with self.assertRaises(Fault, msg=name) as caught:
                 self.fed(stream, Agreed())
             self.assertEqual(caught.exception.code, code, name)
+
+
+class Pipe:
+    """Stands for a tunnel: what the client sends is given, or put there later."""
+
+    def __init__(self, pieces: Iterable[bytes] = ()) -> None:
+        self.pieces: asyncio.Queue[bytes] = asyncio.Queue()
+        for piece in pieces:
+            self.pieces.put_nowait(piece)
+        self.reads = 0
+        self.written = b""
+        self.is_closed = asyncio.Event()  # by a frame that says so
+        self.is_ended = False
+
+    def open(self, fields: Any) -> None:
+        pass
+
+    async def refuse(self, status: int, fields: Any, body: bytes) -> None:
+        raise AssertionError(f"refused with {status}")
+
+    async def read(self) -> bytes:
+        self.reads += 1
+        return await self.pieces.get()
+
+    async def write(self, data: bytes) -> None:
+        self.written += data
+        if data[0] & 15 == CLOSE:
+            self.is_closed.set()
+
+    def end(self) -> None:
+        self.is_ended = True
+
+
+class FloodCases(unittest.TestCase):
+    """What one connection takes and holds of a client that sends more than is wanted."""
+
+    def run_with(self, pipe: Pipe, application: Callable[..., Awaitable[None]]) -> Tuple[Awaitable[None], Any]:
+        """An application behind that, as a task, and its connection."""
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "scheme": "http",
+            "http_version": "1.1",
+            "headers": [(b"sec-websocket-extensions", b"permessage-deflate")],
+            "extensions": {"hob": {}},
+        }
+        one = websocket.WebSocket(pipe, websocket.scope_of(scope))
+        return asyncio.ensure_future(one.run(application)), one
+
+    def bombs(self) -> bytes:
+        return sent(BINARY, Compressor(keeps_context=False).packed(bytes(1_000_000)), bits=0x40) * 50
+
+    def test_end_from_this_side_leaves_the_rest_packed(self) -> None:
+        async def deaf(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "websocket.accept"})
+            await is_over.wait()
+
+        async def closes(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "websocket.accept"})
+            await has_come.wait()
+            await send({"type": "websocket.close"})
+            await is_over.wait()
+
+        async def check(application: Any, is_late: bool) -> int:
+            nonlocal has_come, is_over
+            has_come, is_over = asyncio.Event(), asyncio.Event()
+            pipe = Pipe([] if is_late else [self.bombs()])
+            task, one = self.run_with(pipe, application)
+            while not (pipe.reads and pipe.pieces.empty()):
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            has_come.set()
+            if application is deaf:
+                one.go_away()
+            await pipe.is_closed.wait()
+            if is_late:
+                pipe.pieces.put_nowait(self.bombs())
+            await asyncio.wait([one._reader])
+            is_over.set()
+            await task
+            self.assertTrue(pipe.is_ended)
+            self.assertEqual(pipe.reads, 1)
+            return expand.call_count
+
+        has_come = is_over = None  # of the loop that runs
+        for application, is_late, most in ((deaf, False, 1), (deaf, True, 0), (closes, False, 1)):
+            whole = mock.patch.object(Deflate, "expand", autospec=True, side_effect=Deflate.expand)
+            seconds = 0.0 if application is closes else 600.0
+            with whole as expand, mock.patch.object(websocket, "CLOSE_SECONDS", seconds):
+                self.assertEqual(asyncio.run(check(application, is_late)), most)
+
+    def test_application_that_has_ended_leaves_everything_packed(self) -> None:
+        async def short(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "websocket.accept"})
+
+        async def check() -> None:
+            pipe = Pipe()
+            task, _ = self.run_with(pipe, short)
+            await pipe.is_closed.wait()
+            bombs = self.bombs()
+            for piece in (bombs[:5], bombs[5:], bombs + closing(1000), b"and more"):
+                pipe.pieces.put_nowait(piece)
+            await task
+            self.assertEqual((pipe.reads, pipe.is_ended), (3, True))
+
+        with mock.patch.object(Deflate, "expand") as expand, mock.patch.object(websocket, "CLOSE_SECONDS", 600.0):
+            asyncio.run(check())
+        self.assertEqual(expand.call_count, 0)
 
 
 APP = """

@@ -170,8 +170,6 @@ class WebSocket:
         self._has_ended = False
         #: What the close frame says, whatever the application does on hearing of the end.
         self._why: Optional[Tuple[int, str]] = None
-        #: The application has ended: nobody takes messages.
-        self._is_unwanted = False
 
     async def run(self, application: Application) -> None:
         """The application, from its scope to the end of the connection. Raises what it raises."""
@@ -281,7 +279,9 @@ class WebSocket:
         try:
             while not self._has_ended:
                 data = await self._pipe.read()
-                if not data:
+                # The end may have come from this side meanwhile. Then nothing waits for room any
+                # more, and what is still here of a few bytes may be many and long messages.
+                if not data or self._has_ended:
                     break
                 self._is_answered = True
                 for event in self._frames.feed(data):
@@ -289,6 +289,8 @@ class WebSocket:
                     while self._waiting_bytes > WAITING_BYTES_MAX and not self._has_ended:
                         self._room.clear()
                         await self._room.wait()
+                    if self._has_ended:
+                        break
         except Fault as fault:
             self._why = (fault.code, str(fault))
             self._end(fault.code, str(fault))
@@ -300,8 +302,6 @@ class WebSocket:
     async def _handle(self, event: Event) -> None:
         if event.kind == TEXT or event.kind == BINARY:
             name = "text" if event.kind == TEXT else "bytes"
-            if self._is_unwanted:
-                return
             message: Message = {"type": "websocket.receive", name: event.data}
             self._waiting.append(message)
             self._waiting_bytes += _size(message)
@@ -364,7 +364,7 @@ class WebSocket:
         reader = self._reader
         if reader is not None:
             # Nobody takes the messages that come before it.
-            self._is_unwanted = True
+            self._frames.skip_messages()
             self._waiting_bytes = 0
             self._room.set()
             await asyncio.wait([reader], timeout=CLOSE_SECONDS)
