@@ -396,6 +396,34 @@ class FloodCases(unittest.TestCase):
             asyncio.run(check())
         self.assertEqual(expand.call_count, 0)
 
+    def test_messages_of_nothing_stop_the_client_too(self) -> None:
+        empty = sent(BINARY, b"\0", bits=0x40)
+        for piece, count in ((sent(TEXT), 1), (sent(BINARY) * 100, 100), (sent(TEXT, b"a"), 1), (empty * 500, 500)):
+
+            async def waits(scope: Any, receive: Any, send: Any) -> None:
+                await send({"type": "websocket.accept"})
+                await is_full.wait()
+                while (message := await receive())["type"] != "websocket.disconnect":
+                    got.append(message)
+
+            async def check() -> None:
+                nonlocal is_full
+                is_full = asyncio.Event()
+                pipe = Pipe([piece] * (10_000 // count) + [closing(1000)])
+                task, one = self.run_with(pipe, waits)
+                while not pipe.reads:  # then it goes on without a pause while it may
+                    await asyncio.sleep(0)
+                self.assertLessEqual(len(one._waiting), 257)
+                self.assertLessEqual(pipe.reads * count, 257 + count)
+                is_full.set()
+                await task
+
+            got: List[Any] = []
+            is_full: Any = None  # of the loop that runs
+            asyncio.run(check())
+            self.assertEqual(got.pop(0), {"type": "websocket.connect"})
+            self.assertEqual(len(got), 10_000)
+
 
 APP = """
 import asyncio

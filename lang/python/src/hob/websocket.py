@@ -68,6 +68,8 @@ PING_SECONDS = 60
 DEFLATE_BYTES_MIN = 256
 # So much waits for an application that does not receive; then the client has to wait, too.
 WAITING_BYTES_MAX = 65536
+# What a message of nothing is counted as: it is an object that waits, too.
+MESSAGE_BYTES_MIN = 256
 # How long the client may take to answer a close frame.
 CLOSE_SECONDS = 10.0
 # RFC 6455 section 1.3.
@@ -155,7 +157,7 @@ class WebSocket:
         self._frames = Frames(most)
         self._ping_seconds = number_of("HOB_WEBSOCKET_PING", PING_SECONDS)
         self._waiting: Deque[Message] = deque([{"type": "websocket.connect"}])
-        self._waiting_bytes = 0
+        self._waiting_bytes = _size(self._waiting[0])
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._writing = asyncio.Lock()
@@ -405,4 +407,4 @@ _tasks: set[asyncio.Task[None]] = set()  # the loop alone would forget them
 
 
 def _size(message: Message) -> int:
-    return len(message.get("text") or message.get("bytes") or b"")
+    return MESSAGE_BYTES_MIN + len(message.get("text") or message.get("bytes") or b"")
