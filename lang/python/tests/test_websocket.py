@@ -267,6 +267,32 @@ class CompressionCases(unittest.TestCase):
         events = Frames(1 << 20, Deflate(Agreed(client_keeps_context=False))).feed(one * 50)
         self.assertEqual(next(events), Event(BINARY, bytes(1_000_000)))
 
+    def test_last_block_may_end_before_the_message_does(self) -> None:
+        ended = zlib.compressobj(9, zlib.DEFLATED, -15)
+        last = ended.compress(b"ended") + ended.flush()
+        next_one = sent(TEXT, Compressor().packed(b"some text"), bits=0x40)
+        final = sent(CONTINUATION)
+        for name, stream in {
+            "in one frame": sent(TEXT, last, bits=0x40),
+            "with a block of nothing": sent(TEXT, last + b"\0", bits=0x40),
+            "and an empty frame": sent(TEXT, last, bits=0x40, final=False) + final,
+            "and that in a frame": sent(TEXT, last, bits=0x40, final=False) + sent(CONTINUATION, b"\0"),
+            "with that and an empty frame": sent(TEXT, last + b"\0", bits=0x40, final=False) + final,
+            "and empty frames": sent(TEXT, last, bits=0x40, final=False) + sent(CONTINUATION, final=False) * 3 + final,
+        }.items():
+            expected = [Event(TEXT, "ended"), Event(TEXT, "some text")]
+            for step in (1, 2, 3, 7, 1 << 20):
+                self.assertEqual(self.fed(stream + next_one, Agreed(), step=step), expected, (name, step))
+            self.assertEqual(self.fed(stream, Agreed(), most=5 + len(last)), expected[:1])
+        for more in (b"\1", b"\0\0", b"\0\0\0\xff\xff", last):
+            parts = [sent(TEXT, last, bits=0x40, final=False)]
+            parts += [sent(CONTINUATION, more[at : at + 1], final=False) for at in range(len(more))]
+            for stream in (sent(TEXT, last + more, bits=0x40), b"".join(parts)):
+                for step in (1, 3, 1 << 20):
+                    with self.assertRaises(Fault) as caught:
+                        self.fed(stream, Agreed(), step=step)
+                    self.assertEqual(caught.exception.code, 1007)
+
     def test_faults_of_compression(self) -> None:
         good = Compressor().packed(b"some text")
         ended = zlib.compressobj(9, zlib.DEFLATED, -15)

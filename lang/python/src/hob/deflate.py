@@ -151,10 +151,13 @@ class Deflate:
         if len(made) > bytes_max:
             raise Fault(TOO_LARGE, "a message that is too long when it is expanded")
         if decompressor.eof:
-            # A last block, which is allowed once and at the end (RFC 7692 section 7.2.3.4).
-            self._decompressor = None
-            if not is_last or decompressor.unused_data not in (TAIL, b"\0" + TAIL):
+            # A last block, which is allowed once and at the end (RFC 7692 section 7.2.3.4). What
+            # stands behind it may come with later pieces; zlib adds that to the unused data.
+            end = TAIL if is_last else b""
+            if decompressor.unused_data not in (end, b"\0" + end):
                 raise Fault(NOT_TEXT, "a compressed message that goes on after its end")
+            if is_last:
+                self._decompressor = None
         elif is_last and not self._agreed.client_keeps_context:
             self._decompressor = None
         return made
