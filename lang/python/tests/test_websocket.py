@@ -220,6 +220,25 @@ class CompressionCases(unittest.TestCase):
         ):
             self.assertIsNone(deflate.agree(wrong), wrong)
 
+    def test_offer_of_many_parameters_is_declined_unread(self) -> None:
+        class Words(list):  # type: ignore[type-arg]
+            looked_at = 0
+
+            def __getitem__(self, at: Any) -> Any:
+                found = list.__getitem__(self, at)
+                Words.looked_at += len(found) if isinstance(at, slice) else 1
+                return found
+
+        eight = {f"a{at}": "b" for at in range(8)}
+        few = "".join(f"; {name}={value}" for name, value in eight.items())
+        many = few + "".join(f";c{at}" for at in range(10_000))
+        offers = list(deflate._extensions(f"x{few}, y{many}, z; c; d=e"))
+        self.assertEqual(offers, [("x", eight), ("y", None), ("z", {"c": None, "d": "e"})])
+        words = Words([";", "a", "=", "b"] + [word for at in range(10_000) for word in (";", f"c{at}")])
+        self.assertIsNone(deflate._parameters(words))
+        self.assertLess(Words.looked_at, 100)
+        self.assertIsNotNone(deflate.agree(f"permessage-deflate{many}, permessage-deflate"))
+
     def test_compressed_messages_come_whole_in_any_pieces(self) -> None:
         text = "κόσμε " * 500
         for bits, keeps in ((15, True), (12, False), (9, True)):
