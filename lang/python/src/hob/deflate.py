@@ -24,7 +24,9 @@ LEVEL, MEMORY = 3, 5
 TAIL = b"\0\0\xff\xff"
 
 # A word, or a parameter's value in quotation marks, or what stands between them.
-_TOKENS = re.compile(r"\s*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|\"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\"|([,;=]))\s*")
+_TOKENS = re.compile(
+    r"\s*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|\"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\"|([,;=]))\s*"
+)
 
 
 class Agreed(NamedTuple):
@@ -100,7 +102,9 @@ def _accept(parameters: Optional[Dict[str, Optional[str]]]) -> Optional[Agreed]:
     if parameters is None:
         return None
     rest = dict(parameters)
-    flags = [name not in rest for name in ("server_no_context_takeover", "client_no_context_takeover")]
+    flags = [
+        name not in rest for name in ("server_no_context_takeover", "client_no_context_takeover")
+    ]
     for name in ("server_no_context_takeover", "client_no_context_takeover"):
         if rest.pop(name, None) is not None:
             return None
