@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -12,14 +13,15 @@ import tempfile
 import unittest
 import zlib
 from pathlib import Path
-from typing import Any, List, Tuple
+from typing import Any, Awaitable, Callable, Iterable, List, Tuple
+from unittest import mock
 
 import peer
 from peer import variables
 
 sys.path.insert(0, str(peer.SOURCES))
 
-from hob import deflate, frames  # noqa: E402
+from hob import deflate, frames, websocket  # noqa: E402
 from hob.deflate import Agreed, Deflate  # noqa: E402
 from hob.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Event, Fault, Frames  # noqa: E402
 
@@ -122,6 +124,26 @@ class FrameCases(unittest.TestCase):
         self.assertEqual(self.fed(sent(BINARY, b"a" * 10), most=10), [Event(BINARY, b"a" * 10)])
         self.assertEqual(self.refused(b"\x82\xff" + b"\xff" * 8), 1009)
 
+    def test_messages_that_are_skipped_are_not_looked_at_but_what_stands_between_is(self) -> None:
+        begun = sent(TEXT, b"not \xff text", final=False)
+        stream = sent(CONTINUATION, b"\xff") + sent(PING, b"a") + sent(TEXT, b"\xff" * 200) + sent(BINARY)
+        stream += sent(BINARY, b"b", final=False) + sent(PONG) + sent(CONTINUATION, b"c") + closing(1000, b"d")
+        for step in (1, 7, 1 << 20):
+            all_of_them = Frames(1000)
+            self.assertEqual(list(all_of_them.feed(begun[:8])), [])
+            all_of_them.skip_messages()
+            rest = begun[8:] + stream
+            pieces = [rest[at : at + step] for at in range(0, len(rest), step)]
+            events = [event for piece in pieces for event in all_of_them.feed(piece)]
+            self.assertEqual(events, [Event(PING, b"a"), Event(PONG, b""), Event(CLOSE, "d", 1000)])
+        long = sent(TEXT, b"a" * 1001)
+        for bad, code in ((sent(CONTINUATION), 1002), (sent(TEXT, b"a", bits=0x40), 1002), (long, 1009)):
+            all_of_them = Frames(1000)
+            all_of_them.skip_messages()
+            with self.assertRaises(Fault) as caught:
+                list(all_of_them.feed(bad))
+            self.assertEqual(caught.exception.code, code)
+
     def test_frames_that_leave_are_read_back(self) -> None:
         for size in (0, 125, 126, 65535, 65536):
             data = os.urandom(size)
@@ -198,6 +220,25 @@ class CompressionCases(unittest.TestCase):
         ):
             self.assertIsNone(deflate.agree(wrong), wrong)
 
+    def test_offer_of_many_parameters_is_declined_unread(self) -> None:
+        class Words(list):  # type: ignore[type-arg]
+            looked_at = 0
+
+            def __getitem__(self, at: Any) -> Any:
+                found = list.__getitem__(self, at)
+                Words.looked_at += len(found) if isinstance(at, slice) else 1
+                return found
+
+        eight = {f"a{at}": "b" for at in range(8)}
+        few = "".join(f"; {name}={value}" for name, value in eight.items())
+        many = few + "".join(f";c{at}" for at in range(10_000))
+        offers = list(deflate._extensions(f"x{few}, y{many}, z; c; d=e"))
+        self.assertEqual(offers, [("x", eight), ("y", None), ("z", {"c": None, "d": "e"})])
+        words = Words([";", "a", "=", "b"] + [word for at in range(10_000) for word in (";", f"c{at}")])
+        self.assertIsNone(deflate._parameters(words))
+        self.assertLess(Words.looked_at, 100)
+        self.assertIsNotNone(deflate.agree(f"permessage-deflate{many}, permessage-deflate"))
+
     def test_compressed_messages_come_whole_in_any_pieces(self) -> None:
         text = "κόσμε " * 500
         for bits, keeps in ((15, True), (12, False), (9, True)):
@@ -245,6 +286,32 @@ class CompressionCases(unittest.TestCase):
         events = Frames(1 << 20, Deflate(Agreed(client_keeps_context=False))).feed(one * 50)
         self.assertEqual(next(events), Event(BINARY, bytes(1_000_000)))
 
+    def test_last_block_may_end_before_the_message_does(self) -> None:
+        ended = zlib.compressobj(9, zlib.DEFLATED, -15)
+        last = ended.compress(b"ended") + ended.flush()
+        next_one = sent(TEXT, Compressor().packed(b"some text"), bits=0x40)
+        final = sent(CONTINUATION)
+        for name, stream in {
+            "in one frame": sent(TEXT, last, bits=0x40),
+            "with a block of nothing": sent(TEXT, last + b"\0", bits=0x40),
+            "and an empty frame": sent(TEXT, last, bits=0x40, final=False) + final,
+            "and that in a frame": sent(TEXT, last, bits=0x40, final=False) + sent(CONTINUATION, b"\0"),
+            "with that and an empty frame": sent(TEXT, last + b"\0", bits=0x40, final=False) + final,
+            "and empty frames": sent(TEXT, last, bits=0x40, final=False) + sent(CONTINUATION, final=False) * 3 + final,
+        }.items():
+            expected = [Event(TEXT, "ended"), Event(TEXT, "some text")]
+            for step in (1, 2, 3, 7, 1 << 20):
+                self.assertEqual(self.fed(stream + next_one, Agreed(), step=step), expected, (name, step))
+            self.assertEqual(self.fed(stream, Agreed(), most=5 + len(last)), expected[:1])
+        for more in (b"\1", b"\0\0", b"\0\0\0\xff\xff", last):
+            parts = [sent(TEXT, last, bits=0x40, final=False)]
+            parts += [sent(CONTINUATION, more[at : at + 1], final=False) for at in range(len(more))]
+            for stream in (sent(TEXT, last + more, bits=0x40), b"".join(parts)):
+                for step in (1, 3, 1 << 20):
+                    with self.assertRaises(Fault) as caught:
+                        self.fed(stream, Agreed(), step=step)
+                    self.assertEqual(caught.exception.code, 1007)
+
     def test_faults_of_compression(self) -> None:
         good = Compressor().packed(b"some text")
         ended = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -265,6 +332,142 @@ class CompressionCases(unittest.TestCase):
             with self.assertRaises(Fault, msg=name) as caught:
                 self.fed(stream, Agreed())
             self.assertEqual(caught.exception.code, code, name)
+
+
+class Pipe:
+    """Stands for a tunnel: what the client sends is given, or put there later."""
+
+    def __init__(self, pieces: Iterable[bytes] = ()) -> None:
+        self.pieces: asyncio.Queue[bytes] = asyncio.Queue()
+        for piece in pieces:
+            self.pieces.put_nowait(piece)
+        self.reads = 0
+        self.written = b""
+        self.is_closed = asyncio.Event()  # by a frame that says so
+        self.is_ended = False
+
+    def open(self, fields: Any) -> None:
+        pass
+
+    async def refuse(self, status: int, fields: Any, body: bytes) -> None:
+        raise AssertionError(f"refused with {status}")
+
+    async def read(self) -> bytes:
+        self.reads += 1
+        return await self.pieces.get()
+
+    async def write(self, data: bytes) -> None:
+        self.written += data
+        if data[0] & 15 == CLOSE:
+            self.is_closed.set()
+
+    def end(self) -> None:
+        self.is_ended = True
+
+
+class FloodCases(unittest.TestCase):
+    """What one connection takes and holds of a client that sends more than is wanted."""
+
+    def run_with(self, pipe: Pipe, application: Callable[..., Awaitable[None]]) -> Tuple[Awaitable[None], Any]:
+        """An application behind that, as a task, and its connection."""
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "scheme": "http",
+            "http_version": "1.1",
+            "headers": [(b"sec-websocket-extensions", b"permessage-deflate")],
+            "extensions": {"hob": {}},
+        }
+        one = websocket.WebSocket(pipe, websocket.scope_of(scope))
+        return asyncio.ensure_future(one.run(application)), one
+
+    def bombs(self) -> bytes:
+        return sent(BINARY, Compressor(keeps_context=False).packed(bytes(1_000_000)), bits=0x40) * 50
+
+    def test_end_from_this_side_leaves_the_rest_packed(self) -> None:
+        async def deaf(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "websocket.accept"})
+            await is_over.wait()
+
+        async def closes(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "websocket.accept"})
+            await has_come.wait()
+            await send({"type": "websocket.close"})
+            await is_over.wait()
+
+        async def check(application: Any, is_late: bool) -> int:
+            nonlocal has_come, is_over
+            has_come, is_over = asyncio.Event(), asyncio.Event()
+            pipe = Pipe([] if is_late else [self.bombs()])
+            task, one = self.run_with(pipe, application)
+            while not (pipe.reads and pipe.pieces.empty()):
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            has_come.set()
+            if application is deaf:
+                one.go_away()
+            await pipe.is_closed.wait()
+            if is_late:
+                pipe.pieces.put_nowait(self.bombs())
+            await asyncio.wait([one._reader])
+            is_over.set()
+            await task
+            self.assertTrue(pipe.is_ended)
+            self.assertEqual(pipe.reads, 1)
+            return expand.call_count
+
+        has_come = is_over = None  # of the loop that runs
+        for application, is_late, most in ((deaf, False, 1), (deaf, True, 0), (closes, False, 1)):
+            whole = mock.patch.object(Deflate, "expand", autospec=True, side_effect=Deflate.expand)
+            seconds = 0.0 if application is closes else 600.0
+            with whole as expand, mock.patch.object(websocket, "CLOSE_SECONDS", seconds):
+                self.assertEqual(asyncio.run(check(application, is_late)), most)
+
+    def test_application_that_has_ended_leaves_everything_packed(self) -> None:
+        async def short(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "websocket.accept"})
+
+        async def check() -> None:
+            pipe = Pipe()
+            task, _ = self.run_with(pipe, short)
+            await pipe.is_closed.wait()
+            bombs = self.bombs()
+            for piece in (bombs[:5], bombs[5:], bombs + closing(1000), b"and more"):
+                pipe.pieces.put_nowait(piece)
+            await task
+            self.assertEqual((pipe.reads, pipe.is_ended), (3, True))
+
+        with mock.patch.object(Deflate, "expand") as expand, mock.patch.object(websocket, "CLOSE_SECONDS", 600.0):
+            asyncio.run(check())
+        self.assertEqual(expand.call_count, 0)
+
+    def test_messages_of_nothing_stop_the_client_too(self) -> None:
+        empty = sent(BINARY, b"\0", bits=0x40)
+        for piece, count in ((sent(TEXT), 1), (sent(BINARY) * 100, 100), (sent(TEXT, b"a"), 1), (empty * 500, 500)):
+
+            async def waits(scope: Any, receive: Any, send: Any) -> None:
+                await send({"type": "websocket.accept"})
+                await is_full.wait()
+                while (message := await receive())["type"] != "websocket.disconnect":
+                    got.append(message)
+
+            async def check() -> None:
+                nonlocal is_full
+                is_full = asyncio.Event()
+                pipe = Pipe([piece] * (10_000 // count) + [closing(1000)])
+                task, one = self.run_with(pipe, waits)
+                while not pipe.reads:  # then it goes on without a pause while it may
+                    await asyncio.sleep(0)
+                self.assertLessEqual(len(one._waiting), 257)
+                self.assertLessEqual(pipe.reads * count, 257 + count)
+                is_full.set()
+                await task
+
+            got: List[Any] = []
+            is_full: Any = None  # of the loop that runs
+            asyncio.run(check())
+            self.assertEqual(got.pop(0), {"type": "websocket.connect"})
+            self.assertEqual(len(got), 10_000)
 
 
 APP = """

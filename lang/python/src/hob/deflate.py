@@ -16,13 +16,17 @@ from .frames import NOT_TEXT, TOO_LARGE, Fault
 NAME = "permessage-deflate"
 WINDOW_BITS = 12  # of both sides, where the client leaves that to us
 WINDOW_BITS_MIN, WINDOW_BITS_MAX = 8, 15
+# Of one offer; there are four that are understood.
+PARAMETERS_MAX = 8
 # Level 3 takes 0.7 of the time of level 6 and gives 1.1 times the bytes.
 LEVEL, MEMORY = 3, 5
 # What every flush ends with; it is left out of messages (RFC 7692 section 7.2.1).
 TAIL = b"\0\0\xff\xff"
 
 # A word, or a parameter's value in quotation marks, or what stands between them.
-_TOKENS = re.compile(r"\s*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|\"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\"|([,;=]))\s*")
+_TOKENS = re.compile(
+    r"\s*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|\"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\"|([,;=]))\s*"
+)
 
 
 class Agreed(NamedTuple):
@@ -56,7 +60,7 @@ def agree(offered: str) -> Optional[Agreed]:
 
 
 def _extensions(text: str) -> Iterator[Tuple[str, Optional[Dict[str, Optional[str]]]]]:
-    """Names and parameters; None where those are malformed, or one stands there twice."""
+    """Names and parameters; None where those are malformed or many, or one stands there twice."""
     at, words = 0, []
     while at < len(text):
         found = _TOKENS.match(text, at)
@@ -77,13 +81,17 @@ def _extensions(text: str) -> Iterator[Tuple[str, Optional[Dict[str, Optional[st
 
 def _parameters(words: list[str]) -> Optional[Dict[str, Optional[str]]]:
     found: Dict[str, Optional[str]] = {}
-    while words:
-        if words[0] != ";" or len(words) < 2 or words[1] in ";=" or words[1] in found:
+    at, end = 0, len(words)
+    while at < end:
+        if words[at] != ";" or end - at < 2 or len(found) == PARAMETERS_MAX:
             return None
-        if words[2:3] != ["="]:
-            found[words[1]], words = None, words[2:]
-        elif len(words) > 3 and words[3] not in ";=":
-            found[words[1]], words = words[3], words[4:]
+        name = words[at + 1]
+        if name in ";=" or name in found:
+            return None
+        if end - at < 3 or words[at + 2] != "=":
+            found[name], at = None, at + 2
+        elif end - at > 3 and words[at + 3] not in ";=":
+            found[name], at = words[at + 3], at + 4
         else:
             return None
     return found
@@ -94,7 +102,9 @@ def _accept(parameters: Optional[Dict[str, Optional[str]]]) -> Optional[Agreed]:
     if parameters is None:
         return None
     rest = dict(parameters)
-    flags = [name not in rest for name in ("server_no_context_takeover", "client_no_context_takeover")]
+    flags = [
+        name not in rest for name in ("server_no_context_takeover", "client_no_context_takeover")
+    ]
     for name in ("server_no_context_takeover", "client_no_context_takeover"):
         if rest.pop(name, None) is not None:
             return None
@@ -151,10 +161,13 @@ class Deflate:
         if len(made) > bytes_max:
             raise Fault(TOO_LARGE, "a message that is too long when it is expanded")
         if decompressor.eof:
-            # A last block, which is allowed once and at the end (RFC 7692 section 7.2.3.4).
-            self._decompressor = None
-            if not is_last or decompressor.unused_data not in (TAIL, b"\0" + TAIL):
+            # A last block, which is allowed once and at the end (RFC 7692 section 7.2.3.4). What
+            # stands behind it may come with later pieces; zlib adds that to the unused data.
+            end = TAIL if is_last else b""
+            if decompressor.unused_data not in (end, b"\0" + end):
                 raise Fault(NOT_TEXT, "a compressed message that goes on after its end")
+            if is_last:
+                self._decompressor = None
         elif is_last and not self._agreed.client_keeps_context:
             self._decompressor = None
         return made

@@ -65,6 +65,7 @@ class Frames:
         self._left, self._mask = -1, b""
         self._is_final = False
         self._is_closed = False
+        self._skips_messages = False
 
     def feed(self, data: bytes) -> Iterator[Event]:
         """What these bytes complete, one by one as it is asked for: a few compressed bytes may be
@@ -74,6 +75,10 @@ class Frames:
         while not self._is_closed and self._take(events):
             if events:
                 yield events.pop()
+
+    def skip_messages(self) -> None:
+        """From here on only PING, PONG and CLOSE are told; what messages hold is not looked at."""
+        self._skips_messages = True
 
     def _take(self, events: List[Event]) -> bool:
         """What is here of a message's frame, or all of a control frame."""
@@ -124,6 +129,9 @@ class Frames:
         """What is here of a message's frame."""
         rest = self._rest
         count = min(self._left, len(rest))
+        if self._skips_messages:
+            self._skip(count)
+            return True
         payload = masked(bytes(rest[:count]), self._mask)
         del rest[:count]
         turn = count % 4
@@ -135,6 +143,15 @@ class Frames:
         elif payload:
             self._add(payload, False, events)
         return True
+
+    def _skip(self, count: int) -> None:
+        del self._rest[:count]
+        self._left -= count
+        if self._left:
+            return
+        self._left = -1
+        if self._is_final:
+            self._kind, self._wire_bytes = CONTINUATION, 0
 
     def _check(self, kind: int, first: int, second: int, size: int) -> None:
         is_begin = kind in (TEXT, BINARY)

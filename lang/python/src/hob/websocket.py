@@ -68,6 +68,8 @@ PING_SECONDS = 60
 DEFLATE_BYTES_MIN = 256
 # So much waits for an application that does not receive; then the client has to wait, too.
 WAITING_BYTES_MAX = 65536
+# What a message of nothing is counted as: it is an object that waits, too.
+MESSAGE_BYTES_MIN = 256
 # How long the client may take to answer a close frame.
 CLOSE_SECONDS = 10.0
 # RFC 6455 section 1.3.
@@ -155,7 +157,7 @@ class WebSocket:
         self._frames = Frames(most)
         self._ping_seconds = number_of("HOB_WEBSOCKET_PING", PING_SECONDS)
         self._waiting: Deque[Message] = deque([{"type": "websocket.connect"}])
-        self._waiting_bytes = 0
+        self._waiting_bytes = _size(self._waiting[0])
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._writing = asyncio.Lock()
@@ -170,8 +172,6 @@ class WebSocket:
         self._has_ended = False
         #: What the close frame says, whatever the application does on hearing of the end.
         self._why: Optional[Tuple[int, str]] = None
-        #: The application has ended: nobody takes messages.
-        self._is_unwanted = False
 
     async def run(self, application: Application) -> None:
         """The application, from its scope to the end of the connection. Raises what it raises."""
@@ -281,7 +281,9 @@ class WebSocket:
         try:
             while not self._has_ended:
                 data = await self._pipe.read()
-                if not data:
+                # The end may have come from this side meanwhile. Then nothing waits for room any
+                # more, and what is still here of a few bytes may be many and long messages.
+                if not data or self._has_ended:
                     break
                 self._is_answered = True
                 for event in self._frames.feed(data):
@@ -289,6 +291,8 @@ class WebSocket:
                     while self._waiting_bytes > WAITING_BYTES_MAX and not self._has_ended:
                         self._room.clear()
                         await self._room.wait()
+                    if self._has_ended:
+                        break
         except Fault as fault:
             self._why = (fault.code, str(fault))
             self._end(fault.code, str(fault))
@@ -300,8 +304,6 @@ class WebSocket:
     async def _handle(self, event: Event) -> None:
         if event.kind == TEXT or event.kind == BINARY:
             name = "text" if event.kind == TEXT else "bytes"
-            if self._is_unwanted:
-                return
             message: Message = {"type": "websocket.receive", name: event.data}
             self._waiting.append(message)
             self._waiting_bytes += _size(message)
@@ -364,7 +366,7 @@ class WebSocket:
         reader = self._reader
         if reader is not None:
             # Nobody takes the messages that come before it.
-            self._is_unwanted = True
+            self._frames.skip_messages()
             self._waiting_bytes = 0
             self._room.set()
             await asyncio.wait([reader], timeout=CLOSE_SECONDS)
@@ -405,4 +407,4 @@ _tasks: set[asyncio.Task[None]] = set()  # the loop alone would forget them
 
 
 def _size(message: Message) -> int:
-    return len(message.get("text") or message.get("bytes") or b"")
+    return MESSAGE_BYTES_MIN + len(message.get("text") or message.get("bytes") or b"")
