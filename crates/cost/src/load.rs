@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hob_load::{Pace, Plan, Reuse, Url};
+use hob_load::{Pace, Plan, Reuse, Terms, Url};
 use serde_json::Value;
 
 use crate::error::CostError;
@@ -145,6 +145,7 @@ fn run(
             Connection::Close | Connection::CloseFull => Reuse::PerRequest,
         },
         is_insecure: asked.is_insecure,
+        terms: Terms::default(),
         is_resumption_off: connection == Connection::CloseFull,
         threads: 1,
         cpus: Vec::new(),
