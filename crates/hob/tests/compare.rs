@@ -386,6 +386,7 @@ fn pipe(place: &Place, name: &str) -> std::fs::File {
 fn interrupted_list_leaves_nothing() {
     let place = Place::for_user(User::Same);
     let (said, mut told) = (pipe(&place, "said"), pipe(&place, "told"));
+    let mut said = BufReader::new(said);
     let compiler = format!(
         "echo compiling > '{}'\nread -r go < '{}'\nexit 1",
         place.path("said").display(),
@@ -397,7 +398,7 @@ fn interrupted_list_leaves_nothing() {
     command.env("PATH", path).stdout(Stdio::piped());
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
-    BufReader::new(said).read_line(&mut line).unwrap();
+    said.read_line(&mut line).unwrap();
     assert_eq!(line, "compiling\n");
     assert_eq!(left(&place).len(), 1);
     send_signal(child.id(), Signal::INT);
