@@ -28,7 +28,8 @@ use crate::tree;
 pub struct Plan {
     /// Which rows.
     pub scope: Scope,
-    /// Rows whose id has the words of one of these beside each other, in whatever scope; all of the scope for none.
+    /// Rows whose id has the words of one of these beside each other, in whatever scope; all of the
+    /// scope for none.
     pub only: Vec<String>,
     /// Servers with one of these names; all for none. hob is always there.
     pub servers: Vec<String>,

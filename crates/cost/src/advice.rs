@@ -39,9 +39,9 @@ pub(crate) fn sentence(name: &str, rungs: &[Measured], scale: Scale) -> String {
     let share = saved / now.cpu.total();
     if saved.abs() <= scale.resolution_us {
         return format!(
-            "Whether moving {name} from {from} to {to} would save CPU time cannot be told: {} and {} a \
-             request differ by less than the {} that clock ticks leave open; a larger --count tells \
-             more.",
+            "Whether moving {name} from {from} to {to} would save CPU time cannot be told: {} and {} \
+             a request differ by less than the {} that clock ticks leave open; a larger --count \
+             tells more.",
             time(now.cpu.total()),
             time(then.cpu.total()),
             time(scale.resolution_us),

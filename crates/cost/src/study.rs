@@ -134,15 +134,7 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
     }
     stop.check()?;
     stop.tell("");
-    let scale = advice::Scale {
-        rate: options.rate,
-        resolution_us: resolution_us(options.count),
-    };
-    let sentence = match &script {
-        _ if first.rungs.is_empty() => String::new(),
-        Some(script) => advice::sentence(&script.name(), &first.rungs, scale),
-        None => advice::echo_sentence(&first.rungs, scale),
-    };
+    let sentence = sentence(options, script.as_ref(), &first.rungs);
     Ok(Report {
         subject: match &script {
             Some(script) => script.path.display().to_string(),
@@ -161,6 +153,19 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
         environment: Environment::look(),
         sentence,
     })
+}
+
+/// What moving the script, or the echo, would save.
+fn sentence(options: &Options, script: Option<&Script>, rungs: &[Measured]) -> String {
+    let scale = advice::Scale {
+        rate: options.rate,
+        resolution_us: resolution_us(options.count),
+    };
+    match script {
+        _ if rungs.is_empty() => String::new(),
+        Some(script) => advice::sentence(&script.name(), rungs, scale),
+        None => advice::echo_sentence(rungs, scale),
+    }
 }
 
 /// What a URL costs on its way.

@@ -1,5 +1,5 @@
-//! `hob cost`: every way of running a script that there is, and in words why another is not; time is
-//! told in its stage; a script that fails is named with its reason; nothing is left behind.
+//! `hob cost`: every way of running a script that there is, and in words why another is not; time
+//! is told in its stage; a script that fails is named with its reason; nothing is left behind.
 //! Times are only held against each other where one is many times the other.
 #![allow(clippy::unwrap_used)]
 

@@ -1,7 +1,7 @@
 //! Starting a process in each of the three ways there are, and waiting for it with what it used.
-//! The standard library picks the way itself, and the way is what is measured. It runs in a process of one thread, the hidden command
-//! `cost-bare`, so a forked child may do whatever its parent could; all the same it makes system
-//! calls and no more.
+//! The standard library picks the way itself, and the way is what is measured. It runs in a process
+//! of one thread, the hidden command `cost-bare`, so a forked child may do whatever its parent
+//! could; all the same it makes system calls and no more.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
