@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::set_child_subreaper;
@@ -27,7 +28,8 @@ use crate::tree;
 pub struct Plan {
     /// Which rows.
     pub scope: Scope,
-    /// Rows with one of these texts in their id, in whatever scope; all of the scope for none.
+    /// Rows whose id has the words of one of these beside each other, in whatever scope; all of the
+    /// scope for none.
     pub only: Vec<String>,
     /// Servers with one of these names; all for none. hob is always there.
     pub servers: Vec<String>,
@@ -55,10 +57,7 @@ const FULL: (Duration, Duration) = (Duration::from_secs(27 * 60), Duration::from
 /// Makes a comparison. Interrupted by SIGINT or SIGTERM, it reports what there is so far; whatever
 /// happens, what it started ends with it, and its folder goes.
 pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
-    let is_stopped = hob_load::stop_at_signals().map_err(|error| {
-        let error = std::io::Error::other(error.to_string());
-        CompareError::system("cannot listen for signals")(error)
-    })?;
+    let is_stopped = listen()?;
     // Should a keeper be killed, what it held comes to this process.
     set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| CompareError::system("cannot become a subreaper")(error.into()))?;
@@ -97,6 +96,7 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
         is_stopped: &is_stopped,
         budget: Budget::new(times, plan.round, plan.rounds),
         running: BTreeMap::new(),
+        started: 0,
         shown: BTreeMap::new(),
         account: None,
     };
@@ -123,11 +123,24 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
     Ok(report)
 }
 
-/// The rows there are, a line each, with the smallest scope that has them.
+/// A flag that SIGINT and SIGTERM set.
+fn listen() -> Result<Arc<AtomicBool>, CompareError> {
+    hob_load::stop_at_signals().map_err(|error| {
+        let error = std::io::Error::other(error.to_string());
+        CompareError::system("cannot listen for signals")(error)
+    })
+}
+
+/// The rows there are, a line each, with the smallest scope that has them. Interrupted by SIGINT
+/// or SIGTERM, it takes its folder away all the same.
 pub fn list(plan: &Plan) -> Result<String, CompareError> {
+    let is_stopped = listen()?;
     let (servers, missing) = found(plan)?;
     let folder = Folder::make(&plan.temporary)?;
     let site = Site::write(folder.path(), &around(plan), wants(plan))?;
+    if is_stopped.load(Ordering::Relaxed) {
+        return Err(CompareError::Interrupted);
+    }
     let mut text = String::new();
     let rows = chosen(rows(&servers, &site), Scope::Full, &plan.only);
     let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);

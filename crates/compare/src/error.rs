@@ -10,6 +10,8 @@ pub enum CompareError {
     Arguments(String),
     /// hob itself, which everything is compared with, could not be started or asked.
     Subject(String),
+    /// SIGINT or SIGTERM came before there was anything to tell.
+    Interrupted,
     /// The system refused something.
     System {
         /// What was tried, as "cannot ...".
@@ -30,6 +32,7 @@ impl fmt::Display for CompareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CompareError::Arguments(text) | CompareError::Subject(text) => f.write_str(text),
+            CompareError::Interrupted => f.write_str("interrupted; nothing was left behind"),
             CompareError::System { tried, error } => write!(f, "{tried}: {error}"),
         }
     }

@@ -71,6 +71,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) is_stopped: &'a Arc<AtomicBool>,
     pub(crate) budget: Budget,
     pub(crate) running: BTreeMap<(String, Extra), Result<Instance, String>>,
+    /// Servers that were started, or tried.
+    pub(crate) started: usize,
     /// Configurations of all that was started, by server; how its CPU time was counted.
     pub(crate) shown: BTreeMap<String, String>,
     pub(crate) account: Option<&'static str>,
@@ -197,7 +199,9 @@ impl Comparison<'_> {
         let (name, extra) = key;
         let server = self.servers.iter().find(|server| server.name == *name);
         let server = server.ok_or_else(|| format!("{name} is not there"))?;
-        let folder = format!("{}-{}", name.replace(' ', "-"), self.shown.len());
+        let folder = format!("{}-{}", name.replace(' ', "-"), self.started);
+        // Also where it does not start: its folder is there then.
+        self.started += 1;
         let instance = Instance::start(&self.place, server, *extra, &folder)?;
         let shown = match extra {
             Extra::None => name.clone(),
@@ -281,6 +285,30 @@ impl Cell {
     pub(crate) fn failed(&self) -> u64 {
         self.rounds.iter().map(|round| round.failed).sum()
     }
+
+    /// Why its figures, where there are any, are not to be compared with others.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        if self.rounds.is_empty() {
+            return None;
+        }
+        let mut doubts = vec![];
+        if self.failed() > 0 {
+            let mut failures = self.rounds.iter().filter_map(|round| round.failure.clone());
+            let good: u64 = self.rounds.iter().map(|round| round.good).sum();
+            let (failed, first) = (self.failed(), failures.next().unwrap_or_default());
+            doubts.push(format!(
+                "{failed} of {} requests FAILED ({first})",
+                good + failed
+            ));
+        }
+        if let Some(why) = &self.why_not {
+            doubts.push(format!(
+                "not measured any more after {} rounds: {why}",
+                self.rounds.len()
+            ));
+        }
+        (!doubts.is_empty()).then(|| doubts.join("; "))
+    }
 }
 
 impl Budget {
@@ -296,5 +324,55 @@ impl Budget {
             round,
             rounds: rounds.unwrap_or(ROUND_COUNT_MAX).clamp(1, ROUND_COUNT_MAX),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(failed: u64, why_not: Option<&str>) -> Cell {
+        let round = Round {
+            cpu_us: 1.0,
+            per_second: 1.0,
+            bytes_per_second: 1.0,
+            good: 8,
+            failed,
+            failure: (failed > 0).then(|| "status: 503".to_owned()),
+            p50_us: 1.0,
+            p99_us: 1.0,
+            client_us: 1.0,
+            steal_percent: 0.0,
+            tls: None,
+        };
+        Cell {
+            entrant: Entrant {
+                label: "hob".to_owned(),
+                server: "hob".to_owned(),
+                extra: Extra::None,
+                path: "/".to_owned(),
+                bytes: 1,
+            },
+            rounds: vec![round],
+            why_not: why_not.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn failures_and_a_late_end_make_a_cell_doubtful() {
+        assert_eq!(cell(0, None).doubt(), None);
+        let failed = cell(2, None).doubt();
+        assert_eq!(
+            failed.as_deref(),
+            Some("2 of 10 requests FAILED (status: 503)")
+        );
+        let late = cell(0, Some("it ended")).doubt();
+        assert_eq!(
+            late.as_deref(),
+            Some("not measured any more after 1 rounds: it ended")
+        );
+        let mut none = cell(0, Some("it ended"));
+        none.rounds.clear();
+        assert_eq!(none.doubt(), None);
     }
 }

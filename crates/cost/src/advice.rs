@@ -8,8 +8,18 @@ use crate::wire::{Cost, Wire};
 /// Less than this share of the CPU time is nothing to move a script for.
 const SHARE_MIN: f64 = 0.05;
 
-/// Makes the sentence for a script; `rate` is in requests per second.
-pub(crate) fn sentence(name: &str, rungs: &[Measured], rate: f64) -> String {
+/// What a saving is told with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    /// Requests per second.
+    pub(crate) rate: f64,
+    /// Microseconds that CPU time of one request may be wrong by: a saving within them is none.
+    pub(crate) resolution_us: f64,
+}
+
+/// Makes the sentence for a script.
+pub(crate) fn sentence(name: &str, rungs: &[Measured], scale: Scale) -> String {
+    let rate = scale.rate;
     let of_script: Vec<(String, Figures)> = rungs
         .iter()
         .filter(|one| one.rung.subject == Subject::Script)
@@ -22,11 +32,21 @@ pub(crate) fn sentence(name: &str, rungs: &[Measured], rate: f64) -> String {
         .iter()
         .min_by(|one, other| one.1.cpu.total().total_cmp(&other.1.cpu.total()));
     let Some((to, then)) = best else {
-        let floor = floor(rungs, *now, rate).unwrap_or_default();
+        let floor = floor(rungs, *now, scale).unwrap_or_default();
         return format!("{name} runs only as {from}, so there is nothing to move it to.{floor}");
     };
     let saved = now.cpu.total() - then.cpu.total();
     let share = saved / now.cpu.total();
+    if saved.abs() <= scale.resolution_us {
+        return format!(
+            "Whether moving {name} from {from} to {to} would save CPU time cannot be told: {} and {} \
+             a request differ by less than the {} that clock ticks leave open; a larger --count \
+             tells more.",
+            time(now.cpu.total()),
+            time(then.cpu.total()),
+            time(scale.resolution_us),
+        );
+    }
     if share < SHARE_MIN {
         return format!(
             "Moving {name} from {from} to {to} would save nothing worth it: {} of CPU time a request \
@@ -48,13 +68,14 @@ pub(crate) fn sentence(name: &str, rungs: &[Measured], rate: f64) -> String {
 }
 
 /// What a program written to stay would cost: the echo in the same language.
-fn floor(rungs: &[Measured], now: Figures, rate: f64) -> Option<String> {
+fn floor(rungs: &[Measured], now: Figures, scale: Scale) -> Option<String> {
+    let rate = scale.rate;
     let echoes = rungs.iter().filter(|one| one.rung.carrier.is_some());
     let best = echoes
         .filter_map(|one| Some((one, one.figures.as_ref().ok()?)))
         .min_by(|one, other| one.1.cpu.total().total_cmp(&other.1.cpu.total()))?;
     let saved = now.cpu.total() - best.1.cpu.total();
-    (saved > 0.0).then(|| {
+    (saved > scale.resolution_us).then(|| {
         format!(
             " Written to stay ({}), a program that does nothing costs {} instead of {} of CPU time a \
              request; at {rate} requests a second up to {} of a CPU would be saved.",
@@ -67,7 +88,8 @@ fn floor(rungs: &[Measured], now: Figures, rate: f64) -> Option<String> {
 }
 
 /// The same for the built-in echo: the whole ladder, in the language that gains most.
-pub(crate) fn echo_sentence(rungs: &[Measured], rate: f64) -> String {
+pub(crate) fn echo_sentence(rungs: &[Measured], scale: Scale) -> String {
+    let rate = scale.rate;
     let mut best: Option<(f64, String)> = None;
     for lower in rungs.iter().filter(|one| one.rung.handler == "cgi") {
         let Ok(now) = &lower.figures else { continue };
@@ -92,7 +114,12 @@ pub(crate) fn echo_sentence(rungs: &[Measured], rate: f64) -> String {
         }
     }
     match best {
-        Some((saved, text)) if saved > 0.0 => text,
+        Some((saved, text)) if saved > scale.resolution_us => text,
+        Some((saved, _)) if saved > 0.0 => format!(
+            "Whether another way of running the echo is cheaper than cgi cannot be told: the differences \
+             are less than the {} that clock ticks leave open; a larger --count tells more.",
+            time(scale.resolution_us),
+        ),
         _ => "No way of running the echo is cheaper than cgi here.".to_owned(),
     }
 }
@@ -168,6 +195,36 @@ mod tests {
         }
     }
 
+    fn at(rate: f64) -> Scale {
+        let resolution_us = 1.0;
+        Scale {
+            rate,
+            resolution_us,
+        }
+    }
+
+    #[test]
+    fn saving_within_what_ticks_leave_open_is_none() {
+        let rungs = [
+            measured("cgi", Subject::Script, 1000.0),
+            measured("warm", Subject::Script, 400.0),
+            measured("resident", Subject::Echo, 300.0),
+        ];
+        let coarse = Scale {
+            rate: 1.0,
+            resolution_us: 1000.0,
+        };
+        let text = sentence("a", &rungs, coarse);
+        assert!(
+            text.contains(
+                "cannot be told: 1.00 ms and 400 us a request differ by less than the 1.00 ms"
+            ),
+            "{text}"
+        );
+        assert!(!sentence("a", &rungs[..1], coarse).contains("would be saved"));
+        assert!(echo_sentence(&rungs, coarse).contains("cannot be told"));
+    }
+
     #[test]
     fn saving_is_told_per_request_and_at_a_rate() {
         let rungs = [
@@ -176,11 +233,11 @@ mod tests {
             measured("resident", Subject::Echo, 10.0),
         ];
         assert_eq!(
-            sentence("a.py", &rungs, 50.0),
+            sentence("a.py", &rungs, at(50.0)),
             "Moving a.py from cgi to warm would save 10.0 ms of 11.0 ms of CPU time a request (91 %) \
              and 10.0 ms of 11.0 ms until the answer; at 50 requests a second that is 0.50 of a CPU."
         );
-        assert!(echo_sentence(&rungs, 1.0).contains("from cgi to resident over stream"));
+        assert!(echo_sentence(&rungs, at(1.0)).contains("from cgi to resident over stream"));
     }
 
     #[test]
@@ -189,16 +246,18 @@ mod tests {
             measured("cgi", Subject::Script, 100.0),
             measured("warm", Subject::Script, 98.0),
         ];
-        assert!(sentence("a", &rungs, 1.0).contains("would save nothing worth it"));
+        assert!(sentence("a", &rungs, at(1.0)).contains("would save nothing worth it"));
         assert_eq!(
-            sentence("a", &rungs[..1], 1.0),
+            sentence("a", &rungs[..1], at(1.0)),
             "a runs only as cgi, so there is nothing to move it to."
         );
-        assert!(sentence("a", &[], 1.0).contains("nothing can be said"));
+        assert!(sentence("a", &[], at(1.0)).contains("nothing can be said"));
         let with_echo = [
             measured("cgi", Subject::Script, 1000.0),
             measured("resident", Subject::Echo, 10.0),
         ];
-        assert!(sentence("a", &with_echo, 100.0).contains("up to 0.10 of a CPU would be saved"));
+        assert!(
+            sentence("a", &with_echo, at(100.0)).contains("up to 0.10 of a CPU would be saved")
+        );
     }
 }

@@ -1,18 +1,20 @@
 //! Programs started with nothing around them: no server, no network, no limits, no log. A process
 //! of its own does it, the hidden command `cost-bare`, because it forks: it has one thread, is
 //! small, and takes as much memory as it is told to. It gets a job as JSON on standard input and
-//! answers with JSON on standard output.
+//! answers with JSON on standard output. It ends with whoever started it, and what it started ends
+//! with it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
@@ -20,13 +22,15 @@ use crate::error::CostError;
 use crate::kernel::start::{
     Ended, How, Program, Starter, Streams, become_account, go_to, touch, wait,
 };
-use crate::limits::BODY_BYTES_MAX;
+use crate::limits::{ANSWER_TIME_MAX, BODY_BYTES_MAX};
 use crate::load::Times;
 use crate::private::{end, read_some};
 use crate::stop::Stop;
 
 /// Runs before those that count: the first ones read from disk.
 const WARM_UP: u64 = 3;
+/// How often a process that starts programs says that it goes on.
+const TELL_PERIOD: Duration = Duration::from_secs(1);
 
 /// One thing that is done again and again.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,8 +63,6 @@ pub(crate) struct Bare {
     pub(crate) called: Times,
     /// Until the first byte of its output.
     pub(crate) first: Times,
-    /// Until the last one.
-    pub(crate) last: Times,
     /// Until its output ended.
     pub(crate) end: Times,
     /// Until it was waited for.
@@ -79,6 +81,8 @@ pub(crate) fn measure(program: &Path, job: &Job, stop: &Stop) -> Result<Vec<Bare
         .arg("cost-bare")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        // With all it starts it can be ended at once.
+        .process_group(0)
         .spawn()
         .map_err(failed())?;
     let mut owned = Owned(child);
@@ -88,8 +92,20 @@ pub(crate) fn measure(program: &Path, job: &Job, stop: &Stop) -> Result<Vec<Bare
             .map_err(failed())?;
     }
     let mut text = Vec::new();
-    while read_some(owned.0.stdout.as_mut(), &mut text) != Some(0) {
+    let mut heard = Instant::now();
+    loop {
         stop.check()?;
+        match read_some(owned.0.stdout.as_mut(), &mut text) {
+            Some(0) => break,
+            Some(_) => heard = Instant::now(),
+            None if heard.elapsed() > ANSWER_TIME_MAX + TELL_PERIOD => {
+                return Err(CostError::Script(format!(
+                    "a program that was started with no server around it did not end within {} s",
+                    ANSWER_TIME_MAX.as_secs()
+                )));
+            }
+            None => {}
+        }
     }
     let answer: Value = serde_json::from_slice(&text).unwrap_or_default();
     if let Some(error) = answer["error"].as_str() {
@@ -107,6 +123,10 @@ struct Owned(Child);
 
 impl Drop for Owned {
     fn drop(&mut self) {
+        // Nobody has waited for it yet, so the number is still its group's.
+        if let Some(group) = Pid::from_raw(self.0.id() as i32) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         end(&mut self.0);
     }
 }
@@ -170,7 +190,6 @@ impl Bare {
         json!({
             "called": times(&self.called),
             "first": times(&self.first),
-            "last": times(&self.last),
             "end": times(&self.end),
             "reaped": times(&self.reaped),
             "starter_us": self.starter_us,
@@ -190,7 +209,6 @@ impl Bare {
         Some(Bare {
             called: times("called")?,
             first: times("first")?,
-            last: times("last")?,
             end: times("end")?,
             reaped: times("reaped")?,
             starter_us: value["starter_us"].as_f64()?,
@@ -246,9 +264,15 @@ fn perform(job: &Job) -> Result<Vec<Bare>, CostError> {
             seen: Vec::new(),
         });
     }
+    let mut told = Instant::now();
     for turn in 0..job.count + WARM_UP {
         for one in &mut series {
             let seen = one.once(&job.input, &nowhere)?;
+            if told.elapsed() > TELL_PERIOD {
+                // An empty line before the answer: it goes on.
+                println!();
+                told = Instant::now();
+            }
             if turn >= WARM_UP {
                 one.seen.push(seen);
             }
@@ -261,7 +285,6 @@ fn perform(job: &Job) -> Result<Vec<Bare>, CostError> {
 struct Seen {
     called: u64,
     first: u64,
-    last: u64,
     end: u64,
     reaped: u64,
     starter_cpu: u64,
@@ -304,14 +327,13 @@ impl Repeated<'_> {
         let pid = started.map_err(CostError::system("cannot start a process"))?;
         let called = ns();
         drop((child_input, child_output));
-        let (mut first, mut last) = (None, 0);
+        let mut first = None;
         let mut piece = [0u8; 64 * 1024];
         while rustix::io::retry_on_intr(|| rustix::io::read(&output, &mut piece))
             .map_err(failed("cannot read from a program"))?
             > 0
         {
-            last = ns();
-            first.get_or_insert(last);
+            first.get_or_insert_with(ns);
         }
         let end = ns();
         let Ended { is_success, cpu_ns } =
@@ -324,7 +346,6 @@ impl Repeated<'_> {
             Some(first) if is_success => Ok(Seen {
                 called,
                 first,
-                last,
                 end,
                 reaped,
                 starter_cpu,
@@ -347,7 +368,6 @@ impl Repeated<'_> {
         Bare {
             called: times(|seen| seen.called),
             first: times(|seen| seen.first),
-            last: times(|seen| seen.last),
             end: times(|seen| seen.end),
             reaped: times(|seen| seen.reaped),
             starter_us: times(|seen| seen.starter_cpu).mean_us,
@@ -395,7 +415,6 @@ mod tests {
         let bare = Bare {
             called: times,
             first: times,
-            last: times,
             end: times,
             reaped: times,
             starter_us: 4.5,

@@ -117,7 +117,7 @@ pub(crate) fn burst(subject: &Subject<'_>) -> Result<Vec<Burst>, CostError> {
         };
         ask(1, 1)?;
         let running = hob.resting_programs();
-        let before = hob.family.used();
+        let before = hob.family.used()?;
         let at_once = ask(BURST, BURST as u64)?;
         hob.settle(running);
         all.push(Burst {
@@ -125,7 +125,7 @@ pub(crate) fn burst(subject: &Subject<'_>) -> Result<Vec<Burst>, CostError> {
             limit,
             figures: Figures {
                 times: at_once.times,
-                cpu: hob.family.used().since(&before, at_once.answered),
+                cpu: hob.family.used()?.since(&before, at_once.answered),
             },
         });
     }

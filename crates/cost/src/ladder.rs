@@ -93,10 +93,10 @@ pub(crate) fn figures(
     // The first requests find files that are not in memory, and hosts that have not run the script.
     series(&url, asked, Connection::Keep, 1, count.div_ceil(20), stop)?;
     let running = hob.resting_programs();
-    let before = hob.family.used();
+    let before = hob.family.used()?;
     let series = series(&url, asked, Connection::Keep, 1, count, stop)?;
     hob.settle(running);
-    let cpu = hob.family.used().since(&before, series.answered);
+    let cpu = hob.family.used()?.since(&before, series.answered);
     Ok(Figures {
         times: series.times,
         cpu,

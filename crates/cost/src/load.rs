@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hob_load::{Pace, Plan, Reuse, Url};
+use hob_load::{Pace, Plan, Protocol, Reuse, Terms, Url};
 use serde_json::Value;
 
 use crate::error::CostError;
@@ -103,19 +103,31 @@ pub(crate) fn series(
     count: u64,
     stop: &Stop,
 ) -> Result<Series, CostError> {
-    run(url, asked, connection, connections, count, None, stop)
+    let line = Line {
+        protocol: Protocol::H1,
+        socket: None,
+    };
+    run(url, asked, connection, connections, count, line, stop)
 }
 
-/// The same, one at a time, through a Unix socket.
+/// What requests go over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a> {
+    pub(crate) protocol: Protocol,
+    /// A Unix socket instead of the URL's host.
+    pub(crate) socket: Option<&'a Path>,
+}
+
+/// The same, one at a time, over this.
 pub(crate) fn series_over(
     url: &str,
     asked: &Asked,
     connection: Connection,
     count: u64,
-    socket: &Path,
+    line: Line<'_>,
     stop: &Stop,
 ) -> Result<Series, CostError> {
-    run(url, asked, connection, 1, count, Some(socket), stop)
+    run(url, asked, connection, 1, count, line, stop)
 }
 
 fn run(
@@ -124,27 +136,28 @@ fn run(
     connection: Connection,
     connections: usize,
     count: u64,
-    socket: Option<&Path>,
+    line: Line<'_>,
     stop: &Stop,
 ) -> Result<Series, CostError> {
     stop.check()?;
     let url: Url = with_query(url, asked)
         .parse()
         .map_err(CostError::Arguments)?;
-    let report = hob_load::run(Plan {
+    let plan = Plan {
         urls: vec![url],
-        unix: socket.map(Path::to_owned),
+        unix: line.socket.map(Path::to_owned),
         pace: Pace::Closed {
             think: Duration::ZERO,
         },
         connections,
-        protocol: hob_load::Protocol::H1,
+        protocol: line.protocol,
         streams: 1,
         reuse: match connection {
             Connection::Keep => Reuse::KeepAlive,
             Connection::Close | Connection::CloseFull => Reuse::PerRequest,
         },
         is_insecure: asked.is_insecure,
+        terms: Terms::default(),
         is_resumption_off: connection == Connection::CloseFull,
         threads: 1,
         cpus: Vec::new(),
@@ -158,7 +171,9 @@ fn run(
         expectations: Vec::new(),
         thresholds: Vec::new(),
         pid: None,
-    })?;
+    };
+    // Signals are listened to once for the whole study.
+    let report = hob_load::run_until(plan, stop.flag())?;
     let result = report.json();
     if result["interrupted"] == true {
         return Err(CostError::Interrupted);

@@ -1,9 +1,12 @@
 //! CPU time of the processes of a private hob, told apart: keeper, server, spawner, and the
-//! programs below the spawner. From `/proc`: nanoseconds for processes that run, clock ticks for
-//! those that were reaped.
+//! programs below the spawner. Of processes that run the kernel's own clock is read, in
+//! nanoseconds; of those that were reaped `/proc` knows clock ticks.
 
 use std::collections::HashMap;
 use std::fs;
+
+use crate::error::CostError;
+use crate::kernel::clock::cpu_ns;
 
 /// Nanoseconds of CPU time so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -70,24 +73,29 @@ impl Family {
     }
 
     /// What they have used until now.
-    pub(crate) fn used(&self) -> Used {
+    pub(crate) fn used(&self) -> Result<Used, CostError> {
         let all = processes();
+        let of = |name: &str, pid: u32| {
+            let tried = format!("cannot read the CPU time of the {name} (process {pid})");
+            cpu_ns(pid).map_err(CostError::system(tried))
+        };
         let mut used = Used {
-            server: run_ns(self.server),
-            spawner: run_ns(self.keeper),
+            server: of("server", self.server)?,
+            spawner: of("keeper", self.keeper)?,
             programs: 0,
         };
         let Some(spawner) = self.spawner else {
-            return used;
+            return Ok(used);
         };
-        used.spawner += run_ns(spawner);
+        used.spawner += of("spawner", spawner)?;
         used.programs += all.get(&spawner).map_or(0, |one| one.reaped_ns);
         for (number, one) in &all {
             if is_below(&all, *number, spawner) {
-                used.programs += run_ns(*number) + one.reaped_ns;
+                // One that has ended since is among the reaped ones the next time.
+                used.programs += cpu_ns(*number).unwrap_or(0) + one.reaped_ns;
             }
         }
-        used
+        Ok(used)
     }
 
     /// How many processes of programs there are.
@@ -128,17 +136,6 @@ pub(crate) fn servers(pid: u32) -> Vec<u32> {
 /// off to ticks, at both ends.
 pub(crate) fn resolution_us(count: u64) -> f64 {
     2.0 * tick_ns() as f64 / 1e3 / count.max(1) as f64
-}
-
-/// CPU time of any process, its threads together, in nanoseconds.
-pub(crate) fn run_ns(pid: u32) -> u64 {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
-    let times = tasks.into_iter().flatten().flatten().map(|task| {
-        let text = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-        let first = text.split_whitespace().next();
-        first.and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0)
-    });
-    times.sum()
 }
 
 /// Bytes of memory a process has in RAM that is not a file's.
@@ -215,13 +212,8 @@ mod tests {
     }
 
     #[test]
-    fn own_time_and_memory_are_seen() {
+    fn own_memory_and_parent_are_seen() {
         let own = std::process::id();
-        let before = run_ns(own);
-        let mut sum = 0u64;
-        while run_ns(own) == before {
-            sum = std::hint::black_box(sum.wrapping_add(1));
-        }
         assert!(resident_bytes(own) > 4096);
         let all = processes();
         assert!(is_below(&all, own, all[&own].parent));

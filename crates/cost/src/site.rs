@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::error::CostError;
-use crate::limits::{LOOK_PERIOD, MESSAGE_BYTES_MAX, SETTLE_TIME_MAX};
+use crate::limits::{LOOK_PERIOD, MESSAGE_BYTES_MAX, SERVER_TIME_MAX};
 use crate::load::Times;
 use crate::private::{Folder, NOBODY, is_root};
 use crate::rungs::{Rung, quoted};
@@ -88,16 +88,26 @@ impl Records {
     }
 
     /// Those after the first ones, when so many have come.
-    pub(crate) fn after(&self, first: usize, count: u64) -> Option<Recorded> {
-        let lines = self.wait(first, count as usize)?;
+    pub(crate) fn after(&self, first: usize, count: u64) -> Result<Recorded, CostError> {
+        let Some(lines) = self.wait(first, count as usize) else {
+            return Err(CostError::Server(format!(
+                "the log of the hob to measure with is not complete: of {count} requests {} are in \
+                 it after {} s; try again with a smaller --count",
+                self.count().saturating_sub(first),
+                SERVER_TIME_MAX.as_secs()
+            )));
+        };
         let (mut total, mut program) = (Vec::new(), Vec::new());
         for line in &lines {
-            let mut words = line.split(' ');
-            let _status = words.next()?;
-            total.push(words.next()?.parse::<u64>().ok()? * 1000);
-            program.push(words.next()?.parse::<u64>().ok()? * 1000);
+            let (all, part) = times(line).ok_or_else(|| {
+                CostError::Server(format!(
+                    "the log of the hob to measure with has a line without times: {line}"
+                ))
+            })?;
+            total.push(all * 1000);
+            program.push(part * 1000);
         }
-        Some(Recorded {
+        Ok(Recorded {
             total: Times::of(total),
             program: Times::of(program),
         })
@@ -121,7 +131,7 @@ impl Records {
             if lines.len() >= first + count {
                 return Some(lines[first..first + count].to_vec());
             }
-            if begun.elapsed() > SETTLE_TIME_MAX {
+            if begun.elapsed() > SERVER_TIME_MAX {
                 return None;
             }
             std::thread::sleep(LOOK_PERIOD);
@@ -134,5 +144,29 @@ impl Records {
             .split_inclusive('\n')
             .filter(|line| line.ends_with('\n'));
         whole.map(|line| line.trim_end().to_owned()).collect()
+    }
+}
+
+/// Microseconds of the whole request and until the program's head, in a line of the log.
+fn times(line: &str) -> Option<(u64, u64)> {
+    let mut words = line.split(' ').skip(1);
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_without_times_is_an_error_and_no_zero() {
+        assert_eq!(times("200 15 7 -: -"), Some((15, 7)));
+        assert_eq!(times("200 15"), None);
+        let folder = Folder::new().unwrap();
+        let records = Records::of(&folder);
+        fs::write(&records.file, "200 15 7 -: -\n200 - -\n").unwrap();
+        let one = records.after(0, 1).unwrap();
+        assert_eq!((one.total.p50_us, one.program.p50_us), (15.0, 7.0));
+        let error = records.after(0, 2).unwrap_err().to_string();
+        assert!(error.contains("a line without times: 200 - -"), "{error}");
     }
 }

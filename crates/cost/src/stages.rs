@@ -61,7 +61,7 @@ pub(crate) struct Stages {
 struct Whole {
     times: Times,
     cpu: CpuUs,
-    recorded: Option<Recorded>,
+    recorded: Recorded,
 }
 
 /// What is to be measured.
@@ -112,12 +112,12 @@ impl Subject<'_> {
         let running = self.hob.resting_programs();
         let first = self.records.count();
         let with_log = ask(&timed)?;
-        let recorded = self.records.after(first, with_log.answered);
+        let recorded = self.records.after(first, with_log.answered)?;
         self.hob.settle(running);
-        let before = self.hob.family.used();
+        let before = self.hob.family.used()?;
         let without = ask(&plain)?;
         self.hob.settle(running);
-        let cpu = self.hob.family.used().since(&before, without.answered);
+        let cpu = self.hob.family.used()?.since(&before, without.answered);
         Ok(Whole {
             // Of the same requests as the server's own clock tells of, so that they can be
             // compared.
@@ -298,9 +298,7 @@ impl Table {
                 &past::PARSE_MS.to_string(),
                 &format!(
                     "with client and loopback; {:.0} us of it inside the server",
-                    self.kept
-                        .recorded
-                        .map_or(0.0, |recorded| recorded.total.p50_us)
+                    self.kept.recorded.total.p50_us
                 ),
             ),
         ];
@@ -322,11 +320,8 @@ impl Table {
     /// What the server and the spawner do around the program: before it, and after it.
     fn around(&self) -> Vec<Stage> {
         let script = &self.chain.script;
-        let recorded = |whole: &Whole, part: fn(&Recorded) -> Times| {
-            whole.recorded.as_ref().map(part).unwrap_or_default()
-        };
-        let total = |whole: &Whole| recorded(whole, |recorded| recorded.total);
-        let program = recorded(&self.whole, |recorded| recorded.program);
+        let total = |whole: &Whole| whole.recorded.total;
+        let program = self.whole.recorded.program;
         let before = Stage {
             name: "environment, hand-over",
             wall_us: program.p50_us - script.first.p50_us,
@@ -423,8 +418,8 @@ impl Table {
                 cpu_us: Some(bare.cpu_us()),
             })
         };
-        let recorded = |name, times: Option<Times>| {
-            times.map(|times| Nested {
+        let recorded = |name, times: Times| {
+            Some(Nested {
                 name,
                 times,
                 cpu_us: None,
@@ -439,14 +434,8 @@ impl Table {
             bare("bare: linked program", chain.linked.as_ref()),
             bare("bare: script that does nothing", chain.nothing.as_ref()),
             bare("bare: the script", Some(&chain.script)),
-            recorded(
-                "server's clock: start to head",
-                parts.map(|parts| parts.program),
-            ),
-            recorded(
-                "server's clock: whole request",
-                parts.map(|parts| parts.total),
-            ),
+            recorded("server's clock: start to head", parts.program),
+            recorded("server's clock: whole request", parts.total),
             Some(whole("whole request, new connection", &self.whole)),
         ]
         .into_iter()

@@ -24,6 +24,11 @@ impl Stop {
         Ok(Stop(flag))
     }
 
+    /// The same for the load generator.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
+    }
+
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

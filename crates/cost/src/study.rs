@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hob_load::Url;
+use hob_load::{Environment, Url};
 
 use crate::advice;
 use crate::echo::{self, Kind};
@@ -13,7 +13,7 @@ use crate::ladder::{self, Measured};
 use crate::limits::{BODY_BYTES_MAX, COUNT_MAX};
 use crate::load::Asked;
 use crate::private::{Folder, Private};
-use crate::processes::servers;
+use crate::processes::{resolution_us, servers};
 use crate::report::Report;
 use crate::rungs::{self, Rung};
 use crate::script::{Language, Script};
@@ -37,6 +37,20 @@ pub enum Part {
     Burst,
     /// Packets, bytes, round trips and system calls, for each way of connecting.
     Wire,
+}
+
+impl Part {
+    /// As it is asked for.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Part::Ladder => "ladder",
+            Part::Stages => "stages",
+            Part::Bare => "bare",
+            Part::Growth => "growth",
+            Part::Burst => "burst",
+            Part::Wire => "wire",
+        }
+    }
 }
 
 /// What is measured.
@@ -89,19 +103,19 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
     let rungs = rungs_of(options, &folder, script.as_ref(), &asked)?;
     let config = site::config(&folder, &rungs, None)?;
     let has = |part: Part| options.has(part);
-    let first = measured(
+    let mut outcome = Outcome::default();
+    let around = Around {
         options,
-        &folder,
-        script.as_ref(),
-        &rungs,
-        &asked,
-        &config,
-        &stop,
-    )?;
-    let exchanges = match has(Part::Bare) {
-        true => experiment::measure(&options.program, &folder, options.count, &stop)?,
-        false => Vec::new(),
+        folder: &folder,
+        script: script.as_ref(),
+        rungs: &rungs,
+        asked: &asked,
+        stop: &stop,
     };
+    let first = around.measured(&config, &mut outcome)?;
+    let exchanges = outcome.part(has(Part::Bare).then_some(Part::Bare), || {
+        experiment::measure(&options.program, &folder, options.count, &stop)
+    })?;
     let is_cgi = |rung: &Rung| rung.handler == "cgi" && rung.route.is_ok();
     let subject = rungs.iter().position(is_cgi).map(|index| growth::Subject {
         program: &options.program,
@@ -112,17 +126,15 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
         count: options.count,
         stop: &stop,
     });
-    let grown = subject.as_ref().filter(|_| has(Part::Growth));
-    let grown = grown.map(growth::growth).transpose()?;
-    let bursts = subject.as_ref().filter(|_| has(Part::Burst));
-    let bursts = bursts.map(growth::burst).transpose()?;
+    let (mut grown, mut bursts) = (None, None);
+    if let Some(subject) = &subject {
+        let part = |part: Part| has(part).then_some(part);
+        grown = outcome.part(part(Part::Growth), || growth::growth(subject))?;
+        bursts = outcome.part(part(Part::Burst), || growth::burst(subject))?;
+    }
     stop.check()?;
     stop.tell("");
-    let sentence = match &script {
-        _ if first.rungs.is_empty() => String::new(),
-        Some(script) => advice::sentence(&script.name(), &first.rungs, options.rate),
-        None => advice::echo_sentence(&first.rungs, options.rate),
-    };
+    let sentence = sentence(options, script.as_ref(), &first.rungs);
     Ok(Report {
         subject: match &script {
             Some(script) => script.path.display().to_string(),
@@ -133,12 +145,27 @@ pub fn study(options: &Options) -> Result<Report, CostError> {
         rate: options.rate,
         rungs: first.rungs,
         stages: first.stages,
-        exchanges,
+        exchanges: exchanges.unwrap_or_default(),
         grown: grown.unwrap_or_default(),
         bursts: bursts.unwrap_or_default(),
         wire: first.wire,
+        failed: outcome.failed,
+        environment: Environment::look(),
         sentence,
     })
+}
+
+/// What moving the script, or the echo, would save.
+fn sentence(options: &Options, script: Option<&Script>, rungs: &[Measured]) -> String {
+    let scale = advice::Scale {
+        rate: options.rate,
+        resolution_us: resolution_us(options.count),
+    };
+    match script {
+        _ if rungs.is_empty() => String::new(),
+        Some(script) => advice::sentence(&script.name(), rungs, scale),
+        None => advice::echo_sentence(rungs, scale),
+    }
 }
 
 /// What a URL costs on its way.
@@ -173,6 +200,8 @@ fn of_url(options: &Options, folder: &Folder, url: &str, stop: &Stop) -> Result<
         exchanges: Vec::new(),
         grown: Vec::new(),
         bursts: Vec::new(),
+        failed: Vec::new(),
+        environment: Environment::look(),
         sentence: advice::of_wire(&wire),
         wire: Some(wire),
     })
@@ -196,62 +225,110 @@ struct First {
     wire: Option<Wire>,
 }
 
-/// Ladder and stages, with a hob that lives as long as this.
-fn measured(
-    options: &Options,
-    folder: &Folder,
-    script: Option<&Script>,
-    rungs: &[Rung],
-    asked: &Asked,
-    config: &str,
-    stop: &Stop,
-) -> Result<First, CostError> {
-    let hob = Private::start(&options.program, folder, config, LISTENERS, stop)?;
-    let records = Records::of(folder);
-    let wanted = match options.has(Part::Ladder) {
-        true => rungs,
-        false => &[],
-    };
-    let measured = ladder::measure(&hob, &records, wanted, asked, options.count, stop)?;
-    let staged = match options.has(Part::Stages) {
-        true => staged(options, folder, script, rungs, asked)?,
-        false => None,
-    };
-    let stages = staged.map(|(index, script)| {
-        stages::measure(&stages::Subject {
-            program: &options.program,
+/// What is known of the parts so far.
+#[derive(Default)]
+struct Outcome {
+    is_any_finished: bool,
+    failed: Vec<(&'static str, String)>,
+}
+
+impl Outcome {
+    /// Does a part, where it is wanted. Once another is finished, one that fails is named and the
+    /// rest goes on.
+    fn part<T>(
+        &mut self,
+        part: Option<Part>,
+        measure: impl FnOnce() -> Result<T, CostError>,
+    ) -> Result<Option<T>, CostError> {
+        let Some(part) = part else { return Ok(None) };
+        match measure() {
+            Ok(measured) => {
+                self.is_any_finished = true;
+                Ok(Some(measured))
+            }
+            Err(error) if !self.is_any_finished || matches!(error, CostError::Interrupted) => {
+                Err(error)
+            }
+            Err(error) => {
+                self.failed.push((part.word(), error.to_string()));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// What parts have in common.
+struct Around<'a> {
+    options: &'a Options,
+    folder: &'a Folder,
+    script: Option<&'a Script>,
+    rungs: &'a [Rung],
+    asked: &'a Asked,
+    stop: &'a Stop,
+}
+
+impl Around<'_> {
+    /// Ladder, stages and wire, with a hob that lives as long as this.
+    fn measured(&self, config: &str, outcome: &mut Outcome) -> Result<First, CostError> {
+        let &Around {
+            options,
             folder,
-            hob: &hob,
-            records: &records,
-            script: &script,
-            path: rungs[index].path(index),
+            rungs,
             asked,
-            search: &options.search,
-            count: options.count,
             stop,
+            ..
+        } = self;
+        let hob = Private::start(&options.program, folder, config, LISTENERS, stop)?;
+        let records = Records::of(folder);
+        let wanted = |part: Part| options.has(part).then_some(part);
+        let measured = outcome.part(wanted(Part::Ladder), || {
+            ladder::measure(&hob, &records, rungs, asked, options.count, stop)
+        })?;
+        let staged = match options.has(Part::Stages) {
+            true => staged(options, folder, self.script, rungs, asked)?,
+            false => None,
+        };
+        let stages = match &staged {
+            None => None,
+            Some((index, script)) => outcome.part(Some(Part::Stages), || {
+                stages::measure(&stages::Subject {
+                    program: &options.program,
+                    folder,
+                    hob: &hob,
+                    records: &records,
+                    script,
+                    path: rungs[*index].path(*index),
+                    asked,
+                    search: &options.search,
+                    count: options.count,
+                    stop,
+                })
+            })?,
+        };
+        let is_possible = |rung: &Rung| rung.route.is_ok();
+        let answering = rungs.iter().position(is_possible);
+        let wire = match answering {
+            None => None,
+            Some(index) => outcome.part(wanted(Part::Wire), || {
+                let path = rungs[index].path(index);
+                wire::measure(&wire::Target {
+                    clear: Some(hob.url(PLAIN, &path)),
+                    secure: Some(hob.secure_url(SECURE, &path)),
+                    asked,
+                    count: options.count,
+                    pids: vec![hob.family.server],
+                    folder,
+                    search: &options.search,
+                    stop,
+                })
+            })?,
+        };
+        Ok(First {
+            rungs: measured.unwrap_or_default(),
+            stages,
+            wire,
         })
-    });
-    let stages = stages.transpose()?;
-    let is_possible = |rung: &Rung| rung.route.is_ok();
-    let answering = rungs.iter().position(is_possible);
-    let wire = answering.filter(|_| options.has(Part::Wire)).map(|index| {
-        let path = rungs[index].path(index);
-        wire::measure(&wire::Target {
-            clear: Some(hob.url(PLAIN, &path)),
-            secure: Some(hob.secure_url(SECURE, &path)),
-            asked,
-            count: options.count,
-            pids: vec![hob.family.server],
-            folder,
-            search: &options.search,
-            stop,
-        })
-    });
-    Ok(First {
-        rungs: measured,
-        stages,
-        wire: wire.transpose()?,
-    })
+    }
 }
 
 fn check(options: &Options) -> Result<(), CostError> {

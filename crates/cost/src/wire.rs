@@ -5,11 +5,11 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hob_load::Url;
+use hob_load::{Protocol, Url};
 
 use crate::calls::{Calls, Counting};
 use crate::error::CostError;
-use crate::load::{Asked, Connection, Series, Times, series, series_over};
+use crate::load::{Asked, Connection, Line, Series, Times, series_over};
 use crate::private::Folder;
 use crate::relay::Relay;
 use crate::script::found;
@@ -71,31 +71,49 @@ pub(crate) fn measure(target: &Target<'_>) -> Result<Wire, CostError> {
         (None, _) => Some("strace is not installed".to_owned()),
         _ => None,
     };
+    let (h1, h2) = (Protocol::H1, Protocol::H2);
     let table = [
-        ("HTTP/1.1, a connection each", false, Connection::Close),
-        ("HTTP/1.1, connection kept", false, Connection::Keep),
-        ("TLS, full handshake each", true, Connection::CloseFull),
-        ("TLS, session resumed each", true, Connection::Close),
-        ("TLS, connection kept", true, Connection::Keep),
+        ("HTTP/1.1, a connection each", false, h1, Connection::Close),
+        ("HTTP/1.1, connection kept", false, h1, Connection::Keep),
+        ("TLS, full handshake each", true, h1, Connection::CloseFull),
+        ("TLS, session resumed each", true, h1, Connection::Close),
+        ("TLS, connection kept", true, h1, Connection::Keep),
+        (
+            "HTTP/2 over TLS, full handshake each",
+            true,
+            h2,
+            Connection::CloseFull,
+        ),
+        (
+            "HTTP/2 over TLS, connection kept",
+            true,
+            h2,
+            Connection::Keep,
+        ),
     ];
     let mut ways = Vec::new();
-    for (name, is_secure, connection) in table {
+    for (name, is_secure, protocol, connection) in table {
+        let way = (protocol, connection);
         let url = if is_secure {
             &target.secure
         } else {
             &target.clear
         };
         let figures = match url {
-            Some(url) => {
-                let (mut cost, series) = target.cost(url, connection)?;
-                if let (Some(strace), None) = (&strace, &no_calls) {
-                    match target.calls(strace, url, connection)? {
-                        Ok(calls) => cost.calls = calls,
-                        Err(reason) => no_calls = Some(reason),
+            Some(url) => match target.cost(url, way) {
+                Ok((mut cost, series)) => {
+                    if let (Some(strace), None) = (&strace, &no_calls) {
+                        match target.calls(strace, url, way)? {
+                            Ok(calls) => cost.calls = calls,
+                            Err(reason) => no_calls = Some(reason),
+                        }
                     }
+                    resumed(cost, &series, is_secure && connection == Connection::Close)
                 }
-                resumed(cost, &series, is_secure && connection == Connection::Close)
-            }
+                // Not every server speaks it.
+                Err(CostError::Server(reason)) if protocol == h2 => Err(reason),
+                Err(error) => return Err(error),
+            },
             None => Err(format!(
                 "the URL is {}",
                 if is_secure { "http" } else { "https" }
@@ -103,10 +121,11 @@ pub(crate) fn measure(target: &Target<'_>) -> Result<Wire, CostError> {
         };
         ways.push(Way { name, figures });
     }
-    for name in ["HTTP/2", "HTTP/3"] {
-        let figures = Err("the load generator speaks HTTP/1.1".to_owned());
-        ways.push(Way { name, figures });
-    }
+    let figures = Err("it goes over UDP, and what counts here sees connections of TCP".to_owned());
+    ways.push(Way {
+        name: "HTTP/3",
+        figures,
+    });
     Ok(Wire { ways, no_calls })
 }
 
@@ -119,12 +138,20 @@ fn resumed(cost: Cost, series: &Series, is_wanted: bool) -> Result<Cost, String>
 }
 
 impl Target<'_> {
-    fn cost(&self, url: &str, connection: Connection) -> Result<(Cost, Series), CostError> {
-        let direct = series(url, self.asked, connection, 1, self.count, self.stop)?;
+    fn cost(
+        &self,
+        url: &str,
+        (protocol, connection): (Protocol, Connection),
+    ) -> Result<(Cost, Series), CostError> {
+        let ask = |socket: Option<&Path>, count| {
+            let line = Line { protocol, socket };
+            series_over(url, self.asked, connection, count, line, self.stop)
+        };
+        let direct = ask(None, self.count)?;
         let server = address_of(url)?;
         let over = |delay, count| {
             let relay = Relay::start(self.socket(), server, delay)?;
-            let through = series_over(url, self.asked, connection, count, relay.path(), self.stop);
+            let through = ask(Some(relay.path()), count);
             let passed = relay.end();
             through.map(|through| (through, passed))
         };
@@ -155,14 +182,18 @@ impl Target<'_> {
         &self,
         strace: &Path,
         url: &str,
-        connection: Connection,
+        (protocol, connection): (Protocol, Connection),
     ) -> Result<Result<Option<Calls>, String>, CostError> {
         let file = self.folder.path("run/calls");
         let count = TRACED_COUNT.min(self.count);
         match Counting::start(strace, &self.pids, file, self.stop)? {
             Err(reason) => Ok(Err(reason)),
             Ok(counting) => {
-                let asked = series(url, self.asked, connection, 1, count, self.stop);
+                let line = Line {
+                    protocol,
+                    socket: None,
+                };
+                let asked = series_over(url, self.asked, connection, count, line, self.stop);
                 let calls = counting.end(count);
                 asked.map(|_| Ok(calls))
             }

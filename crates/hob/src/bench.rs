@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
-use hob_load::{Conduct, LoadError, Pace, Plan, Protocol, Reuse, View, limits, parse_cpus};
+use hob_load::{Conduct, LoadError, Pace, Plan, Protocol, Reuse, Terms, View, limits, parse_cpus};
 
 use crate::Refusal;
 use crate::args::{BenchCommand, BenchOptions, Gaps, Handshake, HttpVersion, Surroundings};
@@ -120,6 +120,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
             Reuse::KeepAlive
         },
         is_insecure: options.insecure,
+        terms: Terms::default(),
         is_resumption_off: options.full_handshakes || options.tls == Handshake::Full,
         threads: options.threads.unwrap_or(cpus.len().max(1)),
         cpus,

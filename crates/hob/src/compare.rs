@@ -1,7 +1,8 @@
 //! `hob compare`: servers side by side on this machine. Makes a plan of the arguments; everything
 //! else is in `hob_compare`.
 
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::path::PathBuf;
 
 use hob_compare::{CompareError, Plan, Scope, Settings};
 
@@ -20,18 +21,74 @@ pub(crate) fn run(options: CompareOptions, surroundings: &Surroundings) -> Resul
         return Ok(());
     }
     // Before minutes are spent on it.
-    for path in [&json, &html].into_iter().flatten() {
-        write(path, "")?;
-    }
+    let json = json.map(|path| Pending::new("--json", path)).transpose()?;
+    let html = html.map(|path| Pending::new("--html", path)).transpose()?;
     let report = hob_compare::compare(&plan).map_err(refusal)?;
     print!("{}", report.table());
-    if let Some(path) = json {
-        write(&path, &format!("{:#}\n", report.json()))?;
+    if let Some(file) = json {
+        file.write(&format!("{:#}\n", report.json()))?;
     }
-    if let Some(path) = html {
-        write(&path, &report.html())?;
+    if let Some(file) = html {
+        file.write(&report.html())?;
     }
     Ok(())
+}
+
+/// A file to be written when there is a result. Until then one that is there stays as it is: what
+/// comes is written beside it and takes its place at the end.
+struct Pending {
+    path: PathBuf,
+    /// Empty, and removed when nothing comes of it; none where the path is no file, such as
+    /// `/dev/stdout`.
+    beside: Option<Beside>,
+}
+
+impl Pending {
+    /// Sees that the file can be written.
+    fn new(flag: &str, path: PathBuf) -> Result<Pending, Refusal> {
+        // A link stays one.
+        let path = path.canonicalize().unwrap_or(path);
+        let refused = |why: String| Refusal {
+            code: 2,
+            text: format!("{flag} {}: cannot write it: {why}", path.display()),
+        };
+        if path.is_dir() {
+            return Err(refused("that is a folder".to_owned()));
+        }
+        if path.exists() && !path.is_file() {
+            return Ok(Pending { path, beside: None });
+        }
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.new", std::process::id()));
+        let beside = Beside(path.with_file_name(name));
+        let made = File::create_new(&beside.0);
+        made.map_err(|error| refused(error.to_string()))?;
+        Ok(Pending {
+            path,
+            beside: Some(beside),
+        })
+    }
+
+    fn write(self, text: &str) -> Result<(), Refusal> {
+        let path = &self.path;
+        let written = match &self.beside {
+            None => fs::write(path, text),
+            Some(Beside(beside)) => fs::write(beside, text).and_then(|()| fs::rename(beside, path)),
+        };
+        written.map_err(|error| Refusal {
+            code: 1,
+            text: format!("cannot write {}: {error}", path.display()),
+        })
+    }
+}
+
+/// A file that goes unless it got another name.
+struct Beside(PathBuf);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 /// The process that holds a server; started by `compare`.
@@ -65,17 +122,10 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> Plan {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Refusal> {
-    std::fs::write(path, text).map_err(|error| Refusal {
-        code: 1,
-        text: format!("cannot write {}: {error}", path.display()),
-    })
-}
-
 fn refusal(error: CompareError) -> Refusal {
     let code = match error {
         CompareError::Arguments(_) => 2,
-        CompareError::Subject(_) | CompareError::System { .. } => 1,
+        CompareError::Subject(_) | CompareError::Interrupted | CompareError::System { .. } => 1,
     };
     Refusal {
         code,

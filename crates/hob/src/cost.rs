@@ -14,18 +14,21 @@ use crate::args::{CostOptions, CostPart, Surroundings};
 pub(crate) fn run(options: CostOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
     let (is_json, html) = (options.json, options.html.clone());
     let report = hob_cost::study(&study(options, surroundings)?).map_err(refusal)?;
+    if is_json {
+        println!("{}", report.json());
+    } else {
+        print!("{}", report.table());
+    }
     if let Some(path) = html {
         std::fs::write(&path, report.html()).map_err(|error| Refusal {
             code: 1,
             text: format!("--html {}: cannot write it: {error}", path.display()),
         })?;
     }
-    if is_json {
-        println!("{}", report.json());
-    } else {
-        print!("{}", report.table());
+    match report.failure() {
+        Some(text) => Err(Refusal { code: 1, text }),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Becomes the hob that is measured.

@@ -4,12 +4,14 @@
 
 mod harness;
 
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use harness::{DEADLINE, Place, User, children_of, send_signal, text_of, wait_for_end};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -88,15 +90,24 @@ fn row_is_measured_for_each_server_and_told_with_every_round() {
         let configuration = server["configuration"].as_str().unwrap();
         assert!(configuration.contains("127.0.0.1"), "{server:#}");
     }
-    assert!(names(&told["environment"], "name").contains(&"kernel".to_owned()));
+    let environment = &told["environment"];
+    assert!(environment["kernel"].is_string(), "{environment:#}");
+    assert!(names(&environment["more"], "name").contains(&"server's CPU".to_owned()));
+    // Tests are built without optimization, which must be said.
+    let program = environment["program"].as_str().unwrap();
+    assert_eq!(
+        program.ends_with("a debug build"),
+        text.contains("built without optimization"),
+        "{text}"
+    );
     let rows = told["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 1, "{rows:#?}");
     let cells = &rows[0]["cells"];
     assert_eq!(names(cells, "label"), ["hob", "other hob", "nginx"]);
     for cell in cells.as_array().unwrap() {
         assert_eq!(
-            (&cell["failed"], &cell["not_measured"]),
-            (&0.into(), &Value::Null)
+            (&cell["failed"], &cell["not_measured"], &cell["doubtful"]),
+            (&0.into(), &Value::Null, &Value::Null)
         );
         assert_eq!(cell["cpu_us"]["n"], 2);
         let rounds = cell["rounds"].as_array().unwrap();
@@ -316,4 +327,89 @@ fn help_has_examples_and_exit_codes() {
     for wanted in ["Examples:", "hob compare --quick", "--rival", "Exit codes:"] {
         assert!(text.contains(wanted), "{text}");
     }
+}
+
+#[test]
+fn servers_over_tls_speak_the_same() {
+    if !has_nginx() {
+        return;
+    }
+    let place = Place::new();
+    let json = place.path("run/it.json");
+    let only = ["--only", "file.h1.tls.close.1k.c1", "--servers", "nginx"];
+    let short = ["--round", "20ms", "--rounds", "1"];
+    let file = ["--json", json.to_str().unwrap()];
+    let output = compare(&place, &[&only[..], &short, &file].concat()).output();
+    let text = text_of(&output.unwrap());
+    assert!(!text.contains("TLS was not the same"), "{text}");
+    let told: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let cells = told["rows"][0]["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 2, "{text}");
+    for cell in cells {
+        assert_eq!(
+            cell["rounds"][0]["tls"], "TLSv1_3 TLS13_AES_256_GCM_SHA384 X25519",
+            "{cell:#}"
+        );
+    }
+}
+
+#[test]
+fn result_that_is_there_stays_until_there_is_another() {
+    let place = Place::new();
+    let json = place.path("run/it.json");
+    std::fs::write(&json, "the last one").unwrap();
+    let arguments = ["--servers", "iis", "--json", json.to_str().unwrap()];
+    let output = compare(&place, &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text_of(&output));
+    assert_eq!(std::fs::read_to_string(&json).unwrap(), "the last one");
+    assert_eq!(left(&place), [json]);
+    let nowhere = place.path("run/nowhere/it.json");
+    let arguments = ["--quick", "--json", nowhere.to_str().unwrap()];
+    let output = compare(&place, &arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text_of(&output));
+    assert!(
+        text_of(&output).contains("cannot write it"),
+        "{}",
+        text_of(&output)
+    );
+}
+
+/// A pipe with a name, open at both ends, so that nobody waits for somebody to open it.
+fn pipe(place: &Place, name: &str) -> std::fs::File {
+    let path = place.path(name);
+    mknodat(CWD, &path, FileType::Fifo, Mode::from(0o666), 0).unwrap();
+    let both = std::fs::File::options().read(true).write(true).open(&path);
+    both.unwrap()
+}
+
+#[test]
+fn interrupted_list_leaves_nothing() {
+    let place = Place::for_user(User::Same);
+    let (said, mut told) = (pipe(&place, "said"), pipe(&place, "told"));
+    let mut said = BufReader::new(said);
+    let compiler = format!(
+        "echo compiling > '{}'\nread -r go < '{}'\nexit 1",
+        place.path("said").display(),
+        place.path("told").display()
+    );
+    let folder = fake(&place, "cc", &compiler);
+    let mut command = compare(&place, &["--list"]);
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    command.env("PATH", path).stdout(Stdio::piped());
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "compiling\n");
+    assert_eq!(left(&place).len(), 1);
+    send_signal(child.id(), Signal::INT);
+    // As often as it is asked to compile.
+    told.write_all("go\n".repeat(20).as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("interrupted; nothing was left behind"),
+        "{text}"
+    );
+    assert_eq!(left(&place), Vec::<PathBuf>::new());
 }

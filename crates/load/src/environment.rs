@@ -96,34 +96,45 @@ impl Environment {
         })
     }
 
-    /// For people.
-    pub fn table(&self) -> Table {
+    /// For people, a line each: what it is, and what it is here.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
         let cpus = match self.usable_cpu_count {
             usable if usable == self.cpu_count => format!("{usable}"),
             usable => format!("{usable} of {}", self.cpu_count),
         };
         let quota = self.cpu_quota;
         let descriptors = self.descriptor_count_max;
-        Table::new("Environment")
-            .text("what")
-            .text("here")
-            .row(["program", &self.program])
-            .row(["kernel", &self.kernel])
-            .row(["CPU", &self.cpu])
-            .row(["CPUs", &cpus])
-            .row([
+        let hypervisor = self.hypervisor.as_deref().unwrap_or("none seen");
+        vec![
+            ("program", self.program.clone()),
+            ("kernel", self.kernel.clone()),
+            ("CPU", self.cpu.clone()),
+            ("CPUs", cpus),
+            (
                 "CPU quota",
-                &quota.map_or("none".to_owned(), |cpus| format!("{cpus:.2} CPUs")),
-            ])
-            .row([
-                "hypervisor",
-                self.hypervisor.as_deref().unwrap_or("none seen"),
-            ])
-            .row(["memory", &bytes(self.memory_bytes as f64)])
-            .row([
+                quota.map_or("none".to_owned(), |cpus| format!("{cpus:.2} CPUs")),
+            ),
+            ("hypervisor", hypervisor.to_owned()),
+            ("memory", bytes(self.memory_bytes as f64)),
+            (
                 "descriptors",
-                &descriptors.map_or("no limit".to_owned(), count),
-            ])
+                descriptors.map_or("no limit".to_owned(), count),
+            ),
+        ]
+    }
+
+    /// The same as a table of a page.
+    pub fn table(&self) -> Table {
+        let table = Table::new("Environment").text("what").text("here");
+        let facts = self.facts().into_iter();
+        { facts }.fold(table, |table, (name, here)| table.row([name, &here]))
+    }
+
+    /// Why figures that this program was measured with, or has of itself, are worth nothing.
+    pub fn doubt() -> Option<&'static str> {
+        IS_DEBUG_BUILD.then_some(
+            "this hob was built without optimization: it is many times slower than a release build",
+        )
     }
 }
 

@@ -32,7 +32,7 @@ pub use conduct::{Conduct, Shard, Stop, View, parse_moment};
 pub use environment::Environment;
 pub use error::LoadError;
 pub use expect::Expectation;
-pub use plan::{Pace, Plan, Protocol, Reuse};
+pub use plan::{Pace, Plan, Protocol, Reuse, Terms};
 pub use quantity::{parse_cpus, parse_duration};
 pub use report::{Report, reference, schema};
 pub use run::{run, run_until, run_with, stop_at_signals};

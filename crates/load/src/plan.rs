@@ -67,6 +67,15 @@ impl Protocol {
     }
 }
 
+/// What is offered to a server over TLS, by the names that IANA has given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The only cipher suite, such as `TLS_AES_256_GCM_SHA384`; the usual ones for none.
+    pub suite: Option<String>,
+    /// The only group of the key exchange, such as `X25519`; the usual ones for none.
+    pub group: Option<String>,
+}
+
 /// What becomes of a connection after its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
@@ -95,6 +104,8 @@ pub struct Plan {
     pub reuse: Reuse,
     /// Take any certificate of a server; one on this machine is not checked anyway.
     pub is_insecure: bool,
+    /// What is offered over TLS.
+    pub terms: Terms,
     /// Make a full TLS handshake for every connection.
     pub is_resumption_off: bool,
     /// Threads.

@@ -41,12 +41,23 @@ pub fn run(plan: Plan) -> Result<Report, LoadError> {
 
 /// Makes a run, conducted and shown as it is asked for.
 pub fn run_with(plan: Plan, conduct: Conduct) -> Result<Report, LoadError> {
-    conducted(plan, conduct, stop_at_signals()?)
+    conducted(plan, conduct, stop_at_signals()?, Probe::Always)
 }
 
-/// Makes a run, which ends early once the flag is set. A run that fails sets it too.
+/// Makes a run, which ends early once the flag is set. A run that fails sets it too. Where the
+/// server has one address alone, no connection is made only to see whether it is there: whoever
+/// counts what the server does counts the run and nothing else.
 pub fn run_until(plan: Plan, is_stopped: Arc<AtomicBool>) -> Result<Report, LoadError> {
-    conducted(plan, Conduct::default(), is_stopped)
+    conducted(plan, Conduct::default(), is_stopped, Probe::Between)
+}
+
+/// When a connection is made first that carries nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Probe {
+    /// Always, so that a server that is not there is told at once.
+    Always,
+    /// Only to choose between several addresses.
+    Between,
 }
 
 /// A flag that SIGINT and SIGTERM set. The second one ends the program as if nobody had listened
@@ -65,6 +76,7 @@ fn conducted(
     whole: Plan,
     conduct: Conduct,
     is_stopped: Arc<AtomicBool>,
+    probe: Probe,
 ) -> Result<Report, LoadError> {
     let plan = part_of(&whole, &conduct);
     check(&plan)?;
@@ -73,7 +85,7 @@ fn conducted(
     let written = Written::new(&plan).map_err(LoadError::Arguments)?;
     let expected = Expected::new(&plan.expectations).map_err(LoadError::Arguments)?;
     raise_descriptors(plan.connections)?;
-    let address = reach(&plan)?;
+    let address = reach(&plan, probe)?;
     let tls = tls(&plan, &address)?;
     if let Some(moment) = conduct.start_at {
         wait_until(moment, &is_stopped)?;
@@ -347,13 +359,17 @@ fn tls(
         true => Trust::Anybody,
         false => Trust::System,
     };
-    let config = client_config(trust, plan.protocol.alpn()).map_err(LoadError::Arguments)?;
+    let config = client_config(trust, &plan.terms, plan.protocol.alpn());
+    let config = config.map_err(LoadError::Arguments)?;
     Ok(Some((config, name)))
 }
 
 /// Finds an address at which the server takes a connection now.
-fn reach(plan: &Plan) -> Result<Address, LoadError> {
+fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
     if let Some(path) = &plan.unix {
+        if probe == Probe::Between {
+            return Ok(Address::Unix(path.clone()));
+        }
         return match UnixStream::connect(path) {
             Ok(_) => Ok(Address::Unix(path.clone())),
             Err(error) => Err(LoadError::Server(format!(
@@ -376,6 +392,9 @@ fn reach(plan: &Plan) -> Result<Address, LoadError> {
     };
     // Over QUIC only a handshake shows whether somebody is there.
     if let (Protocol::H3, Some(address)) = (plan.protocol, addresses.first()) {
+        return Ok(Address::Inet(*address));
+    }
+    if let (Probe::Between, [address]) = (probe, &addresses[..]) {
         return Ok(Address::Inet(*address));
     }
     let mut last = None;

@@ -98,7 +98,8 @@ fn cell(cell: &Cell, base: Option<&Cell>) -> Value {
         "cpu_us_median": median(&cpu),
         "ratio": base.and_then(|base| cell.ratio_to(base)).map(mean),
         "failed": cell.failed(),
-        "not_measured": cell.why_not,
+        "not_measured": cell.why_not.as_ref().filter(|_| cell.rounds.is_empty()),
+        "doubtful": cell.doubt(),
         "rounds": cell.rounds.iter().map(round).collect::<Vec<_>>(),
     })
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use crate::machine::Machine;
-use crate::measure::Measured;
+use crate::measure::{Cell, Measured};
 use crate::rows::Scope;
 use crate::server::{Installed, Missing, Settings};
 
@@ -55,6 +55,7 @@ impl Report {
         if self.is_interrupted {
             notes.push("interrupted: rows at the end are missing or have few rounds".to_owned());
         }
+        notes.extend(hob_load::Environment::doubt().map(str::to_owned));
         if self.has_one_cpu {
             notes.push(
                 "only one CPU may be used here: client and servers shared it, so rates and times \
@@ -79,23 +80,16 @@ impl Report {
             ));
         }
         notes.extend(self.unequal_tls());
-        let has_handshakes =
-            |row: &Measured| row.row.is_secure && row.row.reuse == hob_load::Reuse::PerRequest;
-        if self.rows.iter().any(has_handshakes) {
-            notes.push(
-                "handshakes of hob are hybrid (post-quantum) with this client; the others' are only \
-                 where their library knows it, and cost less where it does not"
-                    .to_owned(),
-            );
-        }
         notes
     }
 
     /// Servers that did not speak TLS as hob did.
     fn unequal_tls(&self) -> Option<String> {
-        let terms = |cell: &crate::measure::Cell| cell.rounds.first()?.tls.clone();
+        let terms = |cell: &Cell| cell.rounds.first()?.tls.clone();
         let mut all: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for cell in self.rows.iter().flat_map(|row| &row.cells) {
+        // Over QUIC suite and group are not seen.
+        let is_seen = |row: &&Measured| row.row.protocol != hob_load::Protocol::H3;
+        for cell in self.rows.iter().filter(is_seen).flat_map(|row| &row.cells) {
             if let Some(terms) = terms(cell) {
                 let labels = all.entry(terms).or_default();
                 if !labels.contains(&cell.entrant.label.as_str()) {
@@ -133,9 +127,12 @@ impl Report {
                 .cells
                 .iter()
                 .filter_map(|cell| {
-                    let is_twin = |twin: &&crate::measure::Cell| twin.entrant == cell.entrant;
-                    let twin = plain.cells.iter().find(is_twin)?.cpu()?;
-                    let ratio = cell.cpu()?.mean / twin.mean;
+                    let is_twin = |twin: &&Cell| twin.entrant == cell.entrant;
+                    let twin = plain.cells.iter().find(is_twin)?;
+                    if cell.doubt().or(twin.doubt()).is_some() {
+                        return None;
+                    }
+                    let ratio = cell.cpu()?.mean / twin.cpu()?.mean;
                     Some((cell.entrant.label.as_str(), ratio))
                 })
                 .collect();

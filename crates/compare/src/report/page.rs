@@ -3,7 +3,7 @@
 
 use hob_load::page::{
     Axis, Bar, BarChart, Cell as TableCell, Details, Group as BarGroup, Page, Part, Sentence,
-    Table, Unit,
+    Table, Tone, Unit,
 };
 
 use super::Report;
@@ -62,11 +62,10 @@ fn summary(report: &Report) -> Vec<Sentence> {
         let ratios: Vec<f64> = files
             .iter()
             .filter_map(|row| {
-                let cell = row
-                    .cells
-                    .iter()
-                    .find(|cell| cell.entrant.server == server.name)?;
-                Some(cell.ratio_to(row.cells.first()?)?.mean.ln())
+                let is_its = |cell: &&Cell| cell.entrant.server == server.name;
+                let (cell, base) = (row.cells.iter().find(is_its)?, row.cells.first()?);
+                let is_sound = cell.doubt().or(base.doubt()).is_none();
+                Some(cell.ratio_to(base).filter(|_| is_sound)?.mean.ln())
             })
             .collect();
         let Some(mean) = Mean::of(&ratios) else {
@@ -95,7 +94,15 @@ fn of_group(group: Group, rows: &[&Measured]) -> Vec<Part> {
         | Group::Secure
         | Group::Large
         | Group::Multiplexed => {
-            vec![ratios(rows).into(), beside(rows).into()]
+            let mut parts = vec![ratios(rows).into()];
+            for per in [Per::Request, Per::Megabyte] {
+                let of_unit = rows.iter().copied().filter(|row| row.row.per == per);
+                let of_unit: Vec<&Measured> = of_unit.collect();
+                if !of_unit.is_empty() {
+                    parts.push(beside(per, &of_unit).into());
+                }
+            }
+            parts
         }
         Group::Scripts | Group::Stream | Group::Cost => {
             rows.iter().flat_map(|row| alone(row)).collect()
@@ -103,7 +110,7 @@ fn of_group(group: Group, rows: &[&Measured]) -> Vec<Part> {
     }
 }
 
-/// All rows of a group in one chart, in times of hob.
+/// All rows of a group in one chart, in times of hob; doubtful ones have no bar.
 fn ratios(rows: &[&Measured]) -> BarChart {
     let axis = Axis::new("times hob's CPU time", Unit::Factor);
     let mut chart = BarChart::new("CPU time in times of hob's: shorter is better", axis);
@@ -114,7 +121,11 @@ fn ratios(rows: &[&Measured]) -> BarChart {
     for row in rows {
         let bar = |label: &String| {
             let cell = row.cells.iter().find(|cell| cell.entrant.label == *label)?;
-            let ratio = cell.ratio_to(row.cells.first()?)?;
+            let base = row.cells.first()?;
+            if cell.doubt().or(base.doubt()).is_some() {
+                return None;
+            }
+            let ratio = cell.ratio_to(base)?;
             let bar = Bar::new(ratio.mean);
             Some(match ratio.half {
                 Some(half) if half > 0.0 => bar.interval(ratio.mean - half, ratio.mean + half),
@@ -129,12 +140,12 @@ fn ratios(rows: &[&Measured]) -> BarChart {
     chart
 }
 
-/// The same as a table of absolute figures, the old ones beside them.
-fn beside(rows: &[&Measured]) -> Table {
+/// The same as a table of absolute figures in one unit, the old ones beside them.
+fn beside(per: Per, rows: &[&Measured]) -> Table {
     let labels = labels(rows);
-    let unit = match rows.first().map(|row| row.row.per) {
-        Some(Per::Megabyte) => "microseconds of CPU time per MB",
-        _ => "microseconds of CPU time per request",
+    let unit = match per {
+        Per::Request => "microseconds of CPU time per request",
+        Per::Megabyte => "microseconds of CPU time per MB",
     };
     let mut table = Table::new(unit).text("row");
     for label in &labels {
@@ -145,22 +156,47 @@ fn beside(rows: &[&Measured]) -> Table {
         let mut cells = vec![TableCell::new(&row.row.short).small(&row.row.id)];
         for label in &labels {
             let cell = row.cells.iter().find(|cell| cell.entrant.label == *label);
-            cells.push(match cell.and_then(Cell::cpu) {
-                Some(cpu) => {
-                    TableCell::new(figure(cpu.mean)).small(format!("{}, n {}", spread(&cpu), cpu.n))
-                }
+            cells.push(match cell {
+                Some(cell) => absolute(cell),
                 None => TableCell::new("–"),
             });
         }
         cells.push(TableCell::new(then(row)));
         table = table.row(cells);
     }
-    for cell in rows.iter().flat_map(|row| &row.cells) {
-        if let Some(why) = &cell.why_not {
-            table = table.note(format!("{} not measured: {why}", cell.entrant.label));
+    for row in rows {
+        for cell in &row.cells {
+            if let Some(note) = note(cell) {
+                table = table.note(format!("{}: {note}", row.row.id));
+            }
         }
     }
     table
+}
+
+/// The CPU time of a cell, marked where it is doubtful.
+fn absolute(cell: &Cell) -> TableCell {
+    let Some(cpu) = cell.cpu() else {
+        return TableCell::new("–");
+    };
+    let shown = TableCell::new(figure(cpu.mean));
+    let small = format!("{}, n {}", spread(&cpu), cpu.n);
+    match cell.doubt() {
+        None => shown.small(small),
+        Some(_) => shown
+            .tone(Tone::Doubtful)
+            .small(format!("{small}, doubtful")),
+    }
+}
+
+/// What must be known about a cell: why it is doubtful, or why there is nothing.
+fn note(cell: &Cell) -> Option<String> {
+    let label = &cell.entrant.label;
+    if let Some(doubt) = cell.doubt() {
+        return Some(format!("{label} is doubtful: {doubt}"));
+    }
+    let why = cell.why_not.as_ref()?;
+    Some(format!("{label} not measured: {why}"))
 }
 
 /// A row with a chart and a table of its own: who does its work differs from row to row.
@@ -177,9 +213,10 @@ fn alone(row: &Measured) -> Vec<Part> {
         .number(rate);
     for cell in &row.cells {
         let label = cell.entrant.label.clone();
+        if let Some(note) = note(cell) {
+            table = table.note(note);
+        }
         let Some(cpu) = cell.cpu() else {
-            let why = cell.why_not.clone().unwrap_or_default();
-            table = table.note(format!("{label} not measured: {why}"));
             continue;
         };
         let bar = Bar::new(cpu.mean * 1e3);
@@ -191,7 +228,7 @@ fn alone(row: &Measured) -> Vec<Part> {
         let ratio = row.cells.first().and_then(|base| cell.ratio_to(base));
         table = table.row([
             TableCell::new(label),
-            TableCell::new(figure(cpu.mean)).small(format!("{}, n {}", spread(&cpu), cpu.n)),
+            absolute(cell),
             TableCell::new(ratio.map_or("–".to_owned(), |ratio| format!("{:.2}", ratio.mean))),
             TableCell::new(rate_of(row.row.per, cell)),
         ]);
@@ -246,8 +283,8 @@ fn secure(report: &Report, page: &mut Page) {
 fn below(report: &Report, page: &mut Page) {
     page.section("How it was measured");
     let mut machine = Table::new("environment").text("what").text("value");
-    for (name, value) in &report.machine.0 {
-        machine = machine.row([(*name).to_owned(), value.clone()]);
+    for (name, value) in report.machine.facts() {
+        machine = machine.row([name.to_owned(), value]);
     }
     for server in &report.servers {
         let program = format!("{} ({})", server.version, server.program.display());

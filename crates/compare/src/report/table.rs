@@ -41,7 +41,7 @@ fn all(report: &Report, text: &mut String) -> fmt::Result {
         writeln!(text, "  {:12} {} ({program})", server.name, server.version)?;
     }
     writeln!(text, "\nenvironment")?;
-    for (name, value) in &report.machine.0 {
+    for (name, value) in report.machine.facts() {
         writeln!(text, "  {name:14} {value}")?;
     }
     let notes = report.notes();
@@ -108,15 +108,11 @@ fn one(measured: &Measured, text: &mut String) -> fmt::Result {
                     time(cell.mean(|round| round.p50_us).unwrap_or(0.0)),
                     time(cell.mean(|round| round.p99_us).unwrap_or(0.0)),
                 )?;
-                if cell.failed() > 0 {
-                    let failure = cell
-                        .rounds
-                        .iter()
-                        .find_map(|round| round.failure.as_deref());
-                    let failure = failure.unwrap_or_default();
-                    write!(text, "  {} FAILED ({failure})", whole(cell.failed() as f64))?;
-                }
                 writeln!(text)?;
+                if let Some(doubt) = cell.doubt() {
+                    let doubt = doubt.replace('\n', "\n    ");
+                    writeln!(text, "    DOUBTFUL: {doubt}")?;
+                }
             }
             (None, Some(why)) => writeln!(text, "not measured: {}", why.replace('\n', "\n    "))?,
             (None, None) => writeln!(text, "not measured")?,

@@ -41,7 +41,7 @@ pub(crate) enum Group {
 /// What CPU time is divided by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Per {
-    /// Answers.
+    /// Answers as expected.
     Request,
     /// Millions of bytes of bodies.
     Megabyte,

@@ -1,8 +1,7 @@
 //! Starting a process in each of the three ways there are, and waiting for it with what it used.
-//! This is the one file of the crate with `unsafe`: the standard library picks the way itself, and
-//! the way is what is measured. It runs in a process of one thread, the hidden command
-//! `cost-bare`, so a forked child may do whatever its parent could; all the same it makes system
-//! calls and no more.
+//! The standard library picks the way itself, and the way is what is measured. It runs in a process
+//! of one thread, the hidden command `cost-bare`, so a forked child may do whatever its parent
+//! could; all the same it makes system calls and no more.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -171,6 +170,8 @@ fn started(pid: libc::pid_t) -> io::Result<i32> {
 extern "C" fn child(orders: *mut c_void) -> c_int {
     // SAFETY: it is the address of an `Orders` that outlives the child's use of it (see `vfork`).
     let orders = unsafe { &*orders.cast::<Orders>() };
+    // SAFETY: numbers; it ends with the process that waits for it, and with no measurement else.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     for (to, from) in orders.streams.iter().enumerate() {
         // SAFETY: two numbers.
         unsafe { libc::dup2(*from, to as c_int) };

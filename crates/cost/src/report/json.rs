@@ -32,6 +32,8 @@ pub(super) fn write(report: &Report) -> Value {
         "growth": report.grown.iter().map(grown).collect::<Vec<_>>(),
         "burst": report.bursts.iter().map(burst).collect::<Vec<_>>(),
         "wire": report.wire.as_ref().map(wire),
+        "failed": report.failed.iter().map(|(part, why)| json!({ "part": part, "why": why })).collect::<Vec<_>>(),
+        "environment": report.environment.json(),
         "sentence": report.sentence,
     })
 }

@@ -6,6 +6,8 @@ mod page;
 mod section;
 mod table;
 
+use hob_load::Environment;
+
 use crate::experiment::Exchange;
 use crate::growth::{Burst, Grown};
 use crate::ladder::Measured;
@@ -27,6 +29,9 @@ pub struct Report {
     pub(crate) grown: Vec<Grown>,
     pub(crate) bursts: Vec<Burst>,
     pub(crate) wire: Option<Wire>,
+    /// Parts that failed after another was finished, and why.
+    pub(crate) failed: Vec<(&'static str, String)>,
+    pub(crate) environment: Environment,
     /// Empty where there is nothing to compare.
     pub(crate) sentence: String,
 }
@@ -45,6 +50,13 @@ impl Report {
     /// The result as a page of HTML that needs nothing else.
     pub fn html(&self) -> String {
         page::write(self)
+    }
+
+    /// Says which parts could not be measured, where there are any, and why.
+    pub fn failure(&self) -> Option<String> {
+        let one = |(part, why): &(&str, String)| format!("{part} is not measured: {why}");
+        let all: Vec<String> = self.failed.iter().map(one).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 
     fn asked_in_words(&self) -> String {

@@ -13,6 +13,13 @@ pub(super) fn write(report: &Report) -> String {
     if !report.sentence.is_empty() {
         page.push(vec![Sentence::plain(report.sentence.as_str())]);
     }
+    let failed = report.failed.iter();
+    let failed: Vec<Sentence> = failed
+        .map(|(part, why)| Sentence::bad(format!("{part} is not measured: {why}")))
+        .collect();
+    if !failed.is_empty() {
+        page.push(failed);
+    }
     for section in section::all(report) {
         if section.is_detail {
             page.push(Details::new(section.title.as_str()).part(table(&section)));

@@ -1,5 +1,7 @@
 //! The parts of a report as tables of texts, the same for a terminal and for a page.
 
+use hob_load::Environment;
+
 use super::Report;
 use super::figures::{count, time};
 use crate::experiment::Exchange;
@@ -48,22 +50,47 @@ pub(super) fn all(report: &Report) -> Vec<Section> {
         all.push(ladder(&report.rungs, report.count));
     }
     if let Some(stages) = &report.stages {
-        all.push(table(stages));
-        all.push(totals(stages));
+        all.push(table(stages, report.count));
+        all.push(totals(stages, report.count));
     }
     if !report.exchanges.is_empty() {
         all.push(exchanges(&report.exchanges));
     }
     if !report.grown.is_empty() {
-        all.push(grown(&report.grown));
+        all.push(grown(&report.grown, report.count));
     }
     if !report.bursts.is_empty() {
         all.push(bursts(&report.bursts));
     }
     if let Some(wire) = &report.wire {
-        all.push(ways(wire));
+        all.push(ways(wire, report.count));
     }
+    all.push(environment(&report.environment));
     all
+}
+
+/// The 99th percentile; of fewer than a hundred values that is the largest one, and called so.
+fn high(p99_us: f64, values: u64) -> String {
+    match values {
+        0..100 => format!("max {}", time(p99_us)),
+        _ => time(p99_us),
+    }
+}
+
+fn environment(environment: &Environment) -> Section {
+    let facts = environment.facts().into_iter();
+    Section {
+        title: "Where it was measured".to_owned(),
+        columns: vec![Text("what"), Text("here")],
+        rows: facts
+            .map(|(name, here)| vec![name.to_owned(), here])
+            .collect(),
+        notes: Environment::doubt()
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        is_detail: true,
+    }
 }
 
 fn ladder(rungs: &[Measured], requests: u64) -> Section {
@@ -78,7 +105,7 @@ fn ladder(rungs: &[Measured], requests: u64) -> Section {
                     one.rung.name(),
                     program,
                     time(figures.times.p50_us),
-                    time(figures.times.p99_us),
+                    high(figures.times.p99_us, requests),
                     time(cpu.total()),
                     time(cpu.server),
                     time(cpu.spawner),
@@ -115,13 +142,13 @@ fn ladder(rungs: &[Measured], requests: u64) -> Section {
     }
 }
 
-fn table(stages: &Stages) -> Section {
+fn table(stages: &Stages, requests: u64) -> Section {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for stage in &stages.rows {
         rows.push(vec![
             stage.name.to_owned(),
             time(stage.wall_us),
-            time(stage.p99_us),
+            high(stage.p99_us, requests),
             stage.cpu_us.map_or("-".to_owned(), time),
             stage.past.clone(),
             stage.remark.clone(),
@@ -138,7 +165,7 @@ fn table(stages: &Stages) -> Section {
     rows.push(vec![
         "whole request".to_owned(),
         time(stages.total.p50_us),
-        time(stages.total.p99_us),
+        high(stages.total.p99_us, requests),
         time(stages.cpu.total()),
         past::TOTAL_MS.to_string(),
         "seen by the client".to_owned(),
@@ -167,12 +194,12 @@ fn table(stages: &Stages) -> Section {
     }
 }
 
-fn totals(stages: &Stages) -> Section {
+fn totals(stages: &Stages, requests: u64) -> Section {
     let row = |nested: &crate::stages::Nested| {
         vec![
             nested.name.to_owned(),
             time(nested.times.p50_us),
-            time(nested.times.p99_us),
+            high(nested.times.p99_us, requests),
             nested.cpu_us.map_or("-".to_owned(), time),
         ]
     };
@@ -208,7 +235,7 @@ fn exchanges(all: &[Exchange]) -> Section {
                 how,
                 parent,
                 time(bare.reaped.p50_us),
-                time(bare.reaped.p99_us),
+                high(bare.reaped.p99_us, one.count),
                 time(bare.cpu_us()),
                 time(bare.called.p50_us),
                 past,
@@ -240,7 +267,7 @@ fn exchanges(all: &[Exchange]) -> Section {
     }
 }
 
-fn grown(all: &[Grown]) -> Section {
+fn grown(all: &[Grown], requests: u64) -> Section {
     let mut notes = Vec::new();
     let mut rows = Vec::new();
     for one in all {
@@ -250,7 +277,7 @@ fn grown(all: &[Grown]) -> Section {
                 wanted,
                 format!("{} MB", count(one.server_bytes / 1_000_000)),
                 time(figures.times.p50_us),
-                time(figures.times.p99_us),
+                high(figures.times.p99_us, requests),
                 time(figures.cpu.total()),
             ]),
             Err(reason) => notes.push(format!("{wanted}: {reason}")),
@@ -279,7 +306,7 @@ fn bursts(all: &[Burst]) -> Section {
             }),
             count(one.starts as u64),
             time(one.figures.times.p50_us),
-            time(one.figures.times.p99_us),
+            high(one.figures.times.p99_us, one.starts as u64),
             time(one.figures.cpu.total()),
         ]
     };
@@ -298,7 +325,7 @@ fn bursts(all: &[Burst]) -> Section {
     }
 }
 
-fn ways(wire: &Wire) -> Section {
+fn ways(wire: &Wire, requests: u64) -> Section {
     let mut rows = Vec::new();
     let mut notes = Vec::new();
     let figure = |value: f64| match value {
@@ -320,7 +347,7 @@ fn ways(wire: &Wire) -> Section {
         rows.push(vec![
             way.name.to_owned(),
             time(cost.times.p50_us),
-            time(cost.times.p99_us),
+            high(cost.times.p99_us, requests),
             packets(|both| both.0),
             packets(|both| both.1),
             figure(cost.bytes.0),

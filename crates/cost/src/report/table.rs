@@ -9,6 +9,9 @@ pub(super) fn write(report: &Report) -> String {
     for section in section::all(report) {
         text.push_str(&write_section(&section));
     }
+    for (part, why) in &report.failed {
+        text.push_str(&format!("\n{part} is not measured: {why}\n"));
+    }
     if !report.sentence.is_empty() {
         text.push_str(&format!("\n{}\n", report.sentence));
     }

@@ -36,7 +36,8 @@ pub(crate) struct CompareOptions {
     /// All rows, in less than half an hour; about ten minutes without either
     #[arg(long)]
     pub(crate) full: bool,
-    /// Only rows with this text in their id; more than once for more
+    /// Only rows whose id has these words beside each other, whole ones between dots; more than
+    /// once for more
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Vec<String>,
     /// Only these servers and hob: nginx, apache, lighttpd, h2o, caddy

@@ -244,7 +244,7 @@ const FIELDS: &[Field] = &[
         "tls.terms",
         Text,
         Perhaps,
-        "version and suite; null in clear text",
+        "version, suite and group of the key exchange; null in clear text",
     ),
     ("tls.full", Integer, Never, "full handshakes"),
     (

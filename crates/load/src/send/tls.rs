@@ -146,7 +146,7 @@ impl Tls {
         self.conn.alpn_protocol()
     }
 
-    /// Version and suite, for people.
+    /// Version, suite and group of the key exchange, for people.
     pub(crate) fn terms(&self) -> String {
         let version = self
             .conn
@@ -154,7 +154,9 @@ impl Tls {
             .map(|version| format!("{version:?}"));
         let suite = self.conn.negotiated_cipher_suite();
         let suite = suite.map(|suite| format!("{:?}", suite.suite()));
-        [version, suite]
+        let group = self.conn.negotiated_key_exchange_group();
+        let group = group.map(|group| format!("{:?}", group.name()));
+        [version, suite, group]
             .into_iter()
             .flatten()
             .collect::<Vec<_>>()

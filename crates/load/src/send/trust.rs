@@ -5,9 +5,14 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{
+    CipherSuite, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    SupportedCipherSuite,
+};
+
+use crate::plan::Terms;
 
 /// Sessions that are remembered by one thread, for one server.
 const SESSION_COUNT: usize = 256;
@@ -22,8 +27,12 @@ pub(crate) enum Trust {
 }
 
 /// What clients of a run say, before each thread has its own sessions.
-pub(crate) fn client_config(trust: Trust, alpn: &[u8]) -> Result<ClientConfig, String> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
+pub(crate) fn client_config(
+    trust: Trust,
+    terms: &Terms,
+    alpn: &[u8],
+) -> Result<ClientConfig, String> {
+    let provider = Arc::new(provider(terms)?);
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
         Trust::Anybody => Arc::new(Believer(
             provider
@@ -52,6 +61,41 @@ pub(crate) fn client_config(trust: Trust, alpn: &[u8]) -> Result<ClientConfig, S
         .with_no_client_auth();
     config.alpn_protocols = vec![alpn.to_vec()];
     Ok(config)
+}
+
+/// What is offered: all that is usual, or what was named.
+fn provider(terms: &Terms) -> Result<CryptoProvider, String> {
+    let mut provider = aws_lc_rs::default_provider();
+    let unknown = |kind: &str, name: &str, known: Vec<String>| {
+        format!(
+            "{name} is no {kind} known here; known are {}",
+            known.join(", ")
+        )
+    };
+    if let Some(wanted) = &terms.suite {
+        let name = |suite: &SupportedCipherSuite| iana_name(suite.suite());
+        let known = provider.cipher_suites.iter().map(name).collect();
+        provider
+            .cipher_suites
+            .retain(|suite| name(suite) == *wanted);
+        if provider.cipher_suites.is_empty() {
+            return Err(unknown("cipher suite", wanted, known));
+        }
+    }
+    if let Some(wanted) = &terms.group {
+        let name = |group: &&dyn SupportedKxGroup| format!("{:?}", group.name());
+        let known = provider.kx_groups.iter().map(name).collect();
+        provider.kx_groups.retain(|group| name(group) == *wanted);
+        if provider.kx_groups.is_empty() {
+            return Err(unknown("group of a key exchange", wanted, known));
+        }
+    }
+    Ok(provider)
+}
+
+/// The library tells suites of TLS 1.3 apart by a name of its own.
+fn iana_name(suite: CipherSuite) -> String {
+    format!("{suite:?}").replace("TLS13_", "TLS_")
 }
 
 /// The same for one thread: threads that share sessions would wait for each other.
@@ -151,5 +195,53 @@ impl ServerCertVerifier for Believer {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(suite: Option<&str>, group: Option<&str>) -> Result<CryptoProvider, String> {
+        provider(&Terms {
+            suite: suite.map(str::to_owned),
+            group: group.map(str::to_owned),
+        })
+    }
+
+    #[test]
+    fn only_what_was_named_is_offered() {
+        let pinned = offered(Some("TLS_AES_256_GCM_SHA384"), Some("X25519")).unwrap();
+        assert_eq!(pinned.cipher_suites.len(), 1);
+        let suite = pinned.cipher_suites[0].suite();
+        assert_eq!(suite, CipherSuite::TLS13_AES_256_GCM_SHA384);
+        assert_eq!(pinned.kx_groups.len(), 1);
+        assert_eq!(pinned.kx_groups[0].name(), rustls::NamedGroup::X25519);
+        let usual = offered(None, None).unwrap();
+        assert!(usual.cipher_suites.len() > 3 && usual.kx_groups.len() > 1);
+    }
+
+    #[test]
+    fn name_that_nobody_knows_is_refused_with_those_that_are() {
+        let refused = offered(Some("RC4"), None).unwrap_err();
+        assert!(
+            refused.starts_with("RC4 is no cipher suite known here; known are TLS_AES_"),
+            "{refused}"
+        );
+        let refused = offered(None, Some("x25519")).unwrap_err();
+        assert!(
+            refused.contains("known are X25519MLKEM768, X25519"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn quic_can_be_spoken_with_any_suite() {
+        let terms = Terms {
+            suite: Some("TLS_AES_256_GCM_SHA384".to_owned()),
+            group: None,
+        };
+        let config = client_config(Trust::Anybody, &terms, b"h3").unwrap();
+        assert!(crate::send::h3::config(Arc::new(config)).is_ok());
     }
 }

@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
     use crate::measure::{Live, Tally, Told};
-    use crate::plan::{Plan, Protocol, Reuse};
+    use crate::plan::{Plan, Protocol, Reuse, Terms};
 
     fn plan() -> Plan {
         Plan {
@@ -217,6 +217,7 @@ mod tests {
             streams: 1,
             reuse: Reuse::KeepAlive,
             is_insecure: false,
+            terms: Terms::default(),
             is_resumption_off: false,
             threads: 1,
             cpus: Vec::new(),

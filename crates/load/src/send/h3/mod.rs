@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{ClientConfig, TransportConfig, VarInt};
+use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
 
 /// Bytes that a server may send before we have read them: on a connection, and on a stream.
 const WINDOW_BYTES: u32 = 1 << 30;
@@ -26,7 +27,12 @@ const SEND_BYTES: u64 = 8 << 20;
 
 /// What connections of one thread say.
 pub(crate) fn config(tls: Arc<rustls::ClientConfig>) -> Result<ClientConfig, String> {
-    let crypto = QuicClientConfig::try_from(tls).map_err(|error| error.to_string())?;
+    // What comes before a handshake is in this suite, whatever is offered. //= rfc9001#5.2
+    let initial = TLS13_AES_128_GCM_SHA256
+        .tls13()
+        .and_then(|suite| suite.quic_suite());
+    let initial = initial.ok_or("the TLS library has no suite to begin QUIC with")?;
+    let crypto = QuicClientConfig::with_initial(tls, initial).map_err(|error| error.to_string())?;
     let mut transport = TransportConfig::default();
     transport
         .receive_window(VarInt::from_u32(WINDOW_BYTES))
