@@ -128,7 +128,9 @@ fn ratios(rows: &[&Measured]) -> BarChart {
             let ratio = cell.ratio_to(base)?;
             let bar = Bar::new(ratio.mean);
             Some(match ratio.half {
-                Some(half) if half > 0.0 => bar.interval(ratio.mean - half, ratio.mean + half),
+                Some(half) if half > 0.0 => {
+                    bar.interval((ratio.mean - half).max(0.0), ratio.mean + half)
+                }
                 _ => bar,
             })
         };
