@@ -132,9 +132,9 @@ pub(crate) const H2_PING: Rate = rate(64, 10);
 pub(crate) const H2_TINY_DATA: Rate = rate(4000, 1000);
 /// A DATA frame with fewer bytes is tiny.
 pub(crate) const H2_TINY_DATA_BYTES: usize = 256;
-/// Tiny DATA frames of an answer that leave as soon as there is something, where the client has
-/// nothing more to say; the next one waits for more, so long at most. Clients count them as we do:
-/// the library of hyper bears 133 that its user has not read yet.
+/// Tiny DATA frames of the answers of a connection that leave as soon as there is something, where
+/// the client has nothing more to say; the next one waits for more, so long at most. Clients count
+/// them as we do: the library of hyper bears 133 of a connection that its user has not read yet.
 pub(crate) const H2_TINY_DATA_OUT: Rate = rate(50, 200);
 pub(crate) const H2_TINY_DATA_HELD: Duration = Duration::from_millis(5);
 /// Frames of a connection that do nothing: empty DATA, PRIORITY and PRIORITY_UPDATE, unknown ones.
