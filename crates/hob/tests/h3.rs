@@ -244,6 +244,36 @@ fn program_that_does_not_read_stops_its_client_and_no_other_request() {
 }
 
 #[test]
+fn many_programs_that_do_not_read_hold_up_no_other_request() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    script(
+        &place,
+        "cgi/later",
+        "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.5; done\n\
+         echo Content-Type: text/plain\necho\nwc -c\n",
+    );
+    let hob = place.serve_text(&config("", "true", CGI));
+    let go = place.path("cgi/go");
+    let (count, size) = (18, "1300000");
+    let told = run(
+        &hob,
+        &[
+            "many_unread",
+            "/cgi/later",
+            &count.to_string(),
+            size,
+            "/hello.txt",
+            go.to_str().unwrap(),
+        ],
+    );
+    assert_eq!(told, format!("200 {size}\n").repeat(count));
+    hob.stop();
+}
+
+#[test]
 fn requests_taken_back_and_changed_keys_harm_no_other_request() {
     if !has_client() {
         return;

@@ -132,9 +132,9 @@ pub(crate) const H2_PING: Rate = rate(64, 10);
 pub(crate) const H2_TINY_DATA: Rate = rate(4000, 1000);
 /// A DATA frame with fewer bytes is tiny.
 pub(crate) const H2_TINY_DATA_BYTES: usize = 256;
-/// Tiny DATA frames of an answer that leave as soon as there is something, where the client has
-/// nothing more to say; the next one waits for more, so long at most. Clients count them as we do:
-/// the library of hyper bears 133 that its user has not read yet.
+/// Tiny DATA frames of the answers of a connection that leave as soon as there is something, where
+/// the client has nothing more to say; the next one waits for more, so long at most. Clients count
+/// them as we do: the library of hyper bears 133 of a connection that its user has not read yet.
 pub(crate) const H2_TINY_DATA_OUT: Rate = rate(50, 200);
 pub(crate) const H2_TINY_DATA_HELD: Duration = Duration::from_millis(5);
 /// Frames of a connection that do nothing: empty DATA, PRIORITY and PRIORITY_UPDATE, unknown ones.
@@ -177,13 +177,18 @@ pub(crate) const H3_EMPTY: Rate = rate(1000, 50);
 /// Longest frame of an HTTP/3 control stream that is read.
 pub(crate) const H3_CONTROL_BYTES_MAX: u64 = 4 * 1024;
 /// Bytes of a request's stream that may be on their way or not read yet: as many as a window of
-/// HTTP/2 grows to. The library has one number for all streams of a connection, and it stays. That
-/// of the connection could change, but who does not read would use it up, and the head of the next
-/// request could not come.
+/// HTTP/2 grows to. The library has one number for all streams of a connection, and it stays.
 pub(crate) const H3_STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
-/// The same of a connection, and so what it may hold of bodies that nobody reads: so many streams
-/// that are full hold up no other.
-pub(crate) const H3_CONNECTION_WINDOW_BYTES: u32 = H3_STREAM_WINDOW_BYTES * 16;
+/// The same of a connection. Bytes that nobody reads use it up, so there is room for all streams
+/// that may be open, full: no set of them holds up the head of another request. The library gives
+/// room back in steps of an eighth, so up to an eighth of it may not be told yet: the rest is
+/// enough.
+pub(crate) const H3_CONNECTION_WINDOW_BYTES: u32 =
+    (H3_STREAMS_MAX + H3_UNI_STREAMS_MAX) * H3_STREAM_WINDOW_BYTES.div_ceil(7) * 8;
+const _: () = assert!(
+    H3_CONNECTION_WINDOW_BYTES as u64 / 8 * 7
+        >= (H3_STREAMS_MAX + H3_UNI_STREAMS_MAX) as u64 * H3_STREAM_WINDOW_BYTES as u64
+);
 /// Bytes of answers of one HTTP/3 connection that the client has not acknowledged: at least, and
 /// at most. In between twice the congestion window counts.
 pub(crate) const H3_SEND_WINDOW_BYTES_MIN: u64 = 128 * 1024;

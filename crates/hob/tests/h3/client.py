@@ -344,6 +344,26 @@ def unread(port: int, path: str, size: str, small: str, go: str) -> None:
     client.end()
 
 
+def many_unread(port: int, path: str, count: str, size: str, small: str, go: str) -> None:
+    """Bodies for programs that do not read them, side by side: a small request is answered all the same."""
+    client = Client(port)
+    body = bytes(int(size))
+    more = [(b"content-length", size.encode())]
+    streams = [client.ask(path, "POST", body, more) for _ in range(int(count))]
+
+    def are_full() -> bool:
+        senders = [client.quic._streams[stream] for stream in streams]
+        return all(one.sender.highest_offset == one.max_stream_data_remote for one in senders)
+
+    client.until(are_full)
+    client.get(small)
+    Path(go).touch()
+    for stream in streams:
+        client.finish(stream)
+        print(client.status(stream), client.body(stream).decode().strip())
+    client.end()
+
+
 def echo(port: int, path: str) -> None:
     """A body in pieces without a size, each sent when the one before was acknowledged."""
     client = Client(port)
@@ -677,7 +697,7 @@ def certified(port: int, path: str, name: str, *files: str) -> None:
 CASES = {
     case.__name__: case
     for case in [
-        fetch, whole, files, sixty, tiny, upload, unread, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
+        fetch, whole, files, sixty, tiny, upload, unread, many_unread, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
         floods, long_heads, retry, refused, rejected, slow, stuck, idle, leave, named, certified,
     ]
 }  # fmt: skip

@@ -269,7 +269,11 @@ impl Conn {
         open.sending = Writing::Ended;
         open.is_half_closed = true;
         open.is_ready = false;
+        let has_ended = open.receiving == Receiving::Ended;
         frame::push_header(0, frame::DATA, frame::END_STREAM, stream, out);
+        if has_ended {
+            self.streams.close(stream);
+        }
     }
 
     /// A tunnel is over whose client was told before that it gets no more. One that is still
@@ -277,16 +281,8 @@ impl Conn {
     //= rfc9113#8.1
     pub fn end_half_closed(&mut self, stream: u32, out: &mut Vec<u8>) {
         self.budgets.answered();
-        let Some(open) = self.streams.find(stream) else {
-            return;
-        };
-        open.is_half_closed = false;
-        match open.receiving {
-            Receiving::Ended => {
-                self.streams.remove(stream);
-                self.streams.note_ended(stream);
-            }
-            Receiving::Body(_) | Receiving::Unread(_) => self.reset(stream, Code::NoError, out),
+        if !self.streams.forget_closed_tunnel(stream) && self.streams.find(stream).is_some() {
+            self.reset(stream, Code::NoError, out);
         }
     }
 

@@ -335,9 +335,8 @@ impl Conn {
         };
         stream.receiving = Receiving::Ended;
         stream.continue_is_due = false;
-        if stream.sending == Writing::Ended && !stream.is_half_closed {
-            self.streams.remove(id);
-            self.streams.note_ended(id);
+        if stream.sending == Writing::Ended {
+            self.streams.close(id);
         }
     }
 
@@ -353,8 +352,16 @@ impl Conn {
         Ok(())
     }
 
+    /// Ends a stream at once, both ways. Of one that is closed already the client hears no more.
+    //= rfc9113#5.1
+    pub fn break_off(&mut self, id: u32, code: Code, out: &mut Vec<u8>) {
+        if !self.streams.forget_closed_tunnel(id) {
+            self.reset(id, code, out);
+        }
+    }
+
     /// Ends a stream at once, both ways.
-    pub fn reset(&mut self, id: u32, code: Code, out: &mut Vec<u8>) {
+    pub(super) fn reset(&mut self, id: u32, code: Code, out: &mut Vec<u8>) {
         frame::push_reset(id, code, out);
         self.streams.remove(id);
         self.streams.note_reset(id);

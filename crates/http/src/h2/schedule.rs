@@ -6,14 +6,14 @@
 
 use crate::h2::conn::Conn;
 use crate::h2::frame::PAYLOAD_BYTES;
-use crate::h2::stream::Writing;
+use crate::h2::stream::{Stream, Writing};
 
 /// A stream that may send, and how much at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The stream.
     pub stream: u32,
-    /// So many bytes, one at least.
+    /// So many bytes. None where the window is full, and it may be that only an end is to be sent.
     pub bytes_max: usize,
 }
 
@@ -29,12 +29,14 @@ impl Conn {
     /// Who is to send next; `None` when nobody has anything to send, or the client's windows are
     /// full.
     pub fn next_turn(&mut self) -> Option<Turn> {
-        if self.send_window <= 0 || self.streams.is_empty() {
+        if self.streams.is_empty() {
             return None;
         }
         let (mut urgency, mut whole, mut piece) = (u8::MAX, None, None);
         for stream in self.streams.iter() {
-            if !stream.is_ready || stream.send_window <= 0 {
+            let room = stream.send_window.min(self.send_window);
+            //= rfc9113#6.9.1
+            if !stream.is_ready || (room <= 0 && !stream.may_end) {
                 continue;
             }
             if stream.priority.urgency < urgency {
@@ -63,7 +65,7 @@ impl Conn {
         let frame_max = self.frame_max();
         let stream = self.streams.find(id)?;
         stream.turn = turn;
-        let room = stream.send_window.min(most);
+        let room = stream.send_window.min(most).max(0);
         Some(Turn {
             stream: id,
             bytes_max: usize::try_from(room).map_or(frame_max, |room| room.min(frame_max)),
@@ -92,15 +94,23 @@ impl Conn {
         }
     }
 
+    /// Says whether it may be that all the stream has to send is its end.
+    pub fn set_may_end(&mut self, stream: u32, may_end: bool) {
+        if let Some(stream) = self.streams.find(stream) {
+            stream.may_end = may_end;
+        }
+    }
+
     /// True when the stream has bytes to send, and its window has no room for them.
     pub fn is_held_up(&mut self, stream: u32) -> bool {
         self.streams
             .find(stream)
-            .is_some_and(|stream| stream.is_ready && stream.send_window <= 0)
+            .is_some_and(|stream| stream.is_ready && !stream.may_end && stream.send_window <= 0)
     }
 
     /// True when a stream has bytes to send, and the connection's window has no room for them.
     pub fn is_full(&self) -> bool {
-        self.send_window <= 0 && self.streams.iter().any(|stream| stream.is_ready)
+        let has_bytes = |stream: &Stream| stream.is_ready && !stream.may_end;
+        self.send_window <= 0 && self.streams.iter().any(has_bytes)
     }
 }

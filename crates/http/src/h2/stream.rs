@@ -27,6 +27,8 @@ pub(super) struct Stream {
     pub(super) turn: u64,
     /// It has bytes to send.
     pub(super) is_ready: bool,
+    /// It may be that its end is all it has to send, which needs no window.
+    pub(super) may_end: bool,
 }
 
 /// How far the request is.
@@ -67,6 +69,7 @@ impl Stream {
             priority: Priority::default(),
             turn: 0,
             is_ready: false,
+            may_end: false,
         }
     }
 }
@@ -84,6 +87,9 @@ pub(super) struct Streams {
     next_left: usize,
     ended: Vec<u32>,
     next_ended: usize,
+    /// Tunnels whose stream both sides have ended, and whose program has not come to its end. They
+    /// are no more among those that the client may have open.
+    closed_tunnels: Vec<u32>,
 }
 
 impl Streams {
@@ -97,9 +103,9 @@ impl Streams {
 
     /// True when no answer is under way: what is left is the rest of requests nobody reads.
     pub(super) fn are_answered(&self) -> bool {
-        self.open
-            .iter()
-            .all(|stream| stream.sending == Writing::Ended && !stream.is_half_closed)
+        let is_answered =
+            |stream: &Stream| stream.sending == Writing::Ended && !stream.is_half_closed;
+        self.closed_tunnels.is_empty() && self.open.iter().all(is_answered)
     }
 
     pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream> {
@@ -126,6 +132,21 @@ impl Streams {
         };
         self.ids.swap_remove(at);
         self.open.swap_remove(at);
+    }
+
+    /// Both sides have ended it: its place is free.
+    pub(super) fn close(&mut self, id: u32) {
+        if self.find(id).is_some_and(|stream| stream.is_half_closed) {
+            self.closed_tunnels.push(id);
+        }
+        self.remove(id);
+        self.note_ended(id);
+    }
+
+    /// The program of a tunnel has come to its end; true if both sides had ended its stream.
+    pub(super) fn forget_closed_tunnel(&mut self, id: u32) -> bool {
+        let at = self.closed_tunnels.iter().position(|&closed| closed == id);
+        at.map(|at| self.closed_tunnels.swap_remove(at)).is_some()
     }
 
     /// Bytes by which windows have grown.

@@ -3,12 +3,13 @@
 
 use std::task::{Context, Poll};
 
-use hob_trace::Fault;
+use hob_trace::{Fault, TlsVersion};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
 
 use crate::body::{BodyError, Chunk};
 use crate::limits::OUT_WINDOW_BYTES;
+use crate::request::Request;
 use crate::response::Answer;
 use crate::thread::conn::{Conn, OutputEnd, Stage};
 use crate::thread::drive::Step;
@@ -35,6 +36,10 @@ impl<A: Answer + 'static> Thread<A> {
                 return Step::Again;
             };
             match body.poll_chunk(&mut cx, OUT_WINDOW_BYTES / 4) {
+                // TLS 1.2 knows no half: its client would close at once, and its own bytes be lost.
+                // It hears of the end when the tunnel's has come.
+                //= rfc5246#7.2.1
+                Poll::Ready(Some(Ok(Chunk::HalfClose))) if is_tls12(&request) => {}
                 Poll::Ready(Some(Ok(Chunk::HalfClose))) => {
                     conn.output_end = OutputEnd::Due;
                     return Step::Again;
@@ -89,6 +94,11 @@ impl Conn {
         }
         rustix::net::shutdown(&self.socket, Shutdown::Write)
     }
+}
+
+fn is_tls12(request: &Request) -> bool {
+    let tls = request.facts().tls.as_ref();
+    tls.is_some_and(|tls| tls.version == TlsVersion::Tls12)
 }
 
 pub(super) fn fault_of(error: BodyError) -> (Fault, &'static str) {

@@ -146,6 +146,21 @@ impl Store {
         entry.memory_bytes.load(Ordering::Relaxed) + descriptors * share
     }
 
+    /// False when an entry of this store would not fit with so many bytes more, whatever else
+    /// leaves: to take them would empty the store, and then throw the entry itself out.
+    pub fn has_room_for(&self, entry: &Entry, bytes: u64) -> bool {
+        let state = self.lock();
+        let seat = state.entries.get(&entry.key);
+        let Some(seat) = seat.filter(|seat| std::ptr::eq(Arc::as_ptr(&seat.entry), entry)) else {
+            return true;
+        };
+        let stays_bytes = match seat.queue {
+            Queue::Pinned => state.pinned_bytes,
+            Queue::Small | Queue::Main => state.pinned_bytes + seat.counted_bytes,
+        };
+        stays_bytes.saturating_add(bytes) <= state.bytes_max
+    }
+
     /// An entry has become larger by a representation made for it.
     pub fn grew(&self, entry: &Entry, bytes: u64) {
         let mut state = self.lock();
@@ -515,6 +530,25 @@ mod tests {
         }
         assert!(store.holdings().entries <= 10, "{:?}", store.holdings());
         assert!(store.holdings().entries >= 5, "{:?}", store.holdings());
+    }
+
+    #[test]
+    fn entry_that_would_not_fit_any_more_has_no_room() {
+        let store = Store::new(100_000, 1000);
+        let (one, pinned) = (entry("a", 10_000, false), entry("b", 20_000, true));
+        assert!(
+            store.has_room_for(&one, 1_000_000),
+            "it is not of this store"
+        );
+        assert!(store.insert(Arc::clone(&one)) && store.insert(Arc::clone(&pinned)));
+        let free = store.holdings().bytes_max - store.holdings().bytes;
+        for entry in [&one, &pinned] {
+            let more = if entry.is_pinned { 10_000 } else { 0 };
+            assert!(store.has_room_for(entry, free + more));
+        }
+        assert!(!store.has_room_for(&one, free + 1));
+        assert!(!store.has_room_for(&one, u64::MAX));
+        assert!(!store.has_room_for(&pinned, 80_000));
     }
 
     #[test]

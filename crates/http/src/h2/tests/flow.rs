@@ -1,7 +1,7 @@
 //! Windows, both ways, and bodies.
 
 use super::super::answer::Sending;
-use super::{Server, data, get, post, reset, settings, window};
+use super::{Server, data, date, get, post, reset, settings, window};
 use crate::head::Fields;
 use crate::response::ResponseHead;
 
@@ -252,4 +252,26 @@ fn body_of_another_size_than_announced_breaks_the_answer() {
     assert_eq!(server.core.push_data(1, 4, &mut server.out), None);
     assert!(!server.core.push_end(3, None, &mut server.out));
     assert_eq!(server.sent(), "3 RST 2\n");
+}
+
+//= rfc9113#6.9.1
+#[test]
+fn an_end_waits_for_no_window() {
+    let mut server = Server::greeted();
+    server.feed(&settings(&[(4, 0)]));
+    server.feed(&get(1, "/"));
+    let head = ResponseHead::Fields(200, Fields::new());
+    server
+        .core
+        .push_head(1, &head, None, &date(), &mut server.out);
+    server.core.set_ready(1, true);
+    assert_eq!(server.core.next_turn(), None);
+    assert!(server.core.is_held_up(1));
+    server.core.set_may_end(1, true);
+    assert!(!server.core.is_held_up(1) && !server.core.is_full());
+    let turn = server.core.next_turn().unwrap();
+    assert_eq!((turn.stream, turn.bytes_max), (1, 0));
+    server.sent();
+    assert!(server.core.push_end(1, None, &mut server.out));
+    assert_eq!(server.sent(), "1 DATA 0 END\n");
 }

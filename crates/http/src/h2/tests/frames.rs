@@ -2,8 +2,10 @@
 
 use super::super::frame::{self, PREFACE};
 use super::{
-    Server, data, fields, frame as raw, get, post, request, reset, seen_and_sent, settings, window,
+    Server, data, date, fields, frame as raw, get, post, request, reset, seen_and_sent, settings,
+    window,
 };
+use crate::head::Fields;
 use crate::limits::Limits;
 
 /// What ends the connection, and with which code.
@@ -238,6 +240,37 @@ fn trailers_end_a_request_and_are_fields() {
         assert!(seen.contains("1 broken: "), "{seen}");
         assert_eq!(sent, "1 RST 1\n");
     }
+}
+
+//= rfc9113#5.1.2
+#[test]
+fn tunnel_that_both_sides_have_ended_takes_no_place() {
+    let limits = Limits {
+        h2_connect_protocol: true,
+        ..Limits::default()
+    };
+    let mut server = Server::greeted_within(limits);
+    for id in [1, 3] {
+        let list = fields("CONNECT", "/chat", &[(":protocol", "echo")]);
+        server.feed(&request(id, &list, false));
+        server
+            .core
+            .push_tunnel_head(id, 200, &Fields::new(), &date(), &mut server.out);
+    }
+    // One is ended by us first, the other by its client.
+    server.core.push_half_close(1, &mut server.out);
+    server.feed(&data(3, b"", true));
+    assert_eq!(server.core.streams.len(), 2);
+    server.feed(&data(1, b"", true));
+    server.core.push_half_close(3, &mut server.out);
+    assert_eq!(server.core.streams.len(), 0);
+    assert!(!server.core.is_idle(), "their programs are at work");
+    server.sent();
+    server.core.end_half_closed(1, &mut server.out);
+    let code = super::Code::Internal;
+    server.core.break_off(3, code, &mut server.out);
+    assert_eq!(server.sent(), "", "nothing is said on closed streams");
+    assert!(server.core.is_idle());
 }
 
 //= rfc9113#5.1

@@ -44,7 +44,8 @@ pub(crate) enum Lost {
     Closed,
     /// The client closed it because of a fault, or broke the rules of QUIC.
     Broken,
-    /// The client knows it no more: the datagram that closed it was lost.
+    /// The client knows it no more: the datagram that closed it was lost, or the client has begun
+    /// anew.
     Forgotten,
     /// Nothing was heard of it for too long.
     Silent,

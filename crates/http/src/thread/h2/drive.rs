@@ -18,7 +18,7 @@ impl<A: Answer + 'static> Thread<A> {
         let limits = std::rc::Rc::clone(&self.limits);
         let mut core = h2::Conn::new(limits, self.now_ms, &mut self.output);
         core.set_alt_svc(conn.core.take_alt_svc());
-        conn.h2 = Some(Box::new(Session::new(core)));
+        conn.h2 = Some(Box::new(Session::new(core, self.now_ms)));
         self.counters.h2_connections.add(1);
     }
 

@@ -160,7 +160,7 @@ impl<A: Answer + 'static> Thread<A> {
             return self.respond_stream(session, request, id, response);
         }
         drop(dismiss(stream));
-        session.core.reset(id, Code::Cancel, &mut self.output);
+        session.core.break_off(id, Code::Cancel, &mut self.output);
         self.finishing.push(request);
     }
 }

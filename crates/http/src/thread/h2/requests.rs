@@ -241,7 +241,7 @@ impl<A: Answer + 'static> Thread<A> {
             let exchange = &stream.request.exchange;
             if exchange.half_close.get() == HalfClose::Cancel {
                 let id = stream.id;
-                session.core.reset(id, Code::Cancel, &mut self.output);
+                session.core.break_off(id, Code::Cancel, &mut self.output);
                 self.leave_stream(session, id);
                 has_changed = true;
                 continue;
@@ -288,7 +288,10 @@ impl<A: Answer + 'static> Thread<A> {
         let (id, request) = (stream.id, stream.request.clone());
         let mut answer = None;
         match &mut stream.work {
-            Work::Body(_) if is_woken => session.core.set_ready(id, true),
+            Work::Body(source) if is_woken => {
+                session.core.set_ready(id, true);
+                session.core.set_may_end(id, source.may_end());
+            }
             Work::Later(_) if is_woken => {
                 let waker = stream.waker(&self.key_waker(conn));
                 if let Work::Later(future) = &mut stream.work

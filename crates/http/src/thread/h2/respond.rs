@@ -86,18 +86,22 @@ impl<A: Answer + 'static> Thread<A> {
                 self.end_stream(session, request, id, None);
             }
             body => {
-                let client_has_ended = !session.core.body_is_open(id);
-                let source = Source::of(body, client_has_ended);
+                let source = match session.core.body_is_open(id) {
+                    true => Source::of(body),
+                    false => Source::paced(body),
+                };
                 self.begin_body(session, request, id, source);
             }
         }
     }
 
     fn begin_body(&mut self, session: &mut Session, request: Request, id: u32, source: Source) {
+        let may_end = source.may_end();
         let mut stream = Stream::new(id, request, Work::Body(source));
         stream.is_new = false;
         session.streams.push(stream);
         session.core.set_ready(id, true);
+        session.core.set_may_end(id, may_end);
     }
 
     /// Raw bytes both ways from here on, if the request asked for that.
@@ -137,7 +141,7 @@ impl<A: Answer + 'static> Thread<A> {
         if session.core.body_is_open(id) {
             request.exchange.body.borrow_mut().state = IncomingState::Open;
         }
-        self.begin_body(session, request, id, Source::of(response.body, false));
+        self.begin_body(session, request, id, Source::of(response.body));
     }
 
     /// A stream's turn to send: a frame's worth of its body.
@@ -158,8 +162,15 @@ impl<A: Answer + 'static> Thread<A> {
         let start = self.output.len();
         self.output.resize(start + HEADER_BYTES, 0);
         let mut cx = Context::from_waker(&waker);
-        let polled = source.poll_into(&mut cx, turn.bytes_max, &mut self.output);
+        let polled = source.poll_into(
+            &mut cx,
+            turn.bytes_max,
+            Some(&mut session.tiny),
+            &mut self.output,
+        );
+        session.core.set_may_end(turn.stream, source.may_end());
         let gave = match polled {
+            Poll::Ready(Ok(Gave::Bytes(0))) => return self.output.truncate(start),
             Poll::Ready(Ok(Gave::Bytes(count))) => {
                 return self.frame_piece(session, at, start, count);
             }
@@ -212,7 +223,8 @@ impl<A: Answer + 'static> Thread<A> {
             return false;
         };
         let mut cx = Context::from_waker(&waker);
-        let Poll::Ready(gave) = source.poll_into(&mut cx, PAYLOAD_BYTES, &mut Vec::new()) else {
+        let Poll::Ready(gave) = source.poll_into(&mut cx, PAYLOAD_BYTES, None, &mut Vec::new())
+        else {
             return false;
         };
         let stream = session.streams.swap_remove(at);
@@ -292,7 +304,7 @@ impl<A: Answer + 'static> Thread<A> {
             record.fault = fault;
             record.reason = Some(reason);
         }
-        session.core.reset(id, Code::Internal, &mut self.output);
+        session.core.break_off(id, Code::Internal, &mut self.output);
         self.finishing.push(request);
     }
 }

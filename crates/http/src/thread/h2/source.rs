@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::body::{Body, BodyError, BodyStream, Chunk, FileBody, SHORTER, UNREADABLE};
 use crate::h2::Bucket;
 use crate::head::Fields;
-use crate::limits::{H2_FILL_BYTES, H2_TINY_DATA_BYTES, H2_TINY_DATA_HELD, H2_TINY_DATA_OUT};
+use crate::limits::{H2_FILL_BYTES, H2_TINY_DATA_BYTES, H2_TINY_DATA_HELD};
 use crate::raw;
 use crate::reactor::{Reactor, Timer};
 
@@ -35,8 +35,6 @@ pub(in crate::thread) struct Gathered {
     end: Option<Result<Option<Fields>, BodyError>>,
     /// A tunnel gives no more bytes, which is yet to be told.
     is_half_closed: bool,
-    /// Tiny frames that may go at once.
-    tiny: Bucket,
     pace: Pace,
 }
 
@@ -44,7 +42,7 @@ pub(in crate::thread) struct Gathered {
 enum Pace {
     /// At once, always: the client may wait for each of them to say more.
     Free,
-    /// At once within the rate.
+    /// At once within the rate of the connection.
     Even,
     /// What has come waits for more, until this timer.
     Held(Timer),
@@ -64,8 +62,8 @@ pub(in crate::thread) enum Gave {
 const PIPE_ASK_BYTES: usize = 16 * 1024;
 
 impl Source {
-    /// `client_has_ended`: the client says nothing more, so it does not answer what comes.
-    pub(in crate::thread) fn of(body: Body, client_has_ended: bool) -> Source {
+    /// Whose tiny pieces go at once.
+    pub(in crate::thread) fn of(body: Body) -> Source {
         match body {
             Body::Empty => Source::Bytes(Bytes::new()),
             Body::Bytes(bytes) => Source::Bytes(bytes),
@@ -80,13 +78,24 @@ impl Source {
                     Body::Pipe { .. } => PIPE_ASK_BYTES,
                     _ => H2_FILL_BYTES,
                 };
-                let mut gathered = Gathered::new(body.into_stream(), ask_bytes);
-                if client_has_ended {
-                    gathered.pace = Pace::Even;
-                }
-                Source::Chunks(gathered)
+                Source::Chunks(Gathered::new(body.into_stream(), ask_bytes))
             }
         }
+    }
+
+    /// The same for a client that says nothing more, so that it does not answer what comes: tiny
+    /// pieces beyond a rate wait a moment.
+    pub(in crate::thread) fn paced(body: Body) -> Source {
+        let mut source = Source::of(body);
+        if let Source::Chunks(gathered) = &mut source {
+            gathered.pace = Pace::Even;
+        }
+        source
+    }
+
+    /// True when no bytes of it are at hand: it may be that only its end is left.
+    pub(in crate::thread) fn may_end(&self) -> bool {
+        matches!(self, Source::Chunks(gathered) if gathered.ready.is_empty())
     }
 
     /// How much it may give at once, of at most so much.
@@ -98,15 +107,21 @@ impl Source {
         }
     }
 
-    /// Appends the next bytes, at most `max`, to `out`.
+    /// Appends the next bytes, at most `max`, to `out`. With no room for any it gives no bytes,
+    /// unless it waits for some or has come to its end. `tiny` is how many tiny frames the
+    /// connection may still send at once.
     pub(in crate::thread) fn poll_into(
         &mut self,
         cx: &mut Context<'_>,
         max: usize,
+        tiny: Option<&mut Bucket>,
         out: &mut Vec<u8>,
     ) -> Poll<Result<Gave, BodyError>> {
         loop {
             match self {
+                Source::Bytes(_) | Source::File(..) if max == 0 && self.size_hint(1) > 0 => {
+                    return Poll::Ready(Ok(Gave::Bytes(0)));
+                }
                 Source::Bytes(bytes) => return Poll::Ready(Ok(take(bytes, max, out))),
                 Source::File(file, resident) => {
                     if let Some(result) = read_file(file, resident, max, out) {
@@ -114,7 +129,7 @@ impl Source {
                     }
                     self.fetch();
                 }
-                Source::Chunks(gathered) => return gathered.poll_into(cx, max, out),
+                Source::Chunks(gathered) => return gathered.poll_into(cx, max, tiny, out),
             }
         }
     }
@@ -135,14 +150,12 @@ impl Source {
 
 impl Gathered {
     fn new(rest: Box<dyn BodyStream>, ask_bytes: usize) -> Gathered {
-        let now_ms = Reactor::here().map_or(0, |reactor| reactor.now_ms());
         Gathered {
             ready: Bytes::new(),
             rest,
             ask_bytes,
             end: None,
             is_half_closed: false,
-            tiny: Bucket::new(H2_TINY_DATA_OUT, now_ms),
             pace: Pace::Free,
         }
     }
@@ -152,8 +165,15 @@ impl Gathered {
         &mut self,
         cx: &mut Context<'_>,
         max: usize,
+        tiny: Option<&mut Bucket>,
         out: &mut Vec<u8>,
     ) -> Poll<Result<Gave, BodyError>> {
+        // Where there is no room, a chunk is only to tell that there is one.
+        let ask_bytes = if max == 0 {
+            PIPE_ASK_BYTES
+        } else {
+            self.ask_bytes
+        };
         if self.ready.is_empty() && std::mem::take(&mut self.is_half_closed) {
             return Poll::Ready(Ok(Gave::HalfClose));
         }
@@ -163,11 +183,11 @@ impl Gathered {
             out.extend_from_slice(&self.ready[..count]);
             self.ready.advance(count);
             given += count;
-            if given == max {
+            if given == max && (max > 0 || !self.ready.is_empty()) {
                 return Poll::Ready(Ok(Gave::Bytes(given)));
             }
             if self.end.is_none() {
-                match self.rest.poll_chunk(cx, self.ask_bytes) {
+                match self.rest.poll_chunk(cx, ask_bytes) {
                     Poll::Ready(Some(Ok(Chunk::Bytes(bytes)))) => self.ready = bytes,
                     Poll::Ready(Some(Ok(Chunk::HalfClose))) if given == 0 => {
                         return Poll::Ready(Ok(Gave::HalfClose));
@@ -182,7 +202,7 @@ impl Gathered {
                     Poll::Ready(Some(Err(error))) => self.end = Some(Err(error)),
                     Poll::Ready(None) => self.end = Some(Ok(self.rest.trailers())),
                     Poll::Pending if given == 0 => return Poll::Pending,
-                    Poll::Pending if self.is_held(cx, given) => {
+                    Poll::Pending if self.is_held(cx, given, tiny) => {
                         // A copy of what fits into a tiny frame.
                         let held = out.split_off(out.len() - given);
                         self.ready = held.into();
@@ -202,7 +222,7 @@ impl Gathered {
     }
 
     /// Whether so many bytes, which are all there are, wait for more.
-    fn is_held(&mut self, cx: &mut Context<'_>, bytes: usize) -> bool {
+    fn is_held(&mut self, cx: &mut Context<'_>, bytes: usize, tiny: Option<&mut Bucket>) -> bool {
         if let Pace::Held(until) = &self.pace {
             let is_over = bytes >= H2_TINY_DATA_BYTES || until.poll_elapsed(cx).is_ready();
             if is_over {
@@ -213,10 +233,10 @@ impl Gathered {
         if matches!(self.pace, Pace::Free) || bytes >= H2_TINY_DATA_BYTES {
             return false;
         }
-        let Some(reactor) = Reactor::here() else {
+        let (Some(reactor), Some(tiny)) = (Reactor::here(), tiny) else {
             return false;
         };
-        if self.tiny.take(reactor.now_ms()) {
+        if tiny.take(reactor.now_ms()) {
             return false;
         }
         let until = reactor.timer();
@@ -288,6 +308,8 @@ mod tests {
     use std::task::Waker;
 
     use super::*;
+    use crate::limits::H2_TINY_DATA_OUT;
+    use crate::reactor::wake::Here;
 
     /// Chunks, each of which is there, or not yet; `|` is where nothing more is said.
     struct Given(VecDeque<Poll<&'static str>>, Result<(), BodyError>);
@@ -313,12 +335,12 @@ mod tests {
     /// What a source gives look after look, with at most so many bytes at each.
     fn looks(chunks: &[Poll<&'static str>], end: Result<(), BodyError>, max: usize) -> Vec<String> {
         let body = Body::Stream(Box::new(Given(chunks.iter().copied().collect(), end)));
-        let mut source = Source::of(body, true);
+        let mut source = Source::paced(body);
         let mut cx = Context::from_waker(Waker::noop());
         let mut looks = Vec::new();
         loop {
             let mut out = Vec::new();
-            let polled = source.poll_into(&mut cx, max, &mut out);
+            let polled = source.poll_into(&mut cx, max, None, &mut out);
             let bytes = String::from_utf8(out).unwrap();
             looks.push(match polled {
                 Poll::Pending => format!("{bytes}."),
@@ -358,6 +380,55 @@ mod tests {
         let chunks = [Poll::Ready("a"), Poll::Ready("|"), Poll::Pending];
         assert_eq!(looks(&chunks, Ok(()), 9), ["a", "|", ".", "end"]);
         assert_eq!(looks(&chunks[1..], Ok(()), 9), ["|", ".", "end"]);
+    }
+
+    #[test]
+    fn answers_of_a_connection_share_the_rate_of_tiny_frames() {
+        let reactor = Reactor::offline();
+        let _here = Here::enter(&reactor);
+        let mut tiny = Bucket::new(H2_TINY_DATA_OUT, reactor.now_ms());
+        let rounds = H2_TINY_DATA_OUT.most as usize;
+        let mut sources: Vec<_> = (0..3)
+            .map(|_| {
+                let chunks = [Poll::Ready("a"), Poll::Pending].repeat(rounds);
+                Source::paced(Body::Stream(Box::new(Given(chunks.into(), Ok(())))))
+            })
+            .collect();
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut out = Vec::new();
+        for _ in 0..rounds {
+            for source in &mut sources {
+                let _ = source.poll_into(&mut cx, 100, Some(&mut tiny), &mut out);
+            }
+        }
+        assert_eq!(out.len(), rounds);
+    }
+
+    #[test]
+    fn without_room_an_end_is_given_and_bytes_are_not() {
+        let source = |chunks: &[Poll<&'static str>]| {
+            let chunks = chunks.iter().copied().collect();
+            Source::of(Body::Stream(Box::new(Given(chunks, Ok(())))))
+        };
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut out = Vec::new();
+        let mut look = |source: &mut Source| source.poll_into(&mut cx, 0, None, &mut out);
+        assert!(matches!(
+            look(&mut source(&[])),
+            Poll::Ready(Ok(Gave::End(None)))
+        ));
+        assert!(matches!(
+            look(&mut source(&[Poll::Ready("|")])),
+            Poll::Ready(Ok(Gave::HalfClose))
+        ));
+        assert!(look(&mut source(&[Poll::Pending])).is_pending());
+        let mut full = source(&[Poll::Ready("abc")]);
+        assert!(full.may_end());
+        for _ in 0..2 {
+            assert!(matches!(look(&mut full), Poll::Ready(Ok(Gave::Bytes(0)))));
+            assert!(!full.may_end());
+        }
+        assert_eq!(out, b"");
     }
 
     #[test]

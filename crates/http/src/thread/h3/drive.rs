@@ -298,7 +298,8 @@ impl<A: Answer + 'static> Thread<A> {
         if lost == Lost::Broken && session.stage == Stage::Open {
             self.counters.h3_errors.add(1);
         }
-        let is_in_order = matches!(lost, Lost::Closed | Lost::Forgotten);
+        // One that has forgotten the connection may have crashed: nobody knows what had arrived.
+        let is_in_order = lost == Lost::Closed;
         self.end_session(session, Why::ClientLeft, is_in_order);
     }
 

@@ -125,8 +125,8 @@ impl<A: Answer + 'static> Thread<A> {
             }
             body => {
                 stream.queue(out);
-                let client_has_ended = stream.receiving == Receiving::Ended;
-                stream.work = Some(Work::Body(Source::of(body, client_has_ended)));
+                // No client is known to count tiny frames of HTTP/3: they are not paced.
+                stream.work = Some(Work::Body(Source::of(body)));
                 stream.may_have_more = true;
             }
         }
@@ -234,7 +234,7 @@ impl<A: Answer + 'static> Thread<A> {
         let mut out = Vec::with_capacity(DATA_HEADER_BYTES + source.size_hint(H3_PIECE_BYTES));
         out.resize(DATA_HEADER_BYTES, 0);
         let mut cx = Context::from_waker(&waker);
-        match source.poll_into(&mut cx, H3_PIECE_BYTES, &mut out) {
+        match source.poll_into(&mut cx, H3_PIECE_BYTES, None, &mut out) {
             Poll::Pending => {
                 stream.may_have_more = false;
                 before > 0

@@ -135,6 +135,11 @@ fn answer_now(request: &Request, path: &str) -> Option<Answered> {
             let tunnel = Body::Tunnel(Box::new(Echo(request.clone())));
             Response::new(101, fields("Upgrade", "echo"), tunnel)
         }
+        "/half-tunnel" => {
+            let steps = vec![Step::Data("after"), Step::HalfClose, Step::Data("before ")];
+            let tunnel = Body::Tunnel(Box::new(Script(steps)));
+            Response::new(101, fields("Upgrade", "echo"), tunnel)
+        }
         "/short" => mismatch(10, "short"),
         "/long" => mismatch(10, "much longer than that"),
         "/long-stream" => {

@@ -233,6 +233,17 @@ fn tunnel_carries_bytes_both_ways() {
     }
 }
 
+//= rfc5246#7.2.1
+#[test]
+fn half_close_over_tls_1_2_waits_for_the_end_of_the_tunnel() {
+    let sealed = seal(Limits::default());
+    let mut client = sealed.connect_with(&sealed.config(&[&rustls::version::TLS12]));
+    client.get("/half-tunnel");
+    assert!(client.head().starts_with("HTTP/1.1 101 "));
+    // Nothing may stand behind a half-close: that it comes shows that there was none.
+    assert_eq!(client.take(12), b"before after");
+}
+
 #[test]
 fn tunnel_that_is_cut_off_does_not_end_in_order() {
     let sealed = seal(Limits::default());

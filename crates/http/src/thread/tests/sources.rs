@@ -251,6 +251,7 @@ pub(super) enum Step {
     Data(&'static str),
     Break,
     Trailers(Fields),
+    HalfClose,
 }
 
 impl BodyStream for Script {
@@ -263,6 +264,7 @@ impl BodyStream for Script {
             Some(Step::Data(text)) => {
                 Poll::Ready(Some(Ok(Chunk::Bytes(Bytes::from_static(text.as_bytes())))))
             }
+            Some(Step::HalfClose) => Poll::Ready(Some(Ok(Chunk::HalfClose))),
             Some(Step::Break) => Poll::Ready(Some(Err(BodyError::Source(
                 Fault::Script,
                 "the script broke",

@@ -317,7 +317,9 @@ async fn timed<T>(ask: &Ask<'_>, waiting: impl Future<Output = T>) -> T {
 async fn make(ask: &Ask<'_>, view: &Rc<View>, coding: Coding) -> Option<Coding> {
     let (entry, shared) = (Arc::clone(&view.entry), Arc::clone(ask.shared));
     let job = ask.files.pool.run(move || {
-        let Some(made) = compressed(&entry, coding) else {
+        let made = compressed(&entry, coding);
+        let fits = |made: &Representation| shared.store.has_room_for(&entry, made.len);
+        let Some(made) = made.filter(fits) else {
             entry.gave_up_making(coding);
             return false;
         };
@@ -340,6 +342,10 @@ fn copy_if_hot(ask: &Ask<'_>, entry: &Arc<Entry>, coding: Option<Coding>) {
     let Some(file) = &one.file else { return };
     let is_worth_it = one.len <= ask.shared.copy_bytes_max() && entry.is_settled && entry.is_hot();
     if !is_worth_it || entry.is_retired() || !file.begin_copying() {
+        return;
+    }
+    if !ask.shared.store.has_room_for(entry, one.len) {
+        // Begun, and never ended: it is not tried again.
         return;
     }
     let (entry, file, shared) = (Arc::clone(entry), Arc::clone(file), Arc::clone(ask.shared));

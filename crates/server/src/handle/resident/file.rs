@@ -169,6 +169,10 @@ impl Core {
             self.blame = Some("it sent more files than its window allows".to_owned());
             return;
         }
+        if one.is_tunnel {
+            self.blame = Some("it sent a file into a tunnel".to_owned());
+            return;
+        }
         one.data_credit -= FILE_WINDOW_BYTES;
         one.step_due_ms = limit(now_ms, pool.settings.timeout.progress);
         let mut is_wanted = false;

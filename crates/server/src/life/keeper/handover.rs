@@ -49,7 +49,7 @@ use crate::life::{exec, memory, privileges};
 use crate::process::policy::Policy;
 
 /// Version of the handover; a program takes over only from one with the same.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 const KIND: u8 = 64;
 const SLOT_BODY: u8 = 0;
