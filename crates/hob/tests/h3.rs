@@ -211,7 +211,7 @@ fn program_that_does_not_read_stops_its_client_and_no_other_request() {
     if !has_client() {
         return;
     }
-    const WINDOW_BYTES: usize = 1024 * 1024;
+    const WINDOW_BYTES: usize = 256 * 1024;
     // Held for the program: in the server, and in its pipe.
     const HELD_BYTES: usize = 3 * 64 * 1024;
     let place = Place::new();

@@ -176,9 +176,10 @@ pub(crate) const H3_TINY_DATA: Rate = rate(4000, 1000);
 pub(crate) const H3_EMPTY: Rate = rate(1000, 50);
 /// Longest frame of an HTTP/3 control stream that is read.
 pub(crate) const H3_CONTROL_BYTES_MAX: u64 = 4 * 1024;
-/// Bytes of a request's stream that may be on their way or not read yet: as many as a window of
-/// HTTP/2 grows to. The library has one number for all streams of a connection, and it stays.
-pub(crate) const H3_STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
+/// Bytes of a request's stream that may be on their way or not read yet. The library has one number
+/// for all streams of a connection, and it stays; all of them together are what a client that sends
+/// bodies nobody reads can make us hold.
+pub(crate) const H3_STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 /// The same of a connection. Bytes that nobody reads use it up, so there is room for all streams
 /// that may be open, full: no set of them holds up the head of another request. The library gives
 /// room back in steps of an eighth, so up to an eighth of it may not be told yet: the rest is
