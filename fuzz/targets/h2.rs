@@ -72,7 +72,7 @@ impl Run<'_> {
     fn answer(&mut self, stream: u32) {
         let choice = self.choice();
         if choice & 3 == 3 {
-            return self.core.reset(stream, Code::Cancel, &mut self.out);
+            return self.core.break_off(stream, Code::Cancel, &mut self.out);
         }
         let len = choice * 400;
         let head = ResponseHead::Fields([200, 404, 204, 500][choice >> 2 & 3], Fields::new());
