@@ -1,11 +1,6 @@
 //! Means with their 95 % intervals, by Student's t-distribution: rounds are few.
 
-/// Two-sided 95 % quantiles of t for 1 to 30 degrees of freedom.
-const QUANTILES: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-    2.052, 2.048, 2.045, 2.042,
-];
+use hob_load::student_t;
 
 /// A mean, and how far from it the true one may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,7 +24,7 @@ impl Mean {
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let half = (n > 1).then(|| {
             let deviation = (squares / (n - 1) as f64).sqrt();
-            quantile(n - 1) * deviation / (n as f64).sqrt()
+            student_t((n - 1) as f64) * deviation / (n as f64).sqrt()
         });
         Some(Mean { n, mean, half })
     }
@@ -38,6 +33,13 @@ impl Mean {
     pub(crate) fn percent(&self) -> Option<f64> {
         let half = self.half?;
         (self.mean != 0.0).then(|| half * 100.0 / self.mean.abs())
+    }
+
+    /// Between what a ratio lies: as far above as below on a logarithmic scale, so never below
+    /// nothing.
+    pub(crate) fn ratio_bounds(&self) -> Option<(f64, f64)> {
+        let spread = (self.half? / self.mean).asinh().exp();
+        Some((self.mean / spread, self.mean * spread))
     }
 
     /// The ratio of two series that were measured in the same rounds: what disturbed a round
@@ -57,19 +59,6 @@ impl Mean {
                 .half
                 .map(|half| mean * (half.exp() - (-half).exp()) / 2.0),
         })
-    }
-}
-
-/// The quantile, beyond the table by the first terms of its expansion around the normal one.
-fn quantile(freedom: usize) -> f64 {
-    match QUANTILES.get(freedom - 1) {
-        Some(quantile) => *quantile,
-        None => {
-            let z = 1.959_964_f64;
-            let v = freedom as f64;
-            z + (z.powi(3) + z) / (4.0 * v)
-                + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * v * v)
-        }
     }
 }
 
@@ -111,14 +100,6 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_beyond_the_table_meet_it_and_the_normal_one() {
-        // Published: t(40) 2.021, t(120) 1.980.
-        assert!((quantile(40) - 2.021).abs() < 0.001);
-        assert!((quantile(120) - 1.980).abs() < 0.001);
-        assert!(quantile(31) < quantile(30) && quantile(31) > 2.039);
-    }
-
-    #[test]
     fn ratio_of_paired_rounds_forgets_what_disturbed_both() {
         let bases = [10.0, 20.0, 40.0];
         let values = [20.0, 40.0, 80.0];
@@ -127,6 +108,14 @@ mod tests {
         let inverse = Mean::ratio(&bases, &values).unwrap();
         assert!((inverse.mean - 0.5).abs() < 1e-12);
         assert_eq!(Mean::ratio(&[0.0], &[1.0]), None);
+        // 1/2 and 8 are as far from 2 as each other: t(1) is 12.706 logarithms away.
+        let wide = Mean::ratio(&[1.0, 8.0], &[2.0, 1.0]).unwrap();
+        let (low, high) = wide.ratio_bounds().unwrap();
+        assert!(0.0 < low && low < 0.5 && high > 8.0);
+        assert!(
+            (low * high - 4.0).abs() < 1e-6
+                && (high - low - 2.0 * wide.half.unwrap()).abs() / high < 1e-9
+        );
     }
 
     #[test]

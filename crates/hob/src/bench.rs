@@ -3,9 +3,7 @@
 
 mod tell;
 
-use std::fs::File;
-use std::io::{IsTerminal, Read};
-use std::path::Path;
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
@@ -13,6 +11,7 @@ use hob_load::{Conduct, LoadError, Pace, Plan, Protocol, Reuse, Terms, View, lim
 
 use crate::Refusal;
 use crate::args::{BenchCommand, BenchOptions, Gaps, Handshake, HttpVersion, Surroundings};
+use crate::request::{body, field, wrong};
 use tell::Files;
 
 /// Measured time when nothing was said.
@@ -100,7 +99,11 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     let cpus = cpus
         .map_err(|text| wrong(format!("--cpus: {text}")))?
         .unwrap_or_default();
-    let body = options.body.as_deref().map(body).transpose()?;
+    let body = options
+        .body
+        .as_deref()
+        .map(|path| body(path, limits::BODY_BYTES_MAX))
+        .transpose()?;
     let method = match (options.method, &body) {
         (Some(method), _) => method,
         (None, Some(_)) => "POST".to_owned(),
@@ -178,28 +181,6 @@ fn protocol(options: &BenchOptions) -> Protocol {
     }
 }
 
-fn field(text: &str) -> Result<(String, String), Refusal> {
-    let (name, value) = text
-        .split_once(':')
-        .ok_or_else(|| wrong(format!("--header {text:?}: write NAME:VALUE")))?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
-}
-
-fn body(path: &Path) -> Result<Vec<u8>, Refusal> {
-    let unread = |error| {
-        wrong(format!(
-            "--body {}: cannot read it: {error}",
-            path.display()
-        ))
-    };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unread)?;
-    // One byte more than allowed is enough to refuse it.
-    let mut file = file.take(limits::BODY_BYTES_MAX + 1);
-    file.read_to_end(&mut bytes).map_err(unread)?;
-    Ok(bytes)
-}
-
 fn refusal(error: LoadError) -> Refusal {
     let code = match error {
         LoadError::Arguments(_) => 2,
@@ -209,8 +190,4 @@ fn refusal(error: LoadError) -> Refusal {
         code,
         text: error.to_string(),
     }
-}
-
-fn wrong(text: String) -> Refusal {
-    Refusal { code: 2, text }
 }

@@ -1,14 +1,13 @@
 //! `hob cost`: where the time of one request goes. Makes options of the arguments; everything else
 //! is in `hob_cost`. Also its hidden commands.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use hob_cost::{Asked, CostError, Options, Part, Subject, limits};
 
 use crate::Refusal;
 use crate::args::{CostOptions, CostPart, Surroundings};
+use crate::request::{body, field};
 
 /// Measures and prints what came of it.
 pub(crate) fn run(options: CostOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
@@ -48,7 +47,11 @@ pub(crate) fn run_bare() -> Result<(), Refusal> {
 }
 
 fn study(options: CostOptions, surroundings: &Surroundings) -> Result<Options, Refusal> {
-    let body = options.body.as_deref().map(body).transpose()?;
+    let body = options
+        .body
+        .as_deref()
+        .map(|path| body(path, limits::BODY_BYTES_MAX as u64))
+        .transpose()?;
     let is_told = options.method.is_some()
         || options.query.is_some()
         || body.is_some()
@@ -106,28 +109,6 @@ fn parts(part: CostPart) -> Vec<Part> {
     }
 }
 
-fn field(text: &str) -> Result<(String, String), Refusal> {
-    let (name, value) = text
-        .split_once(':')
-        .ok_or_else(|| wrong(format!("--header {text:?}: write NAME:VALUE")))?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
-}
-
-fn body(path: &Path) -> Result<Vec<u8>, Refusal> {
-    let unread = |error| {
-        wrong(format!(
-            "--body {}: cannot read it: {error}",
-            path.display()
-        ))
-    };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unread)?;
-    // One byte more than allowed is enough to refuse it.
-    let mut file = file.take(limits::BODY_BYTES_MAX as u64 + 1);
-    file.read_to_end(&mut bytes).map_err(unread)?;
-    Ok(bytes)
-}
-
 fn refusal(error: CostError) -> Refusal {
     let code = match error {
         CostError::Arguments(_) => 2,
@@ -137,8 +118,4 @@ fn refusal(error: CostError) -> Refusal {
         code,
         text: error.to_string(),
     }
-}
-
-fn wrong(text: String) -> Refusal {
-    Refusal { code: 2, text }
 }

@@ -9,6 +9,7 @@ mod control;
 mod cost;
 mod diagnostics;
 mod explain;
+mod request;
 mod serve;
 
 use std::process::ExitCode;

@@ -5,46 +5,26 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import json
 import os
 import struct
 import sys
 import tempfile
 import unittest
-import zlib
 from pathlib import Path
 from typing import Any, Awaitable, Callable, Iterable, List, Tuple
 from unittest import mock
 
 import peer
 from peer import variables
+from visitor import MASK, Compressor, closing, sent
 
 sys.path.insert(0, str(peer.SOURCES))
 
-from hob import deflate, frames, websocket  # noqa: E402
-from hob.deflate import Agreed, Deflate  # noqa: E402
+from hob import frames, websocket  # noqa: E402
+from hob.deflate import Deflate  # noqa: E402
 from hob.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Event, Fault, Frames  # noqa: E402
 
 KEY = base64.b64encode(b"0123456789abcdef").decode()
-MASK = b"\x11\x22\x33\x44"
-
-
-def sent(kind: int, payload: bytes = b"", *, final: bool = True, bits: int = 0) -> bytes:
-    """A frame as a client sends it, written by hand."""
-    size = len(payload)
-    first = (0x80 if final else 0) | bits | kind
-    if size < 126:
-        head = bytes((first, 0x80 | size))
-    elif size < 65536:
-        head = bytes((first, 0x80 | 126)) + struct.pack(">H", size)
-    else:
-        head = bytes((first, 0x80 | 127)) + struct.pack(">Q", size)
-    masked = bytes(byte ^ MASK[at % 4] for at, byte in enumerate(payload))
-    return head + MASK + masked
-
-
-def closing(code: int, reason: bytes = b"") -> bytes:
-    return sent(CLOSE, struct.pack(">H", code) + reason)
 
 
 class FrameCases(unittest.TestCase):
@@ -71,8 +51,16 @@ class FrameCases(unittest.TestCase):
 
     def test_fragments_are_one_message_and_control_frames_may_stand_between(self) -> None:
         text = "κόσμε".encode()
-        pieces = [sent(TEXT, text[:1], final=False), sent(PING, b"hey"), sent(CONTINUATION, b"", final=False)]
-        pieces += [sent(CONTINUATION, text[1:5], final=False), sent(PONG), sent(CONTINUATION, text[5:])]
+        pieces = [
+            sent(TEXT, text[:1], final=False),
+            sent(PING, b"hey"),
+            sent(CONTINUATION, b"", final=False),
+        ]
+        pieces += [
+            sent(CONTINUATION, text[1:5], final=False),
+            sent(PONG),
+            sent(CONTINUATION, text[5:]),
+        ]
         events = [Event(PING, b"hey"), Event(PONG, b""), Event(TEXT, "κόσμε")]
         self.assertEqual(self.fed(*pieces), events)
 
@@ -102,9 +90,20 @@ class FrameCases(unittest.TestCase):
     def test_text_is_utf8(self) -> None:
         for good in ("\ud7ff\ue000\ufffd\U0010ffff", "\0", "\ufffe"):
             self.assertEqual(self.fed(sent(TEXT, good.encode())), [Event(TEXT, good)])
-        for bad in (b"\xce", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf", b"\xff", b"\xf8\x88\x80\x80\x80"):
+        for bad in (
+            b"\xce",
+            b"\xed\xa0\x80",
+            b"\xf4\x90\x80\x80",
+            b"\xc0\xaf",
+            b"\xff",
+            b"\xf8\x88\x80\x80\x80",
+        ):
             self.assertEqual(self.refused(sent(TEXT, bad)), 1007, bad)
-            self.assertEqual(self.refused(sent(TEXT, b"a" + bad, final=False) + sent(CONTINUATION, b"b")), 1007, bad)
+            self.assertEqual(
+                self.refused(sent(TEXT, b"a" + bad, final=False) + sent(CONTINUATION, b"b")),
+                1007,
+                bad,
+            )
             self.assertEqual(self.refused(closing(1000, bad)), 1007, bad)
 
     def test_close_frames_say_one_of_the_known_codes(self) -> None:
@@ -115,7 +114,9 @@ class FrameCases(unittest.TestCase):
             self.assertEqual(self.refused(closing(code)), 1002, code)
 
     def test_nothing_counts_after_a_close(self) -> None:
-        self.assertEqual(self.fed(closing(1000) + sent(TEXT, b"a") + b"\xff\xff"), [Event(CLOSE, "", 1000)])
+        self.assertEqual(
+            self.fed(closing(1000) + sent(TEXT, b"a") + b"\xff\xff"), [Event(CLOSE, "", 1000)]
+        )
 
     def test_long_messages_are_refused_by_their_head(self) -> None:
         self.assertEqual(self.refused(sent(BINARY, b"a" * 11)[:6], most=10), 1009)
@@ -126,8 +127,18 @@ class FrameCases(unittest.TestCase):
 
     def test_messages_that_are_skipped_are_not_looked_at_but_what_stands_between_is(self) -> None:
         begun = sent(TEXT, b"not \xff text", final=False)
-        stream = sent(CONTINUATION, b"\xff") + sent(PING, b"a") + sent(TEXT, b"\xff" * 200) + sent(BINARY)
-        stream += sent(BINARY, b"b", final=False) + sent(PONG) + sent(CONTINUATION, b"c") + closing(1000, b"d")
+        stream = (
+            sent(CONTINUATION, b"\xff")
+            + sent(PING, b"a")
+            + sent(TEXT, b"\xff" * 200)
+            + sent(BINARY)
+        )
+        stream += (
+            sent(BINARY, b"b", final=False)
+            + sent(PONG)
+            + sent(CONTINUATION, b"c")
+            + closing(1000, b"d")
+        )
         for step in (1, 7, 1 << 20):
             all_of_them = Frames(1000)
             self.assertEqual(list(all_of_them.feed(begun[:8])), [])
@@ -137,7 +148,11 @@ class FrameCases(unittest.TestCase):
             events = [event for piece in pieces for event in all_of_them.feed(piece)]
             self.assertEqual(events, [Event(PING, b"a"), Event(PONG, b""), Event(CLOSE, "d", 1000)])
         long = sent(TEXT, b"a" * 1001)
-        for bad, code in ((sent(CONTINUATION), 1002), (sent(TEXT, b"a", bits=0x40), 1002), (long, 1009)):
+        for bad, code in (
+            (sent(CONTINUATION), 1002),
+            (sent(TEXT, b"a", bits=0x40), 1002),
+            (long, 1009),
+        ):
             all_of_them = Frames(1000)
             all_of_them.skip_messages()
             with self.assertRaises(Fault) as caught:
@@ -150,188 +165,6 @@ class FrameCases(unittest.TestCase):
             self.assertEqual(self.fed(frames.frame(BINARY, data, mask=MASK)), [Event(BINARY, data)])
         self.assertEqual(frames.close_frame(1005), b"\x88\x00")
         self.assertEqual(frames.close_frame(1000, "ä" * 100)[:2], bytes((0x88, 2 + 122)))
-
-
-class Compressor:
-    """A client's side of compression, by zlib alone."""
-
-    def __init__(self, bits: int = 15, keeps_context: bool = True) -> None:
-        self.bits, self.keeps_context = bits, keeps_context
-        self.end()
-        self.reader = zlib.decompressobj(-15)
-
-    def end(self) -> None:
-        self.writer = zlib.compressobj(9, zlib.DEFLATED, -self.bits)
-
-    def packed(self, data: bytes) -> bytes:
-        made = self.writer.compress(data) + self.writer.flush(zlib.Z_SYNC_FLUSH)
-        if not self.keeps_context:
-            self.end()
-        return made[:-4]
-
-    def opened(self, data: bytes) -> bytes:
-        return self.reader.decompress(data + b"\0\0\xff\xff")
-
-
-class CompressionCases(unittest.TestCase):
-    def fed(self, stream: bytes, agreed: Agreed, most: int = 1 << 20, step: int = 1 << 20) -> List[Event]:
-        all_of_them = Frames(most, Deflate(agreed))
-        pieces = [stream[at : at + step] for at in range(0, len(stream), step)]
-        return [event for piece in pieces for event in all_of_them.feed(piece)]
-
-    def test_offers_are_answered_by_what_both_can(self) -> None:
-        usual = "permessage-deflate; server_max_window_bits=12"
-        for offer, answer in {
-            "permessage-deflate": usual,
-            "permessage-deflate; client_max_window_bits": usual + "; client_max_window_bits=12",
-            "permessage-deflate; client_max_window_bits=15": usual + "; client_max_window_bits=12",
-            "permessage-deflate;client_max_window_bits=8": usual + "; client_max_window_bits=8",
-            'permessage-deflate; server_max_window_bits="9"': "permessage-deflate; server_max_window_bits=9",
-            "permessage-deflate; server_max_window_bits=15": usual,
-            "permessage-deflate; server_no_context_takeover": usual + "; server_no_context_takeover",
-            "permessage-deflate; client_no_context_takeover ": usual + "; client_no_context_takeover",
-            "x-webkit-deflate-frame, permessage-deflate": usual,
-            "permessage-deflate; server_max_window_bits=8, permessage-deflate": usual,
-            "permessage-bzip2; a=\"b\"; c ,, permessage-deflate": usual,
-        }.items():
-            agreed = deflate.agree(offer)
-            self.assertEqual(agreed and agreed.field(), answer.encode(), offer)
-
-    def test_offers_that_nobody_understands_are_declined(self) -> None:
-        name = "permessage-deflate"
-        for wrong in (
-            "",
-            "permessage-bzip2",
-            f"{name}; server_max_window_bits",
-            f"{name}; server_max_window_bits=7",
-            f"{name}; server_max_window_bits=16",
-            f"{name}; server_max_window_bits=08",
-            f"{name}; server_max_window_bits=8",
-            f"{name}; client_max_window_bits=0",
-            f"{name}; client_max_window_bits=",
-            f"{name}; server_no_context_takeover=1",
-            f"{name}; client_no_context_takeover; client_no_context_takeover",
-            f"{name}; mux",
-            f"{name}; ;",
-            f"{name} x",
-            f"{name}=1",
-            f'{name}; a="',
-            "\0",
-        ):
-            self.assertIsNone(deflate.agree(wrong), wrong)
-
-    def test_offer_of_many_parameters_is_declined_unread(self) -> None:
-        class Words(list):  # type: ignore[type-arg]
-            looked_at = 0
-
-            def __getitem__(self, at: Any) -> Any:
-                found = list.__getitem__(self, at)
-                Words.looked_at += len(found) if isinstance(at, slice) else 1
-                return found
-
-        eight = {f"a{at}": "b" for at in range(8)}
-        few = "".join(f"; {name}={value}" for name, value in eight.items())
-        many = few + "".join(f";c{at}" for at in range(10_000))
-        offers = list(deflate._extensions(f"x{few}, y{many}, z; c; d=e"))
-        self.assertEqual(offers, [("x", eight), ("y", None), ("z", {"c": None, "d": "e"})])
-        words = Words([";", "a", "=", "b"] + [word for at in range(10_000) for word in (";", f"c{at}")])
-        self.assertIsNone(deflate._parameters(words))
-        self.assertLess(Words.looked_at, 100)
-        self.assertIsNotNone(deflate.agree(f"permessage-deflate{many}, permessage-deflate"))
-
-    def test_compressed_messages_come_whole_in_any_pieces(self) -> None:
-        text = "κόσμε " * 500
-        for bits, keeps in ((15, True), (12, False), (9, True)):
-            agreed = Agreed(client_keeps_context=keeps, client_bits=bits)
-            client = Compressor(bits, keeps)
-            first, second = client.packed(text.encode()), client.packed(text.encode())
-            stream = sent(TEXT, first, bits=0x40)
-            stream += sent(TEXT, second[:3], bits=0x40, final=False) + sent(PING, b"a")
-            stream += sent(CONTINUATION, b"", final=False) + sent(CONTINUATION, second[3:])
-            # One that is not compressed, and one of nothing.
-            stream += sent(BINARY, b"plain") + sent(BINARY, b"\0", bits=0x40)
-            expected = [Event(TEXT, text), Event(PING, b"a"), Event(TEXT, text)]
-            expected += [Event(BINARY, b"plain"), Event(BINARY, b"")]
-            for step in (1, 3, 1 << 20):
-                self.assertEqual(self.fed(stream, agreed, step=step), expected)
-
-    def test_messages_that_leave_are_read_back(self) -> None:
-        message = json.dumps([{"name": "a", "number": number} for number in range(100)]).encode()
-        for agreed in (Agreed(), Agreed(server_keeps_context=False), Agreed(server_bits=9)):
-            ours, client = Deflate(agreed), Compressor()
-            sizes = []
-            for _ in range(3):
-                packed = ours.compress(message)
-                sizes.append(len(packed))
-                if not agreed.server_keeps_context:
-                    client = Compressor()
-                self.assertEqual(client.opened(packed), message)
-            self.assertLess(sizes[0], len(message) / 2)
-            self.assertEqual(sizes[2] < sizes[0] / 2, agreed.server_keeps_context and agreed.server_bits == 12)
-
-    def test_message_that_grows_too_long_is_1009(self) -> None:
-        bomb = Compressor().packed(bytes(200_000_000))
-        self.assertLess(len(bomb), 200_000)
-        for stream in (sent(BINARY, bomb, bits=0x40), sent(TEXT, bomb, bits=0x40)[:5000]):
-            with self.assertRaises(Fault) as caught:
-                self.fed(stream, Agreed(), most=1 << 20)
-            self.assertEqual(caught.exception.code, 1009)
-        exact = sent(BINARY, Compressor().packed(bytes(1000)), bits=0x40)
-        self.assertEqual(self.fed(exact, Agreed(), most=1000), [Event(BINARY, bytes(1000))])
-        with self.assertRaises(Fault):
-            self.fed(exact, Agreed(), most=999)
-
-    def test_many_messages_of_few_bytes_are_made_one_by_one(self) -> None:
-        one = sent(BINARY, Compressor(keeps_context=False).packed(bytes(1_000_000)), bits=0x40)
-        events = Frames(1 << 20, Deflate(Agreed(client_keeps_context=False))).feed(one * 50)
-        self.assertEqual(next(events), Event(BINARY, bytes(1_000_000)))
-
-    def test_last_block_may_end_before_the_message_does(self) -> None:
-        ended = zlib.compressobj(9, zlib.DEFLATED, -15)
-        last = ended.compress(b"ended") + ended.flush()
-        next_one = sent(TEXT, Compressor().packed(b"some text"), bits=0x40)
-        final = sent(CONTINUATION)
-        for name, stream in {
-            "in one frame": sent(TEXT, last, bits=0x40),
-            "with a block of nothing": sent(TEXT, last + b"\0", bits=0x40),
-            "and an empty frame": sent(TEXT, last, bits=0x40, final=False) + final,
-            "and that in a frame": sent(TEXT, last, bits=0x40, final=False) + sent(CONTINUATION, b"\0"),
-            "with that and an empty frame": sent(TEXT, last + b"\0", bits=0x40, final=False) + final,
-            "and empty frames": sent(TEXT, last, bits=0x40, final=False) + sent(CONTINUATION, final=False) * 3 + final,
-        }.items():
-            expected = [Event(TEXT, "ended"), Event(TEXT, "some text")]
-            for step in (1, 2, 3, 7, 1 << 20):
-                self.assertEqual(self.fed(stream + next_one, Agreed(), step=step), expected, (name, step))
-            self.assertEqual(self.fed(stream, Agreed(), most=5 + len(last)), expected[:1])
-        for more in (b"\1", b"\0\0", b"\0\0\0\xff\xff", last):
-            parts = [sent(TEXT, last, bits=0x40, final=False)]
-            parts += [sent(CONTINUATION, more[at : at + 1], final=False) for at in range(len(more))]
-            for stream in (sent(TEXT, last + more, bits=0x40), b"".join(parts)):
-                for step in (1, 3, 1 << 20):
-                    with self.assertRaises(Fault) as caught:
-                        self.fed(stream, Agreed(), step=step)
-                    self.assertEqual(caught.exception.code, 1007)
-
-    def test_faults_of_compression(self) -> None:
-        good = Compressor().packed(b"some text")
-        ended = zlib.compressobj(9, zlib.DEFLATED, -15)
-        last = ended.compress(b"ended") + ended.flush()
-        # A last block is allowed, and a block of nothing behind it (RFC 7692 section 7.2.3.4).
-        for end in (b"", b"\0"):
-            stream = sent(TEXT, last + end, bits=0x40) + sent(TEXT, good, bits=0x40)
-            self.assertEqual(self.fed(stream, Agreed()), [Event(TEXT, "ended"), Event(TEXT, "some text")])
-        for name, stream, code in (
-            ("no deflate", sent(BINARY, b"\xff\xff\xff", bits=0x40), 1007),
-            ("more behind the last block", sent(TEXT, last + b"\0more", bits=0x40), 1007),
-            ("last blocks without end", sent(TEXT, b"\x03\0" * 1000, bits=0x40), 1007),
-            ("text that is none", sent(TEXT, Compressor().packed(b"\xff"), bits=0x40), 1007),
-            ("the bit on a rest", sent(TEXT, b"", final=False) + sent(CONTINUATION, good, bits=0x40), 1002),
-            ("the bit on a ping", sent(PING, b"", bits=0x40), 1002),
-            ("another bit", sent(TEXT, good, bits=0x60), 1002),
-        ):
-            with self.assertRaises(Fault, msg=name) as caught:
-                self.fed(stream, Agreed())
-            self.assertEqual(caught.exception.code, code, name)
 
 
 class Pipe:
@@ -368,7 +201,9 @@ class Pipe:
 class FloodCases(unittest.TestCase):
     """What one connection takes and holds of a client that sends more than is wanted."""
 
-    def run_with(self, pipe: Pipe, application: Callable[..., Awaitable[None]]) -> Tuple[Awaitable[None], Any]:
+    def run_with(
+        self, pipe: Pipe, application: Callable[..., Awaitable[None]]
+    ) -> Tuple[Awaitable[None], Any]:
         """An application behind that, as a task, and its connection."""
         scope = {
             "type": "http",
@@ -382,7 +217,9 @@ class FloodCases(unittest.TestCase):
         return asyncio.ensure_future(one.run(application)), one
 
     def bombs(self) -> bytes:
-        return sent(BINARY, Compressor(keeps_context=False).packed(bytes(1_000_000)), bits=0x40) * 50
+        return (
+            sent(BINARY, Compressor(keeps_context=False).packed(bytes(1_000_000)), bits=0x40) * 50
+        )
 
     def test_end_from_this_side_leaves_the_rest_packed(self) -> None:
         async def deaf(scope: Any, receive: Any, send: Any) -> None:
@@ -437,13 +274,21 @@ class FloodCases(unittest.TestCase):
             await task
             self.assertEqual((pipe.reads, pipe.is_ended), (3, True))
 
-        with mock.patch.object(Deflate, "expand") as expand, mock.patch.object(websocket, "CLOSE_SECONDS", 600.0):
+        with (
+            mock.patch.object(Deflate, "expand") as expand,
+            mock.patch.object(websocket, "CLOSE_SECONDS", 600.0),
+        ):
             asyncio.run(check())
         self.assertEqual(expand.call_count, 0)
 
     def test_messages_of_nothing_stop_the_client_too(self) -> None:
         empty = sent(BINARY, b"\0", bits=0x40)
-        for piece, count in ((sent(TEXT), 1), (sent(BINARY) * 100, 100), (sent(TEXT, b"a"), 1), (empty * 500, 500)):
+        for piece, count in (
+            (sent(TEXT), 1),
+            (sent(BINARY) * 100, 100),
+            (sent(TEXT, b"a"), 1),
+            (empty * 500, 500),
+        ):
 
             async def waits(scope: Any, receive: Any, send: Any) -> None:
                 await send({"type": "websocket.accept"})
@@ -551,7 +396,9 @@ class Connection:
         }
         self.worker = worker
         self.rest = b""
-        environ = variables(path, **{name: value for name, value in fields.items() if value is not None})
+        environ = variables(
+            path, **{name: value for name, value in fields.items() if value is not None}
+        )
         body = None if environ["REQUEST_METHOD"] == "CONNECT" else b""
         self.ident = worker.request(environ, body)
         self.room = worker.data_window
@@ -617,7 +464,9 @@ class Application(unittest.TestCase):
 
     def test_messages_go_both_ways(self) -> None:
         one = Connection(self.start(), "/echo", HTTP_SEC_WEBSOCKET_PROTOCOL="chat, other")
-        accept = base64.b64encode(hashlib.sha1(KEY.encode() + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+        accept = base64.b64encode(
+            hashlib.sha1(KEY.encode() + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
+        )
         fields = dict(one.opened())
         self.assertEqual(fields["Sec-WebSocket-Accept"], accept.decode())
         self.assertEqual((fields["Sec-WebSocket-Protocol"], fields["x-a"]), ("chat", "b"))
@@ -643,7 +492,11 @@ class Application(unittest.TestCase):
         self.assertIn("disconnect 1000 done\nan OSError\n", self.printed())
 
     def test_over_connect_there_is_no_key(self) -> None:
-        more = {"REQUEST_METHOD": "CONNECT", "SERVER_PROTOCOL": "HTTP/2.0", "HTTP_SEC_WEBSOCKET_KEY": None}
+        more = {
+            "REQUEST_METHOD": "CONNECT",
+            "SERVER_PROTOCOL": "HTTP/2.0",
+            "HTTP_SEC_WEBSOCKET_KEY": None,
+        }
         one = Connection(self.start(), "/scope", REQUEST_SCHEME="https", QUERY_STRING="a=b", **more)
         self.assertEqual(one.opened(), [])
         expected = "['wss', '2', '/scope', b'a=b', []]False"
@@ -663,13 +516,17 @@ class Application(unittest.TestCase):
             ({"REQUEST_METHOD": "PUT"}, 400),
         ]:
             answer = worker.answer(Connection(worker, "/echo", **more).ident)
-            self.assertEqual((answer.status, answer.field("sec-websocket-version")), (status, "13"), more)
+            self.assertEqual(
+                (answer.status, answer.field("sec-websocket-version")), (status, "13"), more
+            )
 
     def test_application_may_refuse(self) -> None:
         worker = self.start()
         self.assertEqual(worker.answer(Connection(worker, "/no").ident).status, 403)
         answer = worker.answer(Connection(worker, "/denied").ident)
-        self.assertEqual((answer.status, answer.field("x-why"), answer.body), (401, "who", b"who are you"))
+        self.assertEqual(
+            (answer.status, answer.field("x-why"), answer.body), (401, "who", b"who are you")
+        )
         self.assertIn("websocket.disconnect\n", self.printed())
 
     def test_application_may_close(self) -> None:
@@ -729,7 +586,9 @@ class Application(unittest.TestCase):
 
     def test_compression_can_be_switched_off(self) -> None:
         one = Connection(
-            self.start(HOB_WEBSOCKET_DEFLATE="0"), "/echo", HTTP_SEC_WEBSOCKET_EXTENSIONS="permessage-deflate"
+            self.start(HOB_WEBSOCKET_DEFLATE="0"),
+            "/echo",
+            HTTP_SEC_WEBSOCKET_EXTENSIONS="permessage-deflate",
         )
         self.assertNotIn("Sec-WebSocket-Extensions", dict(one.opened()))
         one.say(sent(TEXT, b"a" * 1000))
@@ -737,7 +596,10 @@ class Application(unittest.TestCase):
 
     def test_client_that_leaves_is_a_disconnect(self) -> None:
         worker = self.start()
-        for leave in (lambda one: worker.cancel(one.ident), lambda one: worker.body(one.ident, b"", last=True)):
+        for leave in (
+            lambda one: worker.cancel(one.ident),
+            lambda one: worker.body(one.ident, b"", last=True),
+        ):
             one = Connection(worker, "/echo")
             one.opened()
             leave(one)

@@ -127,10 +127,8 @@ fn ratios(rows: &[&Measured]) -> BarChart {
             }
             let ratio = cell.ratio_to(base)?;
             let bar = Bar::new(ratio.mean);
-            Some(match ratio.half {
-                Some(half) if half > 0.0 => {
-                    bar.interval((ratio.mean - half).max(0.0), ratio.mean + half)
-                }
+            Some(match ratio.ratio_bounds() {
+                Some((low, high)) if low < high => bar.interval(low, high),
                 _ => bar,
             })
         };

@@ -3,6 +3,7 @@
 
 use crate::measure::{Interval, Series};
 use crate::random::Random;
+use crate::student::student_t;
 
 /// Share of cases in which an interval holds the true value.
 pub(super) const CONFIDENCE_PERCENT: f64 = 95.0;
@@ -40,7 +41,7 @@ pub(super) fn of_runs(before: &[f64], after: &[f64]) -> Option<Ratio> {
         true => {
             let parts = square_a.powi(2) / (before.len() - 1) as f64
                 + square_b.powi(2) / (after.len() - 1) as f64;
-            student(squares.powi(2) / parts) * squares.sqrt()
+            student_t(squares.powi(2) / parts) * squares.sqrt()
         }
     };
     Some(Ratio {
@@ -55,22 +56,6 @@ fn moments(all: &[f64]) -> (f64, f64) {
     let mean = all.iter().sum::<f64>() / count;
     let spread: f64 = all.iter().map(|value| (value - mean).powi(2)).sum();
     (mean, spread / (count - 1.0) / count)
-}
-
-/// Student's t for 95 % on both sides: the expansion of Cornish and Fisher, and for few degrees
-/// of freedom, where it is not exact, the table.
-fn student(freedom: f64) -> f64 {
-    const FEW: [f64; 8] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306];
-    let z: f64 = 1.959_964;
-    let below = freedom.max(1.0).floor();
-    if below < FEW.len() as f64 {
-        let index = below as usize - 1;
-        let share = freedom.max(1.0) - below;
-        return FEW[index] + share * (FEW[index + 1] - FEW[index]);
-    }
-    let first = (z.powi(3) + z) / 4.0;
-    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
-    z + first / freedom + second / freedom.powi(2)
 }
 
 /// The stretches of a run, laid out for drawing.
@@ -225,23 +210,6 @@ pub(super) fn of_draws(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn student_has_the_values_of_the_table() {
-        for (freedom, wanted) in [
-            (1.0, 12.706),
-            (4.0, 2.776),
-            (10.0, 2.228),
-            (30.0, 2.042),
-            (1e6, 1.960),
-        ] {
-            assert!(
-                (student(freedom) - wanted).abs() < 0.003,
-                "{freedom}: {}",
-                student(freedom)
-            );
-        }
-    }
 
     #[test]
     fn runs_that_differ_more_than_they_vary_are_told_apart() {
