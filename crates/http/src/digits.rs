@@ -11,7 +11,11 @@ pub fn push_hex(number: u64, out: &mut Vec<u8>) {
 
 /// Appends a number in decimal.
 pub fn push_decimal(number: u64, out: &mut Vec<u8>) {
-    let mut digits = [0u8; 20];
+    out.extend_from_slice(decimal(number, &mut [0; 20]));
+}
+
+/// A number in decimal, written at the end of a buffer.
+pub(crate) fn decimal(number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let mut at = digits.len();
     let mut rest = number;
     loop {
@@ -22,7 +26,7 @@ pub fn push_decimal(number: u64, out: &mut Vec<u8>) {
             break;
         }
     }
-    out.extend_from_slice(&digits[at..]);
+    &digits[at..]
 }
 
 #[cfg(test)]

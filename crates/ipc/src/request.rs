@@ -89,9 +89,11 @@ impl BlockBuilder {
         BlockBuilder { bytes, count: 0 }
     }
 
-    /// A block that begins as this one, with room for as much again and more.
-    pub fn begin_like(&self, content_length: Option<u64>) -> BlockBuilder {
-        let mut bytes = Vec::with_capacity(self.bytes.len() + 1536);
+    /// A block that begins as this one, in a buffer that was used before, with room for as much
+    /// again and more.
+    pub fn begin_like(&self, mut bytes: Vec<u8>, content_length: Option<u64>) -> BlockBuilder {
+        bytes.clear();
+        bytes.reserve(self.bytes.len() + 1536);
         bytes.extend_from_slice(&self.bytes);
         let length = content_length.unwrap_or(UNKNOWN_LENGTH);
         bytes[8..16].copy_from_slice(&length.to_le_bytes());
@@ -111,29 +113,66 @@ impl BlockBuilder {
             return Err(Unfit::Nul);
         }
         let bytes = self.bytes.len() + name.len() + value.len() + 2;
-        if bytes > REQUEST_BYTES_MAX || self.count == u16::MAX {
+        if bytes > REQUEST_BYTES_MAX {
             return Err(Unfit::TooLong);
         }
-        self.bytes.extend_from_slice(name);
+        self.write(
+            |out| out.extend_from_slice(name),
+            |out| {
+                out.extend_from_slice(value);
+                true
+            },
+        )
+    }
+
+    /// Adds a variable whose name and value are written in their place; no variable where `value`
+    /// returns false. A NUL byte in either is found when the block is finished. As with
+    /// [`Self::push`], the index knows the later of two.
+    ///
+    /// # Errors
+    ///
+    /// [`Unfit::TooLong`]; the block stays as it was.
+    pub fn write(
+        &mut self,
+        name: impl FnOnce(&mut Vec<u8>),
+        value: impl FnOnce(&mut Vec<u8>) -> bool,
+    ) -> Result<(), Unfit> {
+        let start = self.bytes.len();
+        name(&mut self.bytes);
         self.bytes.push(0);
         let offset = self.bytes.len();
-        self.bytes.extend_from_slice(value);
+        if !value(&mut self.bytes) {
+            self.bytes.truncate(start);
+            return Ok(());
+        }
+        let len = self.bytes.len() - offset;
         self.bytes.push(0);
+        if self.bytes.len() > REQUEST_BYTES_MAX || self.count == u16::MAX {
+            self.bytes.truncate(start);
+            return Err(Unfit::TooLong);
+        }
         self.count += 1;
-        if let Some(place) = place_of(name) {
+        if let Some(place) = place_of(&self.bytes[start..offset - 1]) {
             let at = INDEX_AT + place * ENTRY_BYTES;
             self.bytes[at..at + 4].copy_from_slice(&(offset as u32).to_le_bytes());
-            self.bytes[at + 4..at + 8].copy_from_slice(&(value.len() as u32).to_le_bytes());
+            self.bytes[at + 4..at + 8].copy_from_slice(&(len as u32).to_le_bytes());
         }
         Ok(())
     }
 
     /// The block.
-    pub fn finish(mut self) -> Vec<u8> {
+    ///
+    /// # Errors
+    ///
+    /// [`Unfit::Nul`]: a name or value that was written holds a NUL byte.
+    pub fn finish(mut self) -> Result<Vec<u8>, Unfit> {
+        if memchr_iter(0, &self.bytes[STRINGS_AT..]).count() != 2 * usize::from(self.count) {
+            return Err(Unfit::Nul);
+        }
         let len = self.bytes.len() as u32;
         self.bytes[0..4].copy_from_slice(&len.to_le_bytes());
         self.bytes[4..6].copy_from_slice(&self.count.to_le_bytes());
-        self.bytes
+        Ok(self.bytes)
     }
 }
 
@@ -331,7 +370,7 @@ mod tests {
         for (name, value) in [("REQUEST_METHOD", "POST"), ("X", ""), ("PATH_INFO", "/a")] {
             builder.push(name.as_bytes(), value.as_bytes()).unwrap();
         }
-        builder.finish()
+        builder.finish().unwrap()
     }
 
     #[test]
@@ -385,8 +424,37 @@ mod tests {
         assert_eq!(builder.push(b"", b"x"), Err(Unfit::Nul));
         let long = vec![b'x'; REQUEST_BYTES_MAX];
         assert_eq!(builder.push(b"A", &long), Err(Unfit::TooLong));
-        let bytes = builder.finish();
+        let longer = |out: &mut Vec<u8>| {
+            out.extend_from_slice(&long);
+            true
+        };
+        assert_eq!(builder.write(|_| (), longer), Err(Unfit::TooLong));
+        assert_eq!(builder.write(|out| out.push(b'A'), |_| false), Ok(()));
+        let bytes = builder.finish().unwrap();
         let block = Block::check(&bytes).unwrap();
         assert_eq!((block.count(), block.content_length()), (0, None));
+    }
+
+    #[test]
+    fn what_is_written_in_place_is_what_is_pushed() {
+        let write = |builder: &mut BlockBuilder, name: &[u8], value: &[u8]| {
+            let value = |out: &mut Vec<u8>| {
+                out.extend_from_slice(value);
+                true
+            };
+            builder.write(|out| out.extend_from_slice(name), value)
+        };
+        // What a buffer held before is gone.
+        let used = vec![b'x'; 3000];
+        let mut builder = BlockBuilder::new(None).begin_like(used, Some(5));
+        for (name, value) in [("REQUEST_METHOD", "POST"), ("X", ""), ("PATH_INFO", "/a")] {
+            write(&mut builder, name.as_bytes(), value.as_bytes()).unwrap();
+        }
+        assert_eq!(builder.finish().unwrap(), block());
+        for (name, value) in [(&b"A\0"[..], &b"a"[..]), (b"A", b"\0")] {
+            let mut builder = BlockBuilder::new(None);
+            write(&mut builder, name, value).unwrap();
+            assert_eq!(builder.finish(), Err(Unfit::Nul));
+        }
     }
 }

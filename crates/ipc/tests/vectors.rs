@@ -58,7 +58,7 @@ fn blocks_have_the_bytes_of_the_vectors() {
         for (name, value) in &variables {
             builder.push(name, value).unwrap();
         }
-        let bytes = builder.finish();
+        let bytes = builder.finish().unwrap();
         let block = Block::check(&bytes).unwrap();
         assert_eq!(block.content_length(), length, "{name}");
         assert!(
@@ -155,7 +155,7 @@ fn messages() -> Vec<(&'static str, Head, Vec<u8>)> {
                 .flags(LAST)
                 .small(63)
                 .large(0x3fff_ffff),
-            block.finish(),
+            block.finish().unwrap(),
         ),
         ("body that goes on", new(Kind::Body, 2), text("name=value")),
         (

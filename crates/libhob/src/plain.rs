@@ -60,7 +60,9 @@ impl Plain {
                 pushed.map_err(|_| Failure::TooLong)?;
             }
         }
-        Ok(Some(OwnedBlock::check(block.finish())?))
+        Ok(Some(OwnedBlock::check(
+            block.finish().map_err(|_| Failure::TooLong)?,
+        )?))
     }
 
     pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, Failure> {

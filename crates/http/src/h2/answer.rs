@@ -1,7 +1,7 @@
 //! Answers to frames: heads, pieces of body, ends (RFC 9113 sections 8.1 and 6).
 
 use crate::date::DateLine;
-use crate::digits::push_decimal;
+use crate::digits::decimal;
 use crate::h2::conn::Conn;
 use crate::h2::frame::{self, Code, HEADER_BYTES, PAYLOAD_BYTES};
 use crate::h2::hpack::{Encoder, Stored, encode_field, place_of};
@@ -65,9 +65,9 @@ impl PreparedBlock {
 }
 
 fn push_content_length(body_bytes: u64, out: &mut Vec<u8>) {
-    let mut digits = Vec::with_capacity(20);
-    push_decimal(body_bytes, &mut digits);
-    encode_field(b"content-length", &digits, Stored::AsText, out);
+    let mut digits = [0; 20];
+    let digits = decimal(body_bytes, &mut digits);
+    encode_field(b"content-length", digits, Stored::AsText, out);
 }
 
 impl Conn {

@@ -210,7 +210,7 @@ impl Server {
         let goes_on = ["/tunnel", "/half", "/until-cancelled"].contains(&asked.path);
         let is_body_over = asked.body.is_empty() && !goes_on;
         let flags = if is_body_over { LAST } else { 0 };
-        let block = block.finish();
+        let block = block.finish().unwrap();
         // Bodies of others may fill the ring.
         while self
             .end

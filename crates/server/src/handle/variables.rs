@@ -324,30 +324,59 @@ pub static TABLE: &[Variable] = &[
     .lasting(),
 ];
 
-/// Gives every variable of a request to `add`: name and value.
-pub fn each(asked: &Asked<'_>, mut add: impl FnMut(&[u8], &[u8])) {
-    some(asked, |_| true, &mut add);
-    fields(asked, &mut add);
+/// Where variables are written.
+pub trait Layout {
+    /// Adds a variable: its name and its value, each written to the end of what there is. There is
+    /// no such variable where `value` returns false.
+    fn add(&mut self, name: impl FnOnce(&mut Vec<u8>), value: impl FnOnce(&mut Vec<u8>) -> bool);
 }
 
-/// Gives those that one program is told in every request of one connection.
-pub fn each_lasting(asked: &Asked<'_>, mut add: impl FnMut(&[u8], &[u8])) {
-    some(asked, |variable| variable.is_lasting, &mut add);
+/// Gives names and values to a function.
+struct Pairs<F> {
+    add: F,
+    name: Vec<u8>,
+    value: Vec<u8>,
 }
 
-/// Gives all others.
-pub fn each_passing(asked: &Asked<'_>, mut add: impl FnMut(&[u8], &[u8])) {
-    some(asked, |variable| !variable.is_lasting, &mut add);
-    fields(asked, &mut add);
-}
-
-fn some(asked: &Asked<'_>, is_one: impl Fn(&Variable) -> bool, add: &mut impl FnMut(&[u8], &[u8])) {
-    let mut value = Vec::with_capacity(256);
-    for variable in TABLE.iter().filter(|variable| is_one(variable)) {
-        value.clear();
-        if (variable.value)(asked, &mut value) == Present::Yes {
-            add(variable.name.as_bytes(), &value);
+impl<F: FnMut(&[u8], &[u8])> Layout for Pairs<F> {
+    fn add(&mut self, name: impl FnOnce(&mut Vec<u8>), value: impl FnOnce(&mut Vec<u8>) -> bool) {
+        self.name.clear();
+        self.value.clear();
+        name(&mut self.name);
+        if value(&mut self.value) {
+            (self.add)(&self.name, &self.value);
         }
+    }
+}
+
+/// Gives every variable of a request to `add`: name and value.
+pub fn each(asked: &Asked<'_>, add: impl FnMut(&[u8], &[u8])) {
+    let mut pairs = Pairs {
+        add,
+        name: Vec::with_capacity(64),
+        value: Vec::with_capacity(256),
+    };
+    some(asked, |_| true, &mut pairs);
+    fields(asked, &mut pairs);
+}
+
+/// Writes those that one program is told in every request of one connection.
+pub fn write_lasting(asked: &Asked<'_>, layout: &mut impl Layout) {
+    some(asked, |variable| variable.is_lasting, layout);
+}
+
+/// Writes all others.
+pub fn write_passing(asked: &Asked<'_>, layout: &mut impl Layout) {
+    some(asked, |variable| !variable.is_lasting, layout);
+    fields(asked, layout);
+}
+
+fn some(asked: &Asked<'_>, is_one: impl Fn(&Variable) -> bool, layout: &mut impl Layout) {
+    for variable in TABLE.iter().filter(|variable| is_one(variable)) {
+        layout.add(
+            |out| out.extend_from_slice(variable.name.as_bytes()),
+            |out| (variable.value)(asked, out) == Present::Yes,
+        );
     }
 }
 
@@ -541,36 +570,63 @@ pub fn push_unique_id(request: &Request, out: &mut Vec<u8>) {
 
 /// Fields of the request as variables, each name once, in the order of their names.
 //= rfc3875#4.1.18
-fn fields(asked: &Asked<'_>, add: &mut impl FnMut(&[u8], &[u8])) {
+fn fields(asked: &Asked<'_>, layout: &mut impl Layout) {
     let head = asked.request.head();
     // Programs find there what they look for before they open a tunnel.
     let asks = asked.may_tunnel && head.upgrade().is_some() && asked.request.tunnel().is_some();
     let passed = |name: &[u8]| is_passed(name, asked.passes_authorization, asks);
-    let mut all: Vec<_> = head.fields().filter(|(name, _)| passed(name)).collect();
+    let mut few = [(&b""[..], &b""[..]); FIELDS_USUAL];
+    let mut many = Vec::new();
+    let mut count = 0;
+    for field in head.fields().filter(|(name, _)| passed(name)) {
+        match few.get_mut(count) {
+            Some(place) => *place = field,
+            None if many.is_empty() => {
+                many.extend_from_slice(&few);
+                many.push(field);
+            }
+            None => many.push(field),
+        }
+        count += 1;
+    }
+    let all = match count <= FIELDS_USUAL {
+        true => &mut few[..count],
+        false => &mut many[..],
+    };
     // The sort is stable: values of one name stay in the order they came in.
     all.sort_by(|(one, _), (other, _)| lower(one).cmp(lower(other)));
-    let (mut variable, mut value) = (Vec::with_capacity(64), Vec::with_capacity(256));
     for same in all.chunk_by(|(one, _), (other, _)| one.eq_ignore_ascii_case(other)) {
-        let name = same[0].0;
-        variable.clear();
-        variable.extend_from_slice(b"HTTP_");
-        variable.extend(name.iter().map(|&byte| match byte {
-            b'-' => b'_',
-            _ => byte.to_ascii_uppercase(),
-        }));
-        let border: &[u8] = match name.eq_ignore_ascii_case(b"cookie") {
-            true => b"; ",
-            false => b", ",
-        };
-        value.clear();
-        for (index, (_, one)) in same.iter().enumerate() {
-            if index > 0 {
-                value.extend_from_slice(border);
-            }
-            value.extend_from_slice(one);
-        }
-        add(&variable, &value);
+        layout.add(
+            |out| push_name(same[0].0, out),
+            |out| push_values(same, out),
+        );
     }
+}
+
+/// How many fields requests usually have at most.
+const FIELDS_USUAL: usize = 24;
+
+fn push_name(name: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"HTTP_");
+    out.extend(name.iter().map(|&byte| match byte {
+        b'-' => b'_',
+        _ => byte.to_ascii_uppercase(),
+    }));
+}
+
+/// The values of fields of one name, as one.
+fn push_values(same: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> bool {
+    let border: &[u8] = match same[0].0.eq_ignore_ascii_case(b"cookie") {
+        true => b"; ",
+        false => b", ",
+    };
+    for (index, (_, one)) in same.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(border);
+        }
+        out.extend_from_slice(one);
+    }
+    true
 }
 
 fn lower(name: &[u8]) -> impl Iterator<Item = u8> {

@@ -8,8 +8,8 @@ use hob_ipc::request::{BlockBuilder, Unfit};
 
 use crate::handle::resident::Resident;
 use crate::handle::resident::fail::Failure;
-use crate::handle::resident::limits::BEGINNINGS_KEPT;
-use crate::handle::variables::{self, Asked};
+use crate::handle::resident::limits::{BEGINNINGS_KEPT, BLOCK_BYTES_KEPT, BLOCKS_KEPT};
+use crate::handle::variables::{self, Asked, Layout};
 
 /// How the blocks of one connection for one program begin.
 struct Beginning {
@@ -21,6 +21,55 @@ struct Beginning {
 thread_local! {
     /// Of the connections of this thread, each in a place that its number gives.
     static BEGINNINGS: RefCell<Vec<Option<Beginning>>> = const { RefCell::new(Vec::new()) };
+    /// Buffers of blocks whose requests are over.
+    static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Variables on their way into a block.
+struct Written {
+    block: BlockBuilder,
+    /// What was wrong first.
+    outcome: Result<(), Unfit>,
+}
+
+impl Written {
+    fn new(block: BlockBuilder) -> Written {
+        Written {
+            block,
+            outcome: Ok(()),
+        }
+    }
+
+    fn finish(self) -> Result<Vec<u8>, Unfit> {
+        self.outcome?;
+        self.block.finish()
+    }
+}
+
+impl Layout for Written {
+    fn add(&mut self, name: impl FnOnce(&mut Vec<u8>), value: impl FnOnce(&mut Vec<u8>) -> bool) {
+        if self.outcome.is_ok() {
+            self.outcome = self.block.write(name, value);
+        }
+    }
+}
+
+/// A buffer for a block: one whose request is over, or a new one.
+fn spare() -> Vec<u8> {
+    SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// Keeps the buffer of a block for the next one of this thread.
+pub(super) fn keep(block: Vec<u8>) {
+    if block.capacity() <= BLOCK_BYTES_KEPT {
+        // A thread that ends has no place for it any more.
+        let _ = SPARE.try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            if spare.len() < BLOCKS_KEPT {
+                spare.push(block);
+            }
+        });
+    }
 }
 
 impl Resident {
@@ -45,15 +94,9 @@ impl Resident {
             passes_authorization: self.settings.pass_authorization,
             may_tunnel: self.may_tunnel(),
         };
-        let mut block = self.begin(&asked).map_err(failure)?;
-        let mut outcome = Ok(());
-        variables::each_passing(&asked, |name, value| {
-            if outcome.is_ok() {
-                outcome = block.push(name, value);
-            }
-        });
-        outcome.map_err(failure)?;
-        Ok(block.finish())
+        let mut written = Written::new(self.begin(&asked).map_err(failure)?);
+        variables::write_passing(&asked, &mut written);
+        written.finish().map_err(failure)
     }
 
     fn begin(&self, asked: &Asked<'_>) -> Result<BlockBuilder, Unfit> {
@@ -64,17 +107,13 @@ impl Resident {
             let is_it =
                 |kept: &&Beginning| kept.connection == connection && kept.resident == self.number;
             if let Some(kept) = place.as_ref().filter(is_it) {
-                return Ok(kept.block.begin_like(asked.body_bytes));
+                return Ok(kept.block.begin_like(spare(), asked.body_bytes));
             }
-            let mut block = BlockBuilder::new(None);
-            let mut outcome = Ok(());
-            variables::each_lasting(asked, |name, value| {
-                if outcome.is_ok() {
-                    outcome = block.push(name, value);
-                }
-            });
-            outcome?;
-            let begun = block.begin_like(asked.body_bytes);
+            let mut written = Written::new(BlockBuilder::new(None));
+            variables::write_lasting(asked, &mut written);
+            written.outcome?;
+            let block = written.block;
+            let begun = block.begin_like(spare(), asked.body_bytes);
             *place = Some(Beginning {
                 connection,
                 resident: self.number,

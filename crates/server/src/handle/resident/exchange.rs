@@ -20,6 +20,7 @@ use hob_http::{Bytes, Request};
 use hob_ipc::limits::FILE_WINDOW_BYTES;
 
 use crate::handle::cgi::head::{BadHead, CgiHead, read_fields};
+use crate::handle::resident::block;
 use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::file::PassedFile;
@@ -181,6 +182,12 @@ impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (ms, connection) = (self.started_unix_ms, self.connection);
         write!(f, "{ms:x}-{connection:x}-{:x}", self.request)
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        block::keep(std::mem::take(&mut self.block));
     }
 }
 

@@ -13,6 +13,10 @@ pub(super) const BODY_WINDOW_BYTES: u32 = 64 * 1024;
 pub(super) const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 /// Connections of a thread whose requests' unchanging variables are kept for the next request.
 pub(super) const BEGINNINGS_KEPT: usize = 256;
+/// Buffers of requests' variables that a thread keeps for the next requests.
+pub(super) const BLOCKS_KEPT: usize = 64;
+/// Size of such a buffer, in bytes; larger ones are freed.
+pub(super) const BLOCK_BYTES_KEPT: usize = 4096;
 /// Pieces of an answer's body that wait for their client as they came; small ones behind them wait
 /// as one, so that a window of single bytes takes no more than one of large pieces.
 pub(super) const PIECES_APART_MAX: usize = 16;
