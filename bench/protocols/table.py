@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What the protocols cost beside each other: files over HTTP/1.1, the same over TLS, and HTTP/2.
+"""What the protocols cost beside each other: files over HTTP/1.1, the same over TLS, HTTP/2 and HTTP/3.
 
-usage: table.py --hob BINARY [--floor SEAL_FLOOR] [--resident PROGRAM] [--rounds N] [--secs S]
+usage: table.py --hob BINARY [--floor SEAL_FLOOR] [--resident PROGRAM] [--h3 CLIENT] [--rounds N] [--secs S]
 
 CPU microseconds of hob per request, each row as HTTP/1.1 in clear text, over TLS 1.3 and as HTTP/2
 over TLS with one and with ten streams per connection, with one and with ten connections. hob stands
 in a cpuacct control group of its own on CPU 0 with one thread, the load on CPU 1; a round is every
 row once, and the figure is the median of the rounds. With `--floor` a bare loop that sends 64 KiB is
 measured too: from a file, from memory, and sealed. With `--resident` (`bench/rivals/resident.c`, built)
-the same bytes come from a resident program over HTTP/2. Must run as root; needs wrk and h2load.
+the same bytes come from a resident program over HTTP/2. With `--h3` (`bench/protocols/quic-go`, built)
+files are asked for over HTTP/3, too. Must run as root; needs wrk and h2load.
 """
 import argparse, os, pathlib, re, statistics, subprocess, sys, tempfile
 
@@ -27,7 +28,7 @@ format = "combined"
 address = "127.0.0.1:{clear}"
 [[listen]]
 address = "127.0.0.1:{secure}"
-tls = {{ certificate = "{work}/cert.pem", key = "{work}/key.pem", http3 = false }}
+tls = {{ certificate = "{work}/cert.pem", key = "{work}/key.pem", http3 = {h3} }}
 [[site]]
 root = "{work}/www"
 """
@@ -39,19 +40,25 @@ resident = {{ run = ["{program}"], workers = {{ min = 2, max = 2 }} }}
 SIZES = {"0k": 0, "1k": 1024, "64k": 65536}
 #: Heading, and whether it is encrypted, and the streams of HTTP/2.
 WAYS = {"clear": (False, 0), "TLS": (True, 0), "h2 m=1": (True, 1), "h2 m=10": (True, 10)}
+#: Streams of HTTP/3.
+H3 = {"h3 m=1": 1, "h3 m=10": 10}
 #: What the floor serves, and what it is a floor of.
 FLOORS = {"file": "clear", "memory": "from memory", "sealed": "TLS"}
 
 
-def load(url, clients, streams, secs):
-    """Requests that were answered."""
-    if streams:
+def load(url, clients, streams, secs, h3=None):
+    """Requests that were answered; `h3` is the client that asks over HTTP/3."""
+    if h3:
+        command = [h3, f"-c={clients}", f"-m={streams}", f"-D={secs}", url]
+        pattern = r"(\d+) succeeded"
+    elif streams:
         command = ["h2load", f"-c{clients}", f"-m{streams}", "-D", str(secs), url]
         pattern = r"(\d+) succeeded"
     else:
         command = ["wrk", "-t1", f"-c{clients}", f"-d{secs}s", url]
         pattern = r"(\d+) requests in"
-    said = subprocess.run(["taskset", "-c", "1", *command], stdout=subprocess.PIPE, text=True).stdout
+    run = ["taskset", "-c", "1", *command]
+    said = subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True).stdout
     bad = re.search(r"Non-2xx.*|[1-9]\d* (?:failed|errored)", said)
     assert not bad, said
     return int(re.search(pattern, said)[1])
@@ -62,6 +69,7 @@ def main():
     parser.add_argument("--hob", required=True, type=os.path.abspath)
     parser.add_argument("--floor", type=os.path.abspath)
     parser.add_argument("--resident", type=os.path.abspath)
+    parser.add_argument("--h3", type=os.path.abspath)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--secs", type=int, default=1)
     wanted = parser.parse_args()
@@ -74,7 +82,8 @@ def main():
         clear, secure = free_port(), free_port()
         config = pathlib.Path(work) / "hob.toml"
         program = RESIDENT.format(program=wanted.resident) if wanted.resident else ""
-        config.write_text(HOB.format(work=work, clear=clear, secure=secure) + program)
+        h3 = "true" if wanted.h3 else "false"
+        config.write_text(HOB.format(work=work, clear=clear, secure=secure, h3=h3) + program)
         servers = [Grouped("hob", [wanted.hob, "serve", "--config", str(config)], clear)]
         figures = {}
         try:
@@ -99,11 +108,14 @@ def measure(figures, servers, secure, wanted):
         asked += [(floor, "64k", what, f"/{what}") for floor in floors for what in FLOORS]
         if wanted.resident:
             asked += [(hob, size, "resident", f"/resident?{size[:-1]}") for size in SIZES]
+        if wanted.h3:
+            asked += [(hob, size, way, f"/{size}.txt") for size in SIZES for way in H3]
+        further = {"resident": (True, 10)} | {way: (True, streams) for way, streams in H3.items()}
         for server, size, way, path in asked:
-            is_secure, streams = (True, 10) if way == "resident" else WAYS.get(way, (False, 0))
+            is_secure, streams = (WAYS | further).get(way, (False, 0))
             start = f"https://127.0.0.1:{secure}" if is_secure else f"http://127.0.0.1:{server.port}"
             before = server.cpu_us()
-            count = load(start + path, clients, streams, wanted.secs)
+            count = load(start + path, clients, streams, wanted.secs, wanted.h3 if way in H3 else None)
             figures.setdefault((size, clients, way), []).append((server.cpu_us() - before) / count)
 
 
@@ -124,6 +136,10 @@ def show(median, wanted):
             rows = {size: (median[size, clients, "resident"], median[size, clients, "h2 m=10"]) for size in SIZES}
             said = ", ".join(f"{size} {us:.2f} ({us / static:.2f} x static)" for size, (us, static) in rows.items())
             print(f"resident over h2 m=10 c={clients}: {said}")
+        for way in H3 if wanted.h3 else ():
+            rows = {size: (median[size, clients, way], median[size, clients, "TLS"]) for size in SIZES}
+            said = ", ".join(f"{size} {us:.2f} ({us / tls:.2f} x TLS)" for size, (us, tls) in rows.items())
+            print(f"{way} c={clients}: {said}")
 
 
 if __name__ == "__main__":

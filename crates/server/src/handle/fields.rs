@@ -1,0 +1,90 @@
+//! Fields of a request as variables of its program.
+
+use crate::handle::variables::{Asked, Layout};
+
+/// Fields of the request as variables, each name once, in the order of their names.
+//= rfc3875#4.1.18
+pub(crate) fn fields(asked: &Asked<'_>, layout: &mut impl Layout) {
+    let head = asked.request.head();
+    // Programs find there what they look for before they open a tunnel.
+    let asks = asked.may_tunnel && head.upgrade().is_some() && asked.request.tunnel().is_some();
+    let passed = |name: &[u8]| is_passed(name, asked.passes_authorization, asks);
+    let mut few = [(&b""[..], &b""[..]); FIELDS_USUAL];
+    let mut many = Vec::new();
+    let mut count = 0;
+    for field in head.fields().filter(|(name, _)| passed(name)) {
+        match few.get_mut(count) {
+            Some(place) => *place = field,
+            None if many.is_empty() => {
+                many.extend_from_slice(&few);
+                many.push(field);
+            }
+            None => many.push(field),
+        }
+        count += 1;
+    }
+    let all = match count <= FIELDS_USUAL {
+        true => &mut few[..count],
+        false => &mut many[..],
+    };
+    // The sort is stable: values of one name stay in the order they came in.
+    all.sort_by(|(one, _), (other, _)| lower(one).cmp(lower(other)));
+    for same in all.chunk_by(|(one, _), (other, _)| one.eq_ignore_ascii_case(other)) {
+        layout.add(
+            |out| push_name(same[0].0, out),
+            |out| push_values(same, out),
+        );
+    }
+}
+
+/// How many fields requests usually have at most.
+const FIELDS_USUAL: usize = 24;
+
+fn push_name(name: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"HTTP_");
+    out.extend(name.iter().map(|&byte| match byte {
+        b'-' => b'_',
+        _ => byte.to_ascii_uppercase(),
+    }));
+}
+
+/// The values of fields of one name, as one.
+fn push_values(same: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> bool {
+    let border: &[u8] = match same[0].0.eq_ignore_ascii_case(b"cookie") {
+        true => b"; ",
+        false => b", ",
+    };
+    for (index, (_, one)) in same.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(border);
+        }
+        out.extend_from_slice(one);
+    }
+    true
+}
+
+fn lower(name: &[u8]) -> impl Iterator<Item = u8> {
+    name.iter().map(u8::to_ascii_lowercase)
+}
+
+fn is_passed(name: &[u8], passes_authorization: bool, passes_upgrade: bool) -> bool {
+    const UNPASSED: &[&[u8]] = &[
+        b"connection",
+        b"content-length",
+        b"content-type",
+        b"keep-alive",
+        b"proxy",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    ];
+    const UPGRADE: &[&[u8]] = &[b"connection", b"upgrade"];
+    const SECRET: &[&[u8]] = &[b"authorization", b"proxy-authorization"];
+    let is_one_of = |names: &[&[u8]]| names.iter().any(|one| one.eq_ignore_ascii_case(name));
+    name.iter()
+        .all(|&byte| byte == b'-' || byte.is_ascii_alphanumeric())
+        && (!is_one_of(UNPASSED) || passes_upgrade && is_one_of(UPGRADE))
+        && (passes_authorization || !is_one_of(SECRET))
+}
