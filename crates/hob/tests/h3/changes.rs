@@ -1,5 +1,8 @@
 //! Reloads, upgrades and stops with downloads over HTTP/3 in flight.
 
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 
 use super::harness::{Place, wait_for_end};
@@ -76,6 +79,12 @@ fn listener_can_begin_and_end_with_http3_at_a_reload() {
     hob.wait_for("reloaded, generation 3");
     download.finish();
     place.wait_for_counter("connections_closed", place.counter("connections_accepted"));
+    // No connection is left that would need the socket.
+    let until = Instant::now() + Duration::from_secs(20);
+    while UdpSocket::bind(("127.0.0.1", hob.tls_port())).is_err() {
+        assert!(Instant::now() < until, "the socket is still open");
+        place.status();
+    }
     hob.stop();
 }
 
