@@ -648,15 +648,17 @@ def slow(port: int, folder: str, name: str) -> None:
 def silent(port: int, *states: str) -> None:
     """Connections from which nothing more comes, each in one of these states."""
     clients = []
+    # They would wait for longer than a test does, so it is the server that gives them up.
+    patient = {"idle_timeout": 600.0}
     for state in states:
         if state == "shaking":
-            client = Client(port, shakes=False)
+            client = Client(port, shakes=False, **patient)
         elif state == "taking":
-            client = Client(port, max_data=200_000, max_stream_data=100_000)
+            client = Client(port, max_data=200_000, max_stream_data=100_000, **patient)
             stream = client.ask("/long.txt")
             client.until(lambda: len(client.body(stream)) > 50_000)
         else:
-            client = Client(port)
+            client = Client(port, **patient)
             client.get("/hello.txt")
         if state == "closed":
             client.end()
