@@ -21,6 +21,8 @@ const READER_COUNT: usize = 100;
 const DOWNLOAD_GROWTH_BYTES_MAX: u64 = 12 << 20;
 /// Held for a reader at most, by a server without optimisation and with its room to spare.
 const READER_BYTES_MAX: u64 = 160 << 10;
+/// Of 900 connections, each of which has some 23 KiB while it lasts and for a moment after.
+const ENDED_GROWTH_BYTES_MAX: u64 = 8 << 20;
 
 const CONFIG: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\n\n[[listen]]\naddress = \
     \"127.0.0.1:0\"\ntls = true\n\n[[site]]\nroot = \"site\"\n";
@@ -132,6 +134,29 @@ fn long_downloads_need_no_more_memory_than_short_ones() {
         let grown = peak.saturating_sub(before);
         assert!(grown < DOWNLOAD_GROWTH_BYTES_MAX, "h3: {grown}");
     }
+    hob.stop();
+}
+
+#[test]
+fn connections_over_http3_leave_nothing_when_they_have_ended() {
+    let place = Place::new();
+    let hob = serve(&place);
+    let url = format!("https://127.0.0.1:{}/hello.txt", hob.tls_port());
+    let grown_after = |count: &str| {
+        let before = memory_of(&hob);
+        let arguments = ["--http", "3", "--close", "-c", "1", "-n", count];
+        let mut bench = Command::new(env!("CARGO_BIN_EXE_hob"));
+        bench
+            .args(["bench", &url])
+            .args(arguments)
+            .stdout(Stdio::null());
+        assert!(bench.status().unwrap().success());
+        memory_of(&hob).saturating_sub(before)
+    };
+    // What is kept for later ones comes with the first.
+    grown_after("100");
+    let grown = grown_after("900");
+    assert!(grown < ENDED_GROWTH_BYTES_MAX, "{grown}");
     hob.stop();
 }
 

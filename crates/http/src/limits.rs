@@ -200,6 +200,9 @@ pub(crate) const H3_PIECE_BYTES: usize = 32 * 1024;
 pub(crate) const H3_READS_PER_TURN: usize = 4;
 /// How often a client whose answer takes long is asked for a sign of life, in milliseconds.
 pub(crate) const H3_PING_MS: u64 = 10_000;
+/// How long a server that ends waits for signs of life from an HTTP/3 client that only has to say
+/// that its answers have arrived, in milliseconds. Over TCP the kernel would wait after us.
+pub(crate) const H3_LEAVE_MS: u64 = 5_000;
 /// HTTP/3 handshakes ask for proof of the client's address from this part of
 /// [`Limits::handshake_count`] on.
 pub(crate) const H3_RETRY_PART: usize = 2;

@@ -128,6 +128,7 @@ counters! {
     limit_connections_per_client: "Connections refused: as many open as one address may have.";
     h2_connections: "Connections that spoke HTTP/2.";
     h2_errors: "HTTP/2 connections ended: the client broke the protocol.";
+    h2_tiny_data_held: "DATA frames of HTTP/2 answers that waited a moment for more, because many had little in them.";
     limit_h2_streams: "HTTP/2 requests reset: as many streams were open as a connection may have.";
     limit_h2_resets: "HTTP/2 connections ended: too many requests taken back, or reset for a fault.";
     limit_h2_continuation: "HTTP/2 connections ended: a field block in too many pieces.";

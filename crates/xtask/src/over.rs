@@ -2,8 +2,8 @@
 //! another protocol. `crates/hob/tests/harness/over.rs` tells how.
 //!
 //! These are the tests of features: what a client gets must not depend on what it speaks. Tests
-//! with `h1_only` in their names are about HTTP/1 itself; they and those in `NOT_SPOKEN` and
-//! `OPEN` are filtered out, not counted.
+//! with `h1_only` in their names are about HTTP/1 itself; they and those in `NOT_SPOKEN` are
+//! filtered out, not counted.
 
 use std::path::Path;
 use std::process::Command;
@@ -61,13 +61,6 @@ const NOT_SPOKEN: &[&str] = &[
     "script_that_changes",
 ];
 
-/// What may fail over one protocol, and why.
-const OPEN: &[(&str, &str)] = &[
-    // 300 connections, one after the other, leave 7 of the 8 MiB that the test allows: some 24 KiB
-    // each, as those that the client has closed are kept for three times what an answer takes.
-    ("h3", "slow_client_stops_the_worker"),
-];
-
 /// Runs the tests whose names hold one of those given, or all. They end with cargo's counts.
 pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String> {
     let Some((protocol, names)) = arguments.split_first() else {
@@ -89,9 +82,7 @@ pub(crate) fn command(root: &Path, arguments: &[String]) -> Result<bool, String>
     }
     test.arg("--").args(names).args(["--skip", "h1_only"]);
     // Whoever names a test wants it.
-    let open = OPEN.iter().filter(|(over, _)| over == protocol);
-    let left_out = NOT_SPOKEN.iter().chain(open.map(|(_, name)| name));
-    for name in left_out.filter(|_| names.is_empty()) {
+    for name in NOT_SPOKEN.iter().filter(|_| names.is_empty()) {
         test.args(["--skip", name]);
     }
     has_worked(test.current_dir(root).env("HOB_TEST_OVER", protocol))

@@ -1,9 +1,12 @@
 //! Reloads, upgrades and stops with downloads over HTTP/3 in flight.
 
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 
 use super::harness::{Place, wait_for_end};
-use super::{begin, certificate, config, has_client, run, site};
+use super::{CGI, begin, certificate, config, has_client, run, script, site};
 
 /// A file that no window and no buffer holds whole.
 pub(super) fn write_long(place: &Place) {
@@ -27,6 +30,33 @@ fn stop_lets_a_download_come_to_its_end() {
     hob.wait_for("stopping");
     assert_eq!(download.finish(), "goaway\n");
     wait_for_end(server);
+    hob.stop();
+}
+
+#[test]
+fn stop_waits_for_no_client_that_has_gone_without_a_word() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    let keys = "drain = \"1h\"\n[limits]\nhandshake_time = \"500ms\"\nhead_time = \"500ms\"\n";
+    let hob = place.serve_text(&config(keys, "true", ""));
+    let states = ["idle", "closed", "shaking", "asking", "answered"];
+    let _gone = begin(&hob, &[&["silent"], &states[..]].concat());
+    hob.stop();
+}
+
+#[test]
+fn stop_cuts_what_clients_that_have_gone_were_amid_when_its_time_is_up() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    write_long(&place);
+    script(&place, "cgi/count", "#!/bin/sh\nwc -c\n");
+    let keys = "drain = \"1s\"\n";
+    let hob = place.serve_text(&config(keys, "true", CGI));
+    let _gone = begin(&hob, &["silent", "taking", "sending"]);
     hob.stop();
 }
 
@@ -76,6 +106,12 @@ fn listener_can_begin_and_end_with_http3_at_a_reload() {
     hob.wait_for("reloaded, generation 3");
     download.finish();
     place.wait_for_counter("connections_closed", place.counter("connections_accepted"));
+    // No connection is left that would need the socket.
+    let until = Instant::now() + Duration::from_secs(20);
+    while UdpSocket::bind(("127.0.0.1", hob.tls_port())).is_err() {
+        assert!(Instant::now() < until, "the socket is still open");
+        place.status();
+    }
     hob.stop();
 }
 

@@ -53,7 +53,7 @@ def install(venv: Path = VENV, packages: list = PACKAGES) -> str:
 class Client:
     """One connection, and what came over its streams."""
 
-    def __init__(self, port: int, name: str = "localhost", ticket=None, certificate=None, early="", **options):
+    def __init__(self, port: int, name: str = "localhost", ticket=None, certificate=None, early="", shakes=True, **options):
         from aioquic.h3.connection import H3_ALPN, H3Connection
         from aioquic.quic.configuration import QuicConfiguration
         from aioquic.quic.connection import QuicConnection
@@ -90,7 +90,10 @@ class Client:
             self.early_stream = self.ask(early)
             self.flush()
             self.early_packets = self.sent_early()
-        self.until(lambda: self.is_shaken)
+        if shakes:
+            self.until(lambda: self.is_shaken)
+        else:
+            self.flush()
 
     @staticmethod
     def new_socket() -> socket.socket:
@@ -642,6 +645,38 @@ def slow(port: int, folder: str, name: str) -> None:
     client.end()
 
 
+def silent(port: int, *states: str) -> None:
+    """Connections from which nothing more comes, each in one of these states."""
+    clients = []
+    # They would wait for longer than a test does, so it is the server that gives them up.
+    patient = {"idle_timeout": 600.0}
+    for state in states:
+        if state == "shaking":
+            client = Client(port, shakes=False, **patient)
+        elif state == "taking":
+            client = Client(port, max_data=200_000, max_stream_data=100_000, **patient)
+            stream = client.ask("/long.txt")
+            client.until(lambda: len(client.body(stream)) > 50_000)
+        else:
+            client = Client(port, **patient)
+            client.get("/hello.txt")
+        if state == "closed":
+            client.end()
+        elif state == "asking":
+            client.raw(frame(1, section(*USUAL))[:-3], False)
+        elif state == "answered":
+            client.ask("/hello.txt")
+        elif state == "sending":
+            client.ask("/cgi/count", "POST", bytes(100), ends=False)
+        client.flush()
+        if state in ("shaking", "asking", "answered", "sending"):
+            # What the server says to it is not read: that it says something is enough.
+            select.select([client.sock], [], [], SECONDS_MAX)
+        clients.append(client)
+    print("begun", flush=True)
+    sys.stdin.readline()
+
+
 def stuck(port: int, large: str, small: str) -> None:
     """Takes no more of an answer than one window holds, and goes on with another request."""
     client = Client(port, max_stream_data=50_000)
@@ -698,7 +733,7 @@ CASES = {
     case.__name__: case
     for case in [
         fetch, whole, files, sixty, tiny, upload, unread, many_unread, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
-        floods, long_heads, retry, refused, rejected, slow, stuck, idle, leave, named, certified,
+        floods, long_heads, retry, refused, rejected, slow, silent, stuck, idle, leave, named, certified,
     ]
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ use crate::config::{ListenAddress, Listener, Loopback};
 
 /// True for the second listener of `localhost`, where the machine has no such address.
 pub(super) fn is_absent(listener: &Listener) -> bool {
-    listener.localhost == Some(Loopback::V6) && !listen::has_address(IpAddr::V6(1.into()))
+    is_second(listener) && !listen::has_address(IpAddr::V6(1.into()))
 }
 
 /// The address to open: if the kernel chose the port of `127.0.0.1`, that of `::1` is the same.
@@ -22,6 +22,12 @@ pub(super) fn address_beside(listener: &Listener, before: Option<&OwnedFd>) -> L
         }
         (address, _) => address.clone(),
     }
+}
+
+/// A socket that was open before may stay: of `localhost` the second has the port of the first.
+pub(super) fn fits(listener: &Listener, known: &OwnedFd, before: Option<&OwnedFd>) -> bool {
+    let port_of = |socket: &OwnedFd| Some(address_of(socket)?.port());
+    !is_second(listener) || port_of(known) == before.and_then(port_of)
 }
 
 /// Forgets the listeners at `::1` that have no socket.
@@ -39,7 +45,8 @@ pub(super) fn drop_absent(listeners: &mut Vec<Listener>, sockets: &[OwnedFd]) {
     });
 }
 
-fn is_second(listener: &Listener) -> bool {
+/// True for the second listener of `localhost`.
+pub(super) fn is_second(listener: &Listener) -> bool {
     listener.localhost == Some(Loopback::V6)
 }
 

@@ -19,9 +19,9 @@ pub(super) mod stream;
 
 use crate::h1::conn::Deadline;
 use crate::h2;
-use crate::limits::H2_TINY_DATA_OUT;
 use crate::request::Request;
 
+use source::Tiny;
 use stream::Stream;
 
 /// What a connection has beside its socket while it speaks HTTP/2.
@@ -29,8 +29,8 @@ pub(crate) struct Session {
     pub(crate) core: h2::Conn,
     /// Streams whose answers take more than a turn.
     pub(crate) streams: Vec<Stream>,
-    /// Tiny frames that may go at once, of whichever answer: clients count them together.
-    tiny: h2::Bucket,
+    /// What becomes of tiny frames of answers.
+    tiny: Tiny,
     /// Until when the client must take bytes; `u64::MAX` when it has all there are.
     write_by_ms: u64,
     /// More frames stand in the carry than this turn had time for.
@@ -44,7 +44,7 @@ impl Session {
         Session {
             core,
             streams: Vec::new(),
-            tiny: h2::Bucket::new(H2_TINY_DATA_OUT, now_ms),
+            tiny: Tiny::new(now_ms),
             write_by_ms: u64::MAX,
             // What was read to find out about the protocol stands there.
             is_cut: true,

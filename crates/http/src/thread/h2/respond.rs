@@ -169,6 +169,8 @@ impl<A: Answer + 'static> Thread<A> {
             &mut self.output,
         );
         session.core.set_may_end(turn.stream, source.may_end());
+        let held_count = session.tiny.take_held_count();
+        self.counters.h2_tiny_data_held.add(held_count);
         let gave = match polled {
             Poll::Ready(Ok(Gave::Bytes(0))) => return self.output.truncate(start),
             Poll::Ready(Ok(Gave::Bytes(count))) => {

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::body::{Body, BodyError, BodyStream, Chunk, FileBody, SHORTER, UNREADABLE};
 use crate::h2::Bucket;
 use crate::head::Fields;
-use crate::limits::{H2_FILL_BYTES, H2_TINY_DATA_BYTES, H2_TINY_DATA_HELD};
+use crate::limits::{H2_FILL_BYTES, H2_TINY_DATA_BYTES, H2_TINY_DATA_HELD, H2_TINY_DATA_OUT};
 use crate::raw;
 use crate::reactor::{Reactor, Timer};
 
@@ -46,6 +46,28 @@ enum Pace {
     Even,
     /// What has come waits for more, until this timer.
     Held(Timer),
+}
+
+/// Tiny frames of a connection, of whichever answer: clients count them together.
+pub(in crate::thread) struct Tiny {
+    /// Those that may still leave at once.
+    left: Bucket,
+    /// Those that were made to wait, since it was asked.
+    held_count: u64,
+}
+
+impl Tiny {
+    pub(in crate::thread) fn new(now_ms: u64) -> Tiny {
+        Tiny {
+            left: Bucket::new(H2_TINY_DATA_OUT, now_ms),
+            held_count: 0,
+        }
+    }
+
+    /// How many were made to wait since this was asked before.
+    pub(in crate::thread) fn take_held_count(&mut self) -> u64 {
+        std::mem::take(&mut self.held_count)
+    }
 }
 
 /// What a source gave.
@@ -108,13 +130,12 @@ impl Source {
     }
 
     /// Appends the next bytes, at most `max`, to `out`. With no room for any it gives no bytes,
-    /// unless it waits for some or has come to its end. `tiny` is how many tiny frames the
-    /// connection may still send at once.
+    /// unless it waits for some or has come to its end.
     pub(in crate::thread) fn poll_into(
         &mut self,
         cx: &mut Context<'_>,
         max: usize,
-        tiny: Option<&mut Bucket>,
+        tiny: Option<&mut Tiny>,
         out: &mut Vec<u8>,
     ) -> Poll<Result<Gave, BodyError>> {
         loop {
@@ -165,7 +186,7 @@ impl Gathered {
         &mut self,
         cx: &mut Context<'_>,
         max: usize,
-        tiny: Option<&mut Bucket>,
+        tiny: Option<&mut Tiny>,
         out: &mut Vec<u8>,
     ) -> Poll<Result<Gave, BodyError>> {
         // Where there is no room, a chunk is only to tell that there is one.
@@ -222,7 +243,7 @@ impl Gathered {
     }
 
     /// Whether so many bytes, which are all there are, wait for more.
-    fn is_held(&mut self, cx: &mut Context<'_>, bytes: usize, tiny: Option<&mut Bucket>) -> bool {
+    fn is_held(&mut self, cx: &mut Context<'_>, bytes: usize, tiny: Option<&mut Tiny>) -> bool {
         if let Pace::Held(until) = &self.pace {
             let is_over = bytes >= H2_TINY_DATA_BYTES || until.poll_elapsed(cx).is_ready();
             if is_over {
@@ -236,9 +257,10 @@ impl Gathered {
         let (Some(reactor), Some(tiny)) = (Reactor::here(), tiny) else {
             return false;
         };
-        if tiny.take(reactor.now_ms()) {
+        if tiny.left.take(reactor.now_ms()) {
             return false;
         }
+        tiny.held_count += 1;
         let until = reactor.timer();
         until.set_precise(H2_TINY_DATA_HELD);
         let is_held = until.poll_elapsed(cx).is_pending();
@@ -308,7 +330,6 @@ mod tests {
     use std::task::Waker;
 
     use super::*;
-    use crate::limits::H2_TINY_DATA_OUT;
     use crate::reactor::wake::Here;
 
     /// Chunks, each of which is there, or not yet; `|` is where nothing more is said.
@@ -386,7 +407,7 @@ mod tests {
     fn answers_of_a_connection_share_the_rate_of_tiny_frames() {
         let reactor = Reactor::offline();
         let _here = Here::enter(&reactor);
-        let mut tiny = Bucket::new(H2_TINY_DATA_OUT, reactor.now_ms());
+        let mut tiny = Tiny::new(reactor.now_ms());
         let rounds = H2_TINY_DATA_OUT.most as usize;
         let mut sources: Vec<_> = (0..3)
             .map(|_| {
@@ -402,6 +423,8 @@ mod tests {
             }
         }
         assert_eq!(out.len(), rounds);
+        // One of each, which waits still.
+        assert_eq!((tiny.take_held_count(), tiny.take_held_count()), (3, 0));
     }
 
     #[test]

@@ -247,12 +247,13 @@ impl<A: Answer + 'static> Thread<A> {
             return (0, true);
         };
         session.conn.fit_send_window();
-        socket.endpoint.settle(&mut session.conn);
+        // Either time the endpoint may hear that it is over, and it hears so once.
+        let was_over = socket.endpoint.settle(&mut session.conn);
         let sent =
             socket
                 .endpoint
                 .send(&mut session.conn, &mut buffer, BULK_BYTES_PER_TURN, now_us);
-        let is_over = socket.endpoint.settle(&mut session.conn);
+        let is_over = was_over | socket.endpoint.settle(&mut session.conn);
         buffer.clear();
         self.quic.buffer = buffer;
         let bytes = match sent {

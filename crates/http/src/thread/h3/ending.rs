@@ -6,7 +6,7 @@ use hob_trace::{Fault, Outcome};
 
 use crate::body::BodyError;
 use crate::h3::{Code, Failure, Flood};
-use crate::limits::H3_PING_MS;
+use crate::limits::{H3_LEAVE_MS, H3_PING_MS};
 use crate::response::Answer;
 use crate::thread::ending::{BODY_TOO_SLOW, HEAD_TOO_SLOW, WRITE_TOO_SLOW, Why};
 use crate::thread::h2::stream::Work;
@@ -170,8 +170,18 @@ impl<A: Answer + 'static> Thread<A> {
                     session.ping_by_ms = self.now_ms + H3_PING_MS;
                 }
                 self.time_out_h3(session);
+                self.look_for_silence(session);
             }
             Stage::Handshake { .. } | Stage::Over => {}
+        }
+    }
+
+    /// A thread that ends does not wait long for clients that may have gone without a word.
+    fn look_for_silence(&mut self, session: &mut Session) {
+        let delivered_ms = session.delivered_ms().filter(|_| self.is_past_grace());
+        session.silent_by_ms = delivered_ms.map_or(u64::MAX, |ms| ms + H3_LEAVE_MS);
+        if session.silent_by_ms <= self.now_ms {
+            self.close_h3(session, Code::NoError, "", Why::ClientLeft);
         }
     }
 
@@ -244,12 +254,14 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Closes a connection that was told to go and has its answers.
     pub(super) fn close_if_done(&mut self, session: &mut Session) {
-        let is_past_grace = self
-            .draining
-            .is_some_and(|draining| self.now_ms >= draining.grace_ms);
-        if is_past_grace && session.stage == Stage::Open && session.is_idle() {
+        if self.is_past_grace() && session.stage == Stage::Open && session.is_idle() {
             self.close_h3(session, Code::NoError, "", Why::ServerStops);
         }
+    }
+
+    fn is_past_grace(&self) -> bool {
+        self.draining
+            .is_some_and(|draining| self.now_ms >= draining.grace_ms)
     }
 
     /// Has all connections look whether it is time to go.

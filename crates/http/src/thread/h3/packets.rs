@@ -252,7 +252,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     fn take_datagram(&mut self, place: usize, datagram: Datagram) {
-        let now_us = self.now_us;
+        let (now_us, now_ms) = (self.now_us, self.now_ms);
         let Some(socket) = self.quic.place(place) else {
             return;
         };
@@ -262,6 +262,7 @@ impl<A: Answer + 'static> Thread<A> {
                 let session = self.quic.sessions.get_mut(index as usize);
                 if let Some(session) = session.and_then(Option::as_mut) {
                     session.conn.take(event);
+                    session.heard_ms = now_ms;
                     self.quic.mark(index);
                 }
             }
@@ -359,6 +360,8 @@ impl<A: Answer + 'static> Thread<A> {
             early: Vec::new(),
             idle_by_ms: u64::MAX,
             ping_by_ms: u64::MAX,
+            heard_ms: self.now_ms,
+            silent_by_ms: u64::MAX,
             timer_ms: u64::MAX,
             is_marked: false,
         };

@@ -84,6 +84,10 @@ pub(super) struct Session {
     pub(super) idle_by_ms: u64,
     /// When the client is asked for a sign of life.
     pub(super) ping_by_ms: u64,
+    /// When something came from the client.
+    pub(super) heard_ms: u64,
+    /// When it is taken for gone, if nothing comes from it.
+    pub(super) silent_by_ms: u64,
     /// When it stands among the timers.
     pub(super) timer_ms: u64,
     pub(super) is_marked: bool,
@@ -149,6 +153,13 @@ impl Session {
     /// No request is open, and nothing waits to be sent.
     pub(super) fn is_idle(&self) -> bool {
         self.streams.is_empty() && self.unsent.is_empty()
+    }
+
+    /// Since when nothing is left to do but to hear that all answers have arrived.
+    pub(super) fn delivered_ms(&self) -> Option<u64> {
+        let streams = self.streams.iter().map(Stream::delivered_ms);
+        let last_ms = streams.reduce(|one, other| Some(one?.max(other?)))??;
+        Some(last_ms.max(self.heard_ms))
     }
 
     /// The client may have moved: requests from now on come from where it is.
@@ -223,7 +234,8 @@ impl Session {
             Stage::Open if self.streams.is_empty() => self.idle_by_ms,
             Stage::Open => {
                 let streams = self.streams.iter().map(Stream::next_ms).min();
-                streams.unwrap_or(u64::MAX).min(self.ping_by_ms)
+                let own_ms = self.ping_by_ms.min(self.silent_by_ms);
+                streams.unwrap_or(u64::MAX).min(own_ms)
             }
             Stage::Over => u64::MAX,
         }

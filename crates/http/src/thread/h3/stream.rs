@@ -127,6 +127,13 @@ impl Stream {
         has_ended && !self.is_half_closed
     }
 
+    /// When the last byte was handed over, if all that is missing is to hear that it has arrived.
+    pub(super) fn delivered_ms(&self) -> Option<u64> {
+        let is_sent = self.ended_us > 0 && self.sending == Sending::Ended;
+        let has_ended = is_sent && self.receiving == Receiving::Ended && !self.is_half_closed;
+        has_ended.then_some(self.ended_us / 1000)
+    }
+
     /// When time will be up.
     pub(super) fn next_ms(&self) -> u64 {
         self.head_by_ms.min(self.body_by_ms).min(self.write_by_ms)

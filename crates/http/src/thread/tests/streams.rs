@@ -126,6 +126,7 @@ fn ten_bytes_at_a_time_do_not_become_a_flood_of_tiny_frames() {
     // A busy machine has time for some.
     let most = 2 * H2_TINY_DATA_OUT.most as usize + took_ms / 2;
     assert!(tiny.count() <= most, "{:?}", got.pieces);
+    assert!(server.counters[0].h2_tiny_data_held.value() > 0);
 }
 
 #[test]
@@ -139,6 +140,7 @@ fn what_is_said_in_answer_to_a_client_that_goes_on_leaves_at_once() {
     }
     client.send(id, b"", true);
     assert_eq!(client.answer(id).pieces[..199], [4; 199]);
+    assert_eq!(server.counters[0].h2_tiny_data_held.value(), 0);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use hob_http::listen::{self, Address, BoundFile, Options};
 use rustix::net::{SocketType, sockopt};
 
 use super::Failure;
-use crate::config::{ListenAddress, Listener, Loopback};
+use crate::config::{ListenAddress, Listener};
 use crate::life::localhost;
 
 /// One listening socket and what it is known by.
@@ -34,35 +34,48 @@ pub(super) fn open_all(
     thread_count: usize,
 ) -> Result<(Vec<Rc<KeptListener>>, Vec<String>), Failure> {
     let mut all: Vec<Rc<KeptListener>> = Vec::with_capacity(listeners.len());
+    // Which of the kept ones each of them is.
+    let mut taken: Vec<Option<usize>> = Vec::with_capacity(listeners.len());
     let mut warnings = Vec::new();
     let mut tries_left = PORT_TRIES;
+    let mut is_anew = false;
     let mut at = 0;
     while let Some(listener) = listeners.get(at) {
-        let known = kept.iter().find(|known| {
-            let is_taken = all.iter().any(|taken| Rc::ptr_eq(taken, known));
-            known.address == listener.address && !is_taken
-        });
+        let before = all.last().map(|before| &before.socket);
+        let is_it = |index: &usize| {
+            let known = &kept[*index];
+            known.address == listener.address
+                && !taken.contains(&Some(*index))
+                && localhost::fits(listener, &known.socket, before)
+        };
+        let known = (0..kept.len()).filter(|_| !is_anew).find(is_it);
         if known.is_none() && localhost::is_absent(listener) {
             listeners.remove(at);
             continue;
         }
-        let before = all.last();
         let opened = match known {
-            Some(known) => keep(known, listener, inherited, thread_count, &mut warnings),
-            None => {
-                let before = before.map(|before| &before.socket);
-                open_new(listener, before, inherited, thread_count, &mut warnings)
-            }
+            Some(known) => keep(
+                &kept[known],
+                listener,
+                inherited,
+                thread_count,
+                &mut warnings,
+            ),
+            None => open_new(listener, before, inherited, thread_count, &mut warnings),
         };
         match opened {
             Ok(opened) => {
                 all.push(opened);
+                taken.push(known);
                 at += 1;
+                is_anew &= !localhost::is_second(listener);
             }
-            // The port that the kernel chose for `127.0.0.1` is taken at `::1`: once more.
-            Err(_) if tries_left > 0 && is_beside_any_port(listener, before, kept) => {
+            // The port of `127.0.0.1`, which the kernel chose, is taken at `::1`: another for both.
+            Err(_) if tries_left > 0 && has_any_port(listener) && before.is_some() => {
                 tries_left -= 1;
+                is_anew = true;
                 all.pop();
+                taken.pop();
                 at -= 1;
             }
             Err(failure) => {
@@ -114,15 +127,10 @@ fn open_new(
     }))
 }
 
-/// True for the second listener of `localhost:0`, if the first was opened just now.
-fn is_beside_any_port(
-    listener: &Listener,
-    before: Option<&Rc<KeptListener>>,
-    kept: &[Rc<KeptListener>],
-) -> bool {
-    listener.localhost == Some(Loopback::V6)
+/// True for the second listener of `localhost:0`.
+fn has_any_port(listener: &Listener) -> bool {
+    localhost::is_second(listener)
         && matches!(&listener.address, ListenAddress::Tcp(address) if address.port() == 0)
-        && before.is_some_and(|before| !kept.iter().any(|known| Rc::ptr_eq(known, before)))
 }
 
 /// HTTP/3 is spoken there: over what we open ourselves on a port, and over UDP sockets that were
@@ -300,7 +308,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    use crate::config::LogChoice;
+    use crate::config::{self, LogChoice, Sources};
 
     fn listener(address: ListenAddress) -> Listener {
         Listener {
@@ -333,6 +341,62 @@ mod tests {
             announcement(&first[0], &wanted[0]),
             format!("listening on http://{}", first[0].shown)
         );
+    }
+
+    fn listeners(addresses: &[&str], more: &str) -> Vec<Listener> {
+        let mut text = String::new();
+        for address in addresses {
+            text += &format!("[[listen]]\naddress = \"{address}\"\n{more}\n");
+        }
+        text += "[[site]]\n[[site.route]]\npath = \"/*\"\nrespond = { status = 204 }\n";
+        let sources = Sources::from_text("test", &text, "/".as_ref(), &|_| None).unwrap();
+        let loaded = config::load(&sources).map_err(|errors| errors.to_string());
+        loaded.unwrap().0.listeners
+    }
+
+    /// The ports that are listened on, by listener, when one config follows another.
+    fn ports_after(before: &[&str], after: &[&str]) -> Vec<u16> {
+        let (kept, _) = open_all(&mut listeners(before, ""), &[], &[], 2).unwrap();
+        let (all, _) = open_all(&mut listeners(after, ""), &kept, &[], 2).unwrap();
+        let port_of = |one: &Rc<KeptListener>| one.shown.rsplit(':').next()?.parse().ok();
+        all.iter().map(|one| port_of(one).unwrap()).collect()
+    }
+
+    #[test]
+    fn localhost_has_one_port_whatever_was_listened_on_before() {
+        if std::net::TcpListener::bind("[::1]:0").is_err() {
+            println!("skipped: this machine has no IPv6");
+            return;
+        }
+        for before in ["[::1]:0", "127.0.0.1:0", "localhost:0"] {
+            let ports = ports_after(&[before], &["localhost:0"]);
+            assert!(
+                matches!(ports[..], [one, other] if one == other),
+                "{before}: {ports:?}"
+            );
+        }
+        // The first takes the port that the second had at `::1`.
+        let ports = ports_after(&["localhost:0", "[::1]:0"], &["[::1]:0", "localhost:0"]);
+        assert!(
+            matches!(ports[..], [_, one, other] if one == other),
+            "{ports:?}"
+        );
+    }
+
+    #[test]
+    fn listeners_that_begin_with_http3_keep_a_socket_each() {
+        let addresses = ["127.0.0.1:0", "127.0.0.1:0"];
+        let with = |http3: bool| {
+            let more = format!("tls = {{ certificate = \"self-signed\", http3 = {http3} }}");
+            listeners(&addresses, &more)
+        };
+        let (first, _) = open_all(&mut with(false), &[], &[], 2).unwrap();
+        let (second, _) = open_all(&mut with(true), &first, &[], 2).unwrap();
+        let shown = |all: &[Rc<KeptListener>]| -> Vec<String> {
+            all.iter().map(|one| one.shown.clone()).collect()
+        };
+        assert_eq!(shown(&second), shown(&first));
+        assert_ne!(second[0].shown, second[1].shown);
     }
 
     #[test]
