@@ -33,6 +33,7 @@ pub use conduct::{Conduct, Shard, Stop, View, parse_moment};
 pub use environment::Environment;
 pub use error::LoadError;
 pub use expect::Expectation;
+pub use measure::{Cgroup, Process, Processes, tick_ns};
 pub use plan::{Pace, Plan, Protocol, Reuse, Terms};
 pub use quantity::{parse_cpus, parse_duration};
 pub use report::{Report, reference, schema};

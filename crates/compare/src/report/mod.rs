@@ -1,7 +1,6 @@
 //! What a comparison tells: a table and a page for people, JSON for machines.
 
 mod json;
-mod number;
 mod page;
 mod table;
 

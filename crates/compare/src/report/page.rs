@@ -3,11 +3,10 @@
 
 use hob_load::page::{
     Axis, Bar, BarChart, Cell as TableCell, Details, Group as BarGroup, Page, Part, Sentence,
-    Table, Tone, Unit,
+    Table, Tone, Unit, count, three_digits,
 };
 
 use super::Report;
-use super::number::{figure, spread, whole};
 use super::table::{heading, rate_of};
 use crate::history::{DOCUMENTS, figures};
 use crate::interval::Mean;
@@ -179,8 +178,8 @@ fn absolute(cell: &Cell) -> TableCell {
     let Some(cpu) = cell.cpu() else {
         return TableCell::new("–");
     };
-    let shown = TableCell::new(figure(cpu.mean));
-    let small = format!("{}, n {}", spread(&cpu), cpu.n);
+    let shown = TableCell::new(three_digits(cpu.mean));
+    let small = format!("{}, n {}", cpu.spread(), cpu.n);
     match cell.doubt() {
         None => shown.small(small),
         Some(_) => shown
@@ -300,7 +299,7 @@ fn below(report: &Report, page: &mut Page) {
     page.text(format!(
         "{} rounds in {} seconds. Figures under \"then\" are as printed, on machines of their time: only \
          ratios within one document compare with ratios here.",
-        whole(rounds as f64),
+        count(rounds as u64),
         report.elapsed.as_secs()
     ));
     let mut documents = Table::new("where the old figures are from")

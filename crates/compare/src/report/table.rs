@@ -2,8 +2,9 @@
 
 use std::fmt::{self, Write};
 
+use hob_load::page::{count, three_digits, time_us};
+
 use super::Report;
-use super::number::{figure, spread, time, whole};
 use crate::history::{DOCUMENTS, figures};
 use crate::measure::{Cell, Measured};
 use crate::rows::{Group, Per};
@@ -95,18 +96,18 @@ fn one(measured: &Measured, text: &mut String) -> fmt::Result {
                 let is_base = base.is_some_and(|base| base.entrant == cell.entrant);
                 let (ratio, ratio_spread) = match ratio {
                     Some(_) if is_base => ("1".to_owned(), String::new()),
-                    Some(ratio) => (format!("{:.2}", ratio.mean), spread(&ratio)),
+                    Some(ratio) => (format!("{:.2}", ratio.mean), ratio.spread()),
                     None => (String::new(), String::new()),
                 };
                 write!(
                     text,
                     "{:>12} {:>8} {:>3} {ratio:>7} {ratio_spread:>8} {:>12} {:>10} {:>10}",
-                    format!("{} us", figure(cpu.mean)),
-                    spread(&cpu),
+                    format!("{} us", three_digits(cpu.mean)),
+                    cpu.spread(),
                     cpu.n,
                     rate_of(row.per, cell),
-                    time(cell.mean(|round| round.p50_us).unwrap_or(0.0)),
-                    time(cell.mean(|round| round.p99_us).unwrap_or(0.0)),
+                    time_us(cell.mean(|round| round.p50_us).unwrap_or(0.0)),
+                    time_us(cell.mean(|round| round.p99_us).unwrap_or(0.0)),
                 )?;
                 writeln!(text)?;
                 if let Some(doubt) = cell.doubt() {
@@ -123,8 +124,10 @@ fn one(measured: &Measured, text: &mut String) -> fmt::Result {
 
 pub(super) fn rate_of(per: Per, cell: &Cell) -> String {
     match per {
-        Per::Request => whole(cell.mean(|round| round.per_second).unwrap_or(0.0)),
-        Per::Megabyte => figure(cell.mean(|round| round.bytes_per_second).unwrap_or(0.0) / 1e6),
+        Per::Request => count(cell.mean(|round| round.per_second).unwrap_or(0.0).round() as u64),
+        Per::Megabyte => {
+            three_digits(cell.mean(|round| round.bytes_per_second).unwrap_or(0.0) / 1e6)
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! What a study tells: tables for people, JSON for machines.
 
-pub(crate) mod figures;
+mod columns;
 mod json;
 mod page;
 mod section;
 mod table;
 
 use hob_load::Environment;
+use hob_load::page::count;
 
 use crate::experiment::Exchange;
 use crate::growth::{Burst, Grown};
@@ -62,12 +63,12 @@ impl Report {
     fn asked_in_words(&self) -> String {
         let body = match self.asked.body.as_ref().map_or(0, Vec::len) {
             0 => "no body".to_owned(),
-            bytes => format!("{} bytes", figures::count(bytes as u64)),
+            bytes => format!("{} bytes", count(bytes as u64)),
         };
         format!(
             "{} of {body}, {} requests of each kind, one after the other",
             self.asked.method,
-            figures::count(self.count),
+            count(self.count),
         )
     }
 }
