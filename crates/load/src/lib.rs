@@ -37,7 +37,7 @@ pub use measure::{Cgroup, Process, Processes, tick_ns};
 pub use plan::{Pace, Plan, Protocol, Reuse, Terms};
 pub use quantity::{parse_cpus, parse_duration};
 pub use report::{Report, reference, schema};
-pub use run::{run, run_until, run_with, stop_at_signals};
+pub use run::{run, run_through, run_until, run_with, stop_at_signals};
 pub use send::h1::{Answer, AnswerReader, Asked, BadAnswer, Progress};
 pub use send::h2::replay as replay_h2;
 pub use student::student_t;

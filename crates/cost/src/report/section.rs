@@ -372,7 +372,7 @@ fn ways(wire: &Wire, requests: u64) -> Section {
     );
     notes.push(
         "packets of the client's side with those that begin and end a connection, as far as they came \
-         before its end; bytes without the headers of TCP and IP"
+         before its end (over HTTP/3 every datagram is one); bytes without the headers of TCP, UDP and IP"
             .to_owned(),
     );
     Section {
