@@ -124,19 +124,30 @@ fn row_is_measured_for_each_server_and_told_with_every_round() {
 }
 
 #[test]
-fn old_figures_stand_beside_the_row_with_their_id() {
+fn old_figures_stand_beside_the_row_with_their_id_and_what_is_odd_about_them() {
     let place = Place::new();
-    let only = ["--only", "file.h1.clear.close.0k.c1", "--servers", "caddy"];
-    let short = ["--round", "20ms", "--rounds", "1"];
+    let only = ["--only", "file.h1.clear.close.64k.c1", "--servers", "caddy"];
+    let html = place.path("run/it.html");
+    let short = [
+        "--round",
+        "20ms",
+        "--rounds",
+        "1",
+        "--html",
+        html.to_str().unwrap(),
+    ];
     let output = compare(&place, &[&only[..], &short].concat())
         .output()
         .unwrap();
     let text = text_of(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(
-        text.contains("then: WASD 5.2 210 req/s [A.file.cache.0k.c1]"),
-        "{text}"
-    );
+    let line = "WASD 5.2 43 req/s (1) [A.file.cache.64k.c1]";
+    assert!(text.contains(&format!("then: {line}")), "{text}");
+    // What is odd about an old figure is said below it, on the page too.
+    let remark = "(1) 200 requests in the printed 4.74 s are 42.2/s";
+    assert!(text.contains(remark), "{text}");
+    let page = std::fs::read_to_string(html).unwrap();
+    assert!(page.contains(line) && page.contains(remark));
     assert!(
         text.contains("WASD Hypertext Services technical overview"),
         "{text}"

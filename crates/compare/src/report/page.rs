@@ -8,7 +8,7 @@ use hob_load::page::{
 
 use super::Report;
 use super::table::{heading, rate_of};
-use crate::history::{DOCUMENTS, figures};
+use crate::history::{DOCUMENTS, Remarks};
 use crate::interval::Mean;
 use crate::measure::{Cell, Measured};
 use crate::rows::{Group, Per};
@@ -151,6 +151,7 @@ fn beside(per: Per, rows: &[&Measured]) -> Table {
         table = table.number(label.clone());
     }
     table = table.text("then");
+    let mut remarks = Remarks::default();
     for row in rows {
         let mut cells = vec![TableCell::new(&row.row.short).small(&row.row.id)];
         for label in &labels {
@@ -160,8 +161,11 @@ fn beside(per: Per, rows: &[&Measured]) -> Table {
                 None => TableCell::new("–"),
             });
         }
-        cells.push(TableCell::new(then(row)));
+        cells.push(TableCell::new(then(row, &mut remarks)));
         table = table.row(cells);
+    }
+    for footnote in remarks.footnotes() {
+        table = table.note(footnote);
     }
     for row in rows {
         for cell in &row.cells {
@@ -232,9 +236,13 @@ fn alone(row: &Measured) -> Vec<Part> {
             TableCell::new(rate_of(row.row.per, cell)),
         ]);
     }
-    let then = then(row);
+    let mut remarks = Remarks::default();
+    let then = then(row, &mut remarks);
     if !then.is_empty() {
         table = table.note(format!("then: {then}"));
+    }
+    for footnote in remarks.footnotes() {
+        table = table.note(footnote);
     }
     vec![chart.into(), Details::new("the figures").part(table).into()]
 }
@@ -250,14 +258,9 @@ fn labels(rows: &[&Measured]) -> Vec<String> {
 }
 
 /// The figures that were printed then, in a line.
-fn then(row: &Measured) -> String {
-    let one = |id: &String| {
-        let parts: Vec<String> = figures(id)
-            .map(|then| format!("{} {} {}", then.server, then.figure, then.unit))
-            .collect();
-        format!("{} [{id}]", parts.join(", "))
-    };
-    row.row.then.iter().map(one).collect::<Vec<_>>().join("; ")
+fn then(row: &Measured, remarks: &mut Remarks) -> String {
+    let all: Vec<String> = row.row.then.iter().map(|id| remarks.line(id)).collect();
+    all.join("; ")
 }
 
 fn secure(report: &Report, page: &mut Page) {
