@@ -38,5 +38,5 @@ pub use bare::bare;
 pub use error::CostError;
 pub use load::Asked;
 pub use private::serve;
-pub use report::Report;
+pub use report::{Report, reference, schema};
 pub use study::{Options, Part, Subject, study};

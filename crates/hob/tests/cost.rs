@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod harness;
+#[path = "bench/schema.rs"]
+mod schema;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -14,6 +16,7 @@ use std::process::{Command, Output, Stdio};
 use harness::{Place, User, send_signal, text_of, wait_for_end};
 use rustix::fs::{CWD, FileType, Mode};
 use rustix::process::Signal;
+use schema::conforms;
 use serde_json::Value;
 
 const PYTHON: &str = "#!/usr/bin/env python3\nprint('Content-Type: text/plain\\n\\nhello')\n";
@@ -64,11 +67,15 @@ impl Study {
         output
     }
 
-    /// The result of a study that must be made.
+    /// The result of a study that must be made, which is always what the schema says.
     fn result(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
-        serde_json::from_slice(&output.stdout).unwrap()
+        let result = serde_json::from_slice(&output.stdout).unwrap();
+        let schema = self.run(&["--schema"]);
+        let schema = serde_json::from_slice(&schema.stdout).unwrap();
+        conforms(&result, &schema, &schema, "");
+        result
     }
 
     /// What a study is refused with.

@@ -2,6 +2,7 @@
 
 mod columns;
 mod json;
+mod layout;
 mod page;
 mod section;
 mod table;
@@ -15,6 +16,8 @@ use crate::ladder::Measured;
 use crate::load::Asked;
 use crate::stages::Stages;
 use crate::wire::Wire;
+
+pub use layout::{reference, schema};
 
 /// The result of a study.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::written::Written;
 
 pub(crate) use fields::FORMAT;
-pub use fields::{reference, schema};
+pub use fields::{environment_fields, reference, schema};
 pub(crate) use json::{series, times};
 
 /// The result of a run.
