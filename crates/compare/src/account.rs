@@ -40,7 +40,7 @@ impl Account {
         found.unwrap_or(Account::Processes)
     }
 
-    /// Makes a control group in which CPU time is then counted, and which a process can be put into.
+    /// Makes a control group in which CPU time is counted, and which a process can be put into.
     fn make_in(home: &Path, name: &str, version: Version) -> Option<Account> {
         let group = Group {
             folder: home.join(name),

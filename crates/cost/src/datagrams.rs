@@ -213,7 +213,7 @@ impl Between {
     fn take_from_server(&mut self, buffer: &mut [u8]) {
         for client in &self.clients {
             for _ in 0..TURN_COUNT_MAX {
-                // A server that refuses is seen by the client without a relay, which is asked first.
+                // A server that refuses has been seen by the client without a relay before.
                 let Ok(count) = client.socket.recv(buffer) else {
                     break;
                 };

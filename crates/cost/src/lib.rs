@@ -4,7 +4,8 @@
 //! (`rungs`, `site`), asks it with the load generator (`load`), and reads what its processes used
 //! (`processes`). `stages` takes one CGI request apart, with programs started bare beside it
 //! (`bare`, `kernel`, `elf`); `experiment` and `growth` ask what a start depends on, `wire` what
-//! goes over a connection (`relay`, `datagrams`, `calls`). `report` tells it, `advice` in one sentence.
+//! goes over a connection (`relay`, `datagrams`, `calls`). `report` tells it, `advice` in one
+//! sentence.
 #![deny(missing_docs)]
 
 mod advice;

@@ -41,8 +41,8 @@ pub enum Null {
     Perhaps,
 }
 
-/// One field: where it is, what it holds, whether it may be null, and what it means. A parent stands
-/// before its children; `[]` marks what repeats.
+/// One field: where it is, what it holds, whether it may be null, and what it means. A parent
+/// stands before its children; `[]` marks what repeats.
 pub type Field = (&'static str, Kind, Null, &'static str);
 
 /// The JSON schema of a whole, with what is described once in it by name.

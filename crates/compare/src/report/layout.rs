@@ -308,10 +308,10 @@ pub fn schema() -> Value {
 pub fn reference() -> String {
     format!(
         "# The result of a comparison\n\n\
-         `hob compare --json FILE` writes one JSON object with these fields; `hob compare --schema` \
-         prints its JSON schema. Every field is always there; those marked *or null* hold null where \
-         there is nothing to tell. New fields may be added; `format` grows when one changes its \
-         meaning.\n\n{}",
+         `hob compare --json FILE` writes one JSON object with these fields; `hob compare \
+         --schema` prints its JSON schema. Every field is always there; those marked *or null* \
+         hold null where there is nothing to tell. New fields may be added; `format` grows when \
+         one changes its meaning.\n\n{}",
         layout::table(&fields())
     )
 }

@@ -389,9 +389,10 @@ pub fn schema() -> Value {
 pub fn reference() -> String {
     format!(
         "# The result of a cost study\n\n\
-         `hob cost --json` prints one JSON object with these fields; `hob cost --schema` prints its \
-         JSON schema. Every field is always there; those marked *or null* hold null where there is \
-         nothing to tell. New fields may be added; `format` grows when one changes its meaning.\n\n\
+         `hob cost --json` prints one JSON object with these fields; `hob cost --schema` prints \
+         its JSON schema. Every field is always there; those marked *or null* hold null where \
+         there is nothing to tell. New fields may be added; `format` grows when one changes its \
+         meaning.\n\n\
          {}\n## Times\n\nOf many requests, in microseconds.\n\n{}\n\
          ## CPU times\n\nOf one request, in microseconds.\n\n{}",
         layout::table(&fields()),
