@@ -3,10 +3,13 @@
 
 use serde_json::{Map, Value, json};
 
+/// The largest whole number that is the same in all readers of JSON.
+const INTEGER_MAX: u64 = 1 << 53;
+
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A whole number, not below nothing.
+    /// A whole number, from 0 to 2^53.
     Integer,
     /// Any number.
     Number,
@@ -96,6 +99,63 @@ fn object_below(fields: &[Field], parent: &str) -> Value {
     json!({ "type": "object", "required": required, "properties": properties })
 }
 
+/// Whether what a whole has is what its fields are said to hold; else which of them does not. What
+/// is missing or null is taken for not told: a field may be younger than the result.
+pub(crate) fn check(whole: &Value, fields: &[Field], times: &[Field]) -> Result<(), String> {
+    check_below(whole, "", (fields, times))
+}
+
+fn check_below(
+    object: &Value,
+    parent: &str,
+    (fields, times): (&[Field], &[Field]),
+) -> Result<(), String> {
+    for (path, kind, ..) in fields {
+        let Some(name) = path.strip_prefix(parent).filter(|name| !name.contains('.')) else {
+            continue;
+        };
+        let value = match object.get(name) {
+            None | Some(Value::Null) => continue,
+            Some(value) => value,
+        };
+        let all = |is_one: fn(&Value) -> bool| {
+            let items = value.as_array();
+            items.is_some_and(|items| items.iter().all(is_one))
+        };
+        let is_fit = match kind {
+            Kind::Integer => is_count(value),
+            Kind::Number => value.is_number(),
+            Kind::Text => value.is_string(),
+            Kind::Truth => value.is_boolean(),
+            Kind::Object | Kind::Amounts | Kind::Times | Kind::Cpu => value.is_object(),
+            Kind::Texts => all(Value::is_string),
+            Kind::Integers => all(is_count),
+            Kind::Numbers => all(|one| one.is_number() || one.is_null()),
+            Kind::Objects => all(Value::is_object),
+        };
+        if !is_fit {
+            return Err(format!("{path} is not as it must be: {}", word(*kind)));
+        }
+        match kind {
+            Kind::Object => check_below(value, &format!("{path}."), (fields, times))?,
+            Kind::Times => check(value, times, &[]).map_err(|why| format!("{path}: {why}"))?,
+            Kind::Objects => {
+                let parent = format!("{path}[].");
+                for item in value.as_array().into_iter().flatten() {
+                    check_below(item, &parent, (fields, times))?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A whole number that every reader of JSON keeps as it is; sums of thousands of them are numbers.
+fn is_count(value: &Value) -> bool {
+    value.as_u64().is_some_and(|count| count <= INTEGER_MAX)
+}
+
 /// The fields as a table in Markdown.
 pub fn table(fields: &[Field]) -> String {
     let mut text = String::from("| field | holds | means |\n| --- | --- | --- |\n");
@@ -169,5 +229,41 @@ mod tests {
         assert!(table(fields).ends_with(
             "| `a[].c` | CPU times or null | three |\n| `d` | object of numbers | four |\n"
         ));
+    }
+
+    #[test]
+    fn what_is_told_must_be_what_it_is_said_to_be() {
+        let fields: &[Field] = &[
+            ("a", Kind::Objects, Null::Never, "one"),
+            ("a[].b", Kind::Times, Null::Never, "two"),
+            ("a[].c", Kind::Object, Null::Never, "three"),
+            ("a[].c.d", Kind::Integers, Null::Never, "four"),
+            ("e", Kind::Numbers, Null::Never, "five"),
+        ];
+        let times: &[Field] = &[("f", Kind::Text, Null::Never, "six")];
+        let fits = json!({
+            "a": [{ "b": { "f": "x" }, "c": { "d": [1] } }, { "b": null }],
+            "e": [1, null],
+            "unknown": 1,
+        });
+        assert_eq!(check(&fits, fields, times), Ok(()));
+        assert_eq!(check(&json!({}), fields, times), Ok(()));
+        for (wrong, place) in [
+            (json!({ "a": {} }), "a is not"),
+            (
+                json!({ "a": [{ "c": { "d": [u64::MAX] } }] }),
+                "a[].c.d is not",
+            ),
+            (json!({ "a": [1] }), "a is not"),
+            (json!({ "a": [{ "b": { "f": 1 } }] }), "a[].b: f is not"),
+            (json!({ "a": [{ "c": { "d": [-1] } }] }), "a[].c.d is not"),
+            (
+                json!({ "e": ["x"] }),
+                "e is not as it must be: array of numbers or null",
+            ),
+        ] {
+            let why = check(&wrong, fields, times).unwrap_err();
+            assert!(why.starts_with(place), "{why}");
+        }
     }
 }

@@ -13,6 +13,7 @@ mod tally;
 pub use cgroup::Cgroup;
 pub(crate) use failure::{FAILURES, Failure};
 pub(crate) use latency::Latency;
+pub use latency::replay_histogram;
 pub(crate) use live::{Counts, Live, Told};
 pub(crate) use machine::{Passed, moment, passed, thread_cpu_ns};
 pub use process::{Process, Processes, tick_ns};

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::comparison::COMPARISON;
 use crate::layout::Kind::{
     Integer, Integers, Number, Numbers, Object, Objects, Text, Texts, Times, Truth,
 };
@@ -447,60 +448,6 @@ const TIMES: &[Field] = &[
     ),
 ];
 
-/// The fields of a comparison.
-const COMPARISON: &[Field] = &[
-    ("format", Integer, Never, "version of this layout: 1"),
-    (
-        "confidence_percent",
-        Number,
-        Never,
-        "share of cases in which an interval holds the true change",
-    ),
-    ("method", Text, Never, "how intervals were made"),
-    ("figures", Objects, Never, "the figures both sides have"),
-    ("figures[].name", Text, Never, "as thresholds name it"),
-    (
-        "figures[].before",
-        Number,
-        Never,
-        "nanoseconds, answers per second or %",
-    ),
-    ("figures[].after", Number, Never, "the same afterwards"),
-    (
-        "figures[].change_percent",
-        Number,
-        Perhaps,
-        "the change; null where it was 0 before",
-    ),
-    (
-        "figures[].low_percent",
-        Number,
-        Perhaps,
-        "lower end of its interval; null without one",
-    ),
-    ("figures[].high_percent", Number, Perhaps, "upper end"),
-    (
-        "figures[].verdict",
-        Text,
-        Never,
-        "`faster`, `slower`, `fewer`, `more`, `cheaper`, `dearer`, `cannot be told apart` or `not judged`",
-    ),
-    ("notes", Texts, Never, "what else is to be known"),
-    (
-        "thresholds",
-        Objects,
-        Never,
-        "the conditions of `--fail-if`",
-    ),
-    ("thresholds[].text", Text, Never, "as it was written"),
-    (
-        "thresholds[].crossed",
-        Truth,
-        Never,
-        "the change is beyond it and certain",
-    ),
-];
-
 /// The JSON schema of a result.
 pub fn schema() -> Value {
     let mut times = layout::object(TIMES);
@@ -509,6 +456,11 @@ pub fn schema() -> Value {
     comparison["title"] = "result of `hob bench --compare --json`".into();
     let defined = json!({ "times": times, "comparison": comparison });
     layout::schema("result of `hob bench --json`", FIELDS, defined)
+}
+
+/// Whether a result that was written down is laid out like this; else what is not.
+pub(crate) fn check(result: &Value) -> Result<(), String> {
+    layout::check(result, FIELDS, TIMES)
 }
 
 /// The fields below `environment`: the machine a result was made on, as other results have it too.

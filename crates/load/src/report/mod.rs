@@ -1,5 +1,6 @@
 //! What a run tells: a table for people, JSON for machines, and whether to believe it.
 
+mod comparison;
 mod fields;
 mod figures;
 mod json;
@@ -14,7 +15,7 @@ use crate::measure::{Passed, Tally};
 use crate::plan::Plan;
 use crate::written::Written;
 
-pub(crate) use fields::FORMAT;
+pub(crate) use fields::{FORMAT, check};
 pub use fields::{environment_fields, reference, schema};
 pub(crate) use json::{series, times};
 
