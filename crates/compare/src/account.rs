@@ -5,13 +5,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hob_load::Cgroup;
+
 /// How CPU time of a group of processes is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Account {
-    /// A folder of the cpuacct controller (version 1), to the nanosecond.
-    Cpuacct(Group),
-    /// A folder of the unified hierarchy (version 2), to the microsecond.
-    Unified(Group),
+    /// A control group: of version 1 to the nanosecond, of version 2 to the microsecond.
+    Group(Version, Group, Cgroup),
     /// The tree of processes in `/proc`, in ticks of 10 ms.
     Processes,
 }
@@ -31,44 +31,43 @@ impl Account {
     pub(crate) fn make(name: &str) -> Account {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let memberships = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let cpuacct = home(&mounts, &memberships, Version::One);
-        if let Some(group) = cpuacct.and_then(|home| group(&home, name, "cpuacct.usage")) {
-            return Account::Cpuacct(group);
+        let found = [Version::One, Version::Two]
+            .into_iter()
+            .find_map(|version| {
+                let home = home(&mounts, &memberships, version)?;
+                Account::make_in(&home, name, version)
+            });
+        found.unwrap_or(Account::Processes)
+    }
+
+    /// Makes a control group in which CPU time is counted, and which a process can be put into.
+    fn make_in(home: &Path, name: &str, version: Version) -> Option<Account> {
+        let group = Group {
+            folder: home.join(name),
+            home: home.to_owned(),
+        };
+        fs::create_dir(&group.folder).ok()?;
+        let members = group.folder.join("cgroup.procs");
+        let can_enter = fs::OpenOptions::new().write(true).open(members).is_ok();
+        let found = Cgroup::of_folder(&group.folder).filter(|_| can_enter);
+        if found.is_none() {
+            let _ = fs::remove_dir(&group.folder);
         }
-        let unified = home(&mounts, &memberships, Version::Two);
-        match unified.and_then(|home| group(&home, name, "cpu.stat")) {
-            Some(group) => Account::Unified(group),
-            None => Account::Processes,
-        }
+        Some(Account::Group(version, group, found?))
     }
 
     /// The control group, where there is one.
     pub(crate) fn group(&self) -> Option<&Group> {
         match self {
-            Account::Cpuacct(group) | Account::Unified(group) => Some(group),
+            Account::Group(_, group, _) => Some(group),
             Account::Processes => None,
         }
     }
 
     /// What the kernel counted up to now, in nanoseconds; nothing where `/proc` must be asked.
     pub(crate) fn usage_ns(&self) -> io::Result<Option<u64>> {
-        let read = |group: &Group, name| fs::read_to_string(group.folder.join(name));
-        let unreadable = || io::Error::new(io::ErrorKind::InvalidData, "no usage in it");
         match self {
-            Account::Cpuacct(group) => {
-                let text = read(group, "cpuacct.usage")?;
-                let usage = text.trim().parse();
-                usage.map(Some).map_err(|_| unreadable())
-            }
-            Account::Unified(group) => {
-                let text = read(group, "cpu.stat")?;
-                let line = text
-                    .lines()
-                    .find_map(|line| line.strip_prefix("usage_usec "));
-                let usage: Option<u64> = line.and_then(|text| text.trim().parse().ok());
-                let usage = usage.ok_or_else(unreadable)?;
-                Ok(Some(usage * 1000))
-            }
+            Account::Group(_, _, cgroup) => cgroup.cpu_ns().map(Some),
             Account::Processes => Ok(None),
         }
     }
@@ -76,8 +75,8 @@ impl Account {
     /// For people and for JSON.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Account::Cpuacct(_) => "control group (version 1)",
-            Account::Unified(_) => "control group (version 2)",
+            Account::Group(Version::One, ..) => "control group (version 1)",
+            Account::Group(Version::Two, ..) => "control group (version 2)",
             Account::Processes => "/proc, in ticks of 10 ms",
         }
     }
@@ -106,28 +105,9 @@ fn enter(folder: &Path) -> io::Result<()> {
     fs::write(folder.join("cgroup.procs"), std::process::id().to_string())
 }
 
-/// Makes a folder in which this file is then found, and which a process can be put into.
-fn group(home: &Path, name: &str, file: &str) -> Option<Group> {
-    let folder = home.join(name);
-    fs::create_dir(&folder).ok()?;
-    let group = Group {
-        folder,
-        home: home.to_owned(),
-    };
-    let is_usable = fs::read(group.folder.join(file)).is_ok() && {
-        let members = group.folder.join("cgroup.procs");
-        fs::OpenOptions::new().write(true).open(members).is_ok()
-    };
-    if is_usable {
-        return Some(group);
-    }
-    let _ = fs::remove_dir(&group.folder);
-    None
-}
-
 /// The two layouts of control groups; a machine may have both.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Version {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
     One,
     Two,
 }
@@ -196,17 +176,15 @@ mod tests {
         let name = format!("hob-compare-test-{}", std::process::id());
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let memberships = fs::read_to_string("/proc/self/cgroup").unwrap();
-        for (version, file) in [(Version::One, "cpuacct.usage"), (Version::Two, "cpu.stat")] {
+        for version in [Version::One, Version::Two] {
             let home = home(&mounts, &memberships, version);
-            let Some(group) = home.and_then(|home| group(&home, &name, file)) else {
-                println!("no control group can be made here from {file}");
+            let account = home.and_then(|home| Account::make_in(&home, &name, version));
+            let Some(account) = account else {
+                println!("no control group of version {version:?} can be made here");
                 continue;
             };
+            let group = account.group().unwrap();
             let members = group.folder.join("cgroup.procs");
-            let account = match version {
-                Version::One => Account::Cpuacct(group.clone()),
-                Version::Two => Account::Unified(group.clone()),
-            };
             assert_eq!(account.usage_ns().unwrap(), Some(0));
             let script = format!(
                 "echo $$ > '{}' && sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; :",

@@ -182,6 +182,42 @@ pub(crate) const THEN: &[Then] = &[
     ),
 ];
 
+/// What is odd about the figures that are told: footnotes, counted from one in the order in which
+/// they are first needed.
+#[derive(Debug, Default)]
+pub(crate) struct Remarks(Vec<&'static str>);
+
+impl Remarks {
+    /// The figures under an id in a line, with the marks of their footnotes.
+    pub(crate) fn line(&mut self, id: &str) -> String {
+        let parts: Vec<String> = figures(id)
+            .map(|then| {
+                let mark = self.mark(then.remark);
+                format!("{} {} {}{mark}", then.server, then.figure, then.unit)
+            })
+            .collect();
+        format!("{} [{id}]", parts.join(", "))
+    }
+
+    fn mark(&mut self, remark: &'static str) -> String {
+        if remark.is_empty() {
+            return String::new();
+        }
+        let known = self.0.iter().position(|known| *known == remark);
+        let index = known.unwrap_or(self.0.len());
+        if known.is_none() {
+            self.0.push(remark);
+        }
+        format!(" ({})", index + 1)
+    }
+
+    /// The remarks with their marks.
+    pub(crate) fn footnotes(&self) -> impl Iterator<Item = String> {
+        let all = self.0.iter().enumerate();
+        all.map(|(index, remark)| format!("({}) {remark}", index + 1))
+    }
+}
+
 /// What was printed under this id.
 pub(crate) fn figures(id: &str) -> impl Iterator<Item = &'static Then> {
     THEN.iter().filter(move |then| then.id == id)
@@ -206,5 +242,31 @@ mod tests {
                 then.id
             );
         }
+    }
+
+    #[test]
+    fn odd_figures_have_a_footnote_and_the_same_one_where_the_same_is_odd() {
+        let mut remarks = Remarks::default();
+        assert_eq!(
+            remarks.line("A.file.cache.0k.c1"),
+            "WASD 5.2 210 req/s [A.file.cache.0k.c1]"
+        );
+        assert_eq!(remarks.footnotes().count(), 0);
+        assert_eq!(
+            remarks.line("A.file.cache.64k.c1"),
+            "WASD 5.2 43 req/s (1) [A.file.cache.64k.c1]"
+        );
+        assert_eq!(
+            remarks.line("B.h1.tls.0k.c10"),
+            "WASD 11.5 175 req/s (2), VMS Apache 46 req/s (2) [B.h1.tls.0k.c10]"
+        );
+        let footnotes: Vec<String> = remarks.footnotes().collect();
+        assert_eq!(
+            footnotes,
+            [
+                "(1) 200 requests in the printed 4.74 s are 42.2/s".to_owned(),
+                format!("(2) {SLOWER}"),
+            ]
+        );
     }
 }

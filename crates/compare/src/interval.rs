@@ -35,6 +35,15 @@ impl Mean {
         (self.mean != 0.0).then(|| half * 100.0 / self.mean.abs())
     }
 
+    /// The same for people: `±1.2 %`.
+    pub(crate) fn spread(&self) -> String {
+        match self.percent() {
+            None => "-".to_owned(),
+            Some(percent) if percent < 10.0 => format!("±{percent:.1} %"),
+            Some(percent) => format!("±{percent:.0} %"),
+        }
+    }
+
     /// Between what a ratio lies: as far above as below on a logarithmic scale, so never below
     /// nothing.
     pub(crate) fn ratio_bounds(&self) -> Option<(f64, f64)> {
@@ -97,6 +106,8 @@ mod tests {
             (one.n, one.mean, one.half, one.percent()),
             (1, 5.0, None, None)
         );
+        assert_eq!(one.spread(), "-");
+        assert_eq!(Mean::of(&[1.0, 1.0]).unwrap().spread(), "±0.0 %");
     }
 
     #[test]

@@ -30,6 +30,6 @@ mod tree;
 pub use compare::{Plan, compare, list};
 pub use error::CompareError;
 pub use keeper::keep;
-pub use report::Report;
+pub use report::{Report, reference, schema};
 pub use rows::Scope;
 pub use server::Settings;

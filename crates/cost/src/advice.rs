@@ -1,7 +1,8 @@
 //! The one sentence at the end: what moving a script up the ladder would save.
 
+use hob_load::page::time_us;
+
 use crate::ladder::{Figures, Measured};
-use crate::report::figures::time;
 use crate::rungs::Subject;
 use crate::wire::{Cost, Wire};
 
@@ -42,27 +43,27 @@ pub(crate) fn sentence(name: &str, rungs: &[Measured], scale: Scale) -> String {
             "Whether moving {name} from {from} to {to} would save CPU time cannot be told: {} and {} \
              a request differ by less than the {} that clock ticks leave open; a larger --count \
              tells more.",
-            time(now.cpu.total()),
-            time(then.cpu.total()),
-            time(scale.resolution_us),
+            time_us(now.cpu.total()),
+            time_us(then.cpu.total()),
+            time_us(scale.resolution_us),
         );
     }
     if share < SHARE_MIN {
         return format!(
             "Moving {name} from {from} to {to} would save nothing worth it: {} of CPU time a request \
              instead of {}.",
-            time(then.cpu.total()),
-            time(now.cpu.total()),
+            time_us(then.cpu.total()),
+            time_us(now.cpu.total()),
         );
     }
     format!(
         "Moving {name} from {from} to {to} would save {} of {} of CPU time a request ({:.0} %) and \
          {} of {} until the answer; at {rate} requests a second that is {} of a CPU.",
-        time(saved),
-        time(now.cpu.total()),
+        time_us(saved),
+        time_us(now.cpu.total()),
         share * 100.0,
-        time(now.times.p50_us - then.times.p50_us),
-        time(now.times.p50_us),
+        time_us(now.times.p50_us - then.times.p50_us),
+        time_us(now.times.p50_us),
         cores(saved * rate / 1e6),
     )
 }
@@ -80,8 +81,8 @@ fn floor(rungs: &[Measured], now: Figures, scale: Scale) -> Option<String> {
             " Written to stay ({}), a program that does nothing costs {} instead of {} of CPU time a \
              request; at {rate} requests a second up to {} of a CPU would be saved.",
             best.0.rung.name(),
-            time(best.1.cpu.total()),
-            time(now.cpu.total()),
+            time_us(best.1.cpu.total()),
+            time_us(now.cpu.total()),
             cores(saved * rate / 1e6),
         )
     })
@@ -105,8 +106,8 @@ pub(crate) fn echo_sentence(rungs: &[Measured], scale: Scale) -> String {
                      {rate} requests a second that is {} of a CPU.",
                     lower.rung.language.word(),
                     upper.rung.name(),
-                    time(saved),
-                    time(now.cpu.total()),
+                    time_us(saved),
+                    time_us(now.cpu.total()),
                     cores(saved * rate / 1e6),
                 );
                 best = Some((saved, text));
@@ -118,7 +119,7 @@ pub(crate) fn echo_sentence(rungs: &[Measured], scale: Scale) -> String {
         Some((saved, _)) if saved > 0.0 => format!(
             "Whether another way of running the echo is cheaper than cgi cannot be told: the differences \
              are less than the {} that clock ticks leave open; a larger --count tells more.",
-            time(scale.resolution_us),
+            time_us(scale.resolution_us),
         ),
         _ => "No way of running the echo is cheaper than cgi here.".to_owned(),
     }
@@ -148,8 +149,8 @@ pub(crate) fn of_wire(wire: &Wire) -> String {
         each.round_trips,
         packets(each) - packets(kept),
         packets(each),
-        time(each.times.p50_us - kept.times.p50_us),
-        time(each.times.p50_us),
+        time_us(each.times.p50_us - kept.times.p50_us),
+        time_us(each.times.p50_us),
     )
 }
 

@@ -60,7 +60,9 @@ impl Counting {
             let is_over = read_some(counting.child.stderr.as_mut(), &mut said) == Some(0);
             if is_over || begun.elapsed() > SETTLE_TIME_MAX {
                 let said = String::from_utf8_lossy(&said).trim().to_owned();
-                return Ok(Err(format!("strace could not attach: {said}")));
+                return Ok(Err(format!(
+                    "strace could not attach: {said} (it may as root, or with CAP_SYS_PTRACE)"
+                )));
             }
         }
         Ok(Ok(counting))
@@ -115,5 +117,17 @@ mod tests {
         assert_eq!(calls.by_name[0], ("epoll_wait".to_owned(), 5.0));
         assert_eq!(calls.by_name.len(), 2);
         assert_eq!(parse("", 0), Calls::default());
+    }
+
+    #[test]
+    fn strace_that_ends_before_it_is_attached_is_quoted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("calls");
+        // It knows these options too, and finds no file of the name that follows one of them.
+        let other = Path::new("/bin/ls");
+        let started = Counting::start(other, &[1], file, &Stop::never()).unwrap();
+        let reason = started.err().unwrap();
+        assert!(reason.starts_with("strace could not attach: "), "{reason}");
+        assert!(reason.contains("calls,name") && reason.ends_with("CAP_SYS_PTRACE)"));
     }
 }

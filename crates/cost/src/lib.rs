@@ -4,13 +4,15 @@
 //! (`rungs`, `site`), asks it with the load generator (`load`), and reads what its processes used
 //! (`processes`). `stages` takes one CGI request apart, with programs started bare beside it
 //! (`bare`, `kernel`, `elf`); `experiment` and `growth` ask what a start depends on, `wire` what
-//! goes over a connection (`relay`, `calls`). `report` tells it, `advice` in one sentence.
+//! goes over a connection (`relay`, `datagrams`, `calls`). `report` tells it, `advice` in one
+//! sentence.
 #![deny(missing_docs)]
 
 mod advice;
 mod ask;
 mod bare;
 mod calls;
+mod datagrams;
 mod echo;
 mod elf;
 mod error;
@@ -37,5 +39,5 @@ pub use bare::bare;
 pub use error::CostError;
 pub use load::Asked;
 pub use private::serve;
-pub use report::Report;
+pub use report::{Report, reference, schema};
 pub use study::{Options, Part, Subject, study};

@@ -16,6 +16,8 @@ pub const BODY_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Longest wait for an answer.
 pub(crate) const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+/// Longest wait for a first answer over UDP, where nobody says that nobody is there.
+pub(crate) const DATAGRAM_TIME_MAX: Duration = Duration::from_secs(5);
 /// Longest wait for the private server to be ready, or to end.
 pub(crate) const SERVER_TIME_MAX: Duration = Duration::from_secs(60);
 /// Longest wait for what the server has just finished: a line of its log, the end of a process.

@@ -1,6 +1,7 @@
 //! Requests one after the other, or many at once, by the load generator; what of its report a study
 //! needs.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -103,10 +104,7 @@ pub(crate) fn series(
     count: u64,
     stop: &Stop,
 ) -> Result<Series, CostError> {
-    let line = Line {
-        protocol: Protocol::H1,
-        socket: None,
-    };
+    let line = Line::direct(Protocol::H1);
     run(url, asked, connection, connections, count, line, stop)
 }
 
@@ -114,8 +112,30 @@ pub(crate) fn series(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub(crate) protocol: Protocol,
-    /// A Unix socket instead of the URL's host.
-    pub(crate) socket: Option<&'a Path>,
+    pub(crate) way: Way<'a>,
+    /// Longest wait for an answer.
+    pub(crate) timeout: Duration,
+}
+
+/// Where connections are made to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Way<'a> {
+    /// The host of the URL.
+    Direct,
+    /// A Unix socket.
+    Socket(&'a Path),
+    /// Another address, over TCP or UDP.
+    Address(SocketAddr),
+}
+
+impl Line<'_> {
+    pub(crate) fn direct(protocol: Protocol) -> Line<'static> {
+        Line {
+            protocol,
+            way: Way::Direct,
+            timeout: ANSWER_TIME_MAX,
+        }
+    }
 }
 
 /// The same, one at a time, over this.
@@ -145,7 +165,10 @@ fn run(
         .map_err(CostError::Arguments)?;
     let plan = Plan {
         urls: vec![url],
-        unix: line.socket.map(Path::to_owned),
+        unix: match line.way {
+            Way::Socket(path) => Some(path.to_owned()),
+            Way::Direct | Way::Address(_) => None,
+        },
         pace: Pace::Closed {
             think: Duration::ZERO,
         },
@@ -164,7 +187,7 @@ fn run(
         warm_up: Duration::ZERO,
         duration: None,
         count: Some(count),
-        timeout: ANSWER_TIME_MAX,
+        timeout: line.timeout,
         method: asked.method.clone(),
         fields: asked.fields.clone(),
         body: asked.body.clone(),
@@ -173,7 +196,10 @@ fn run(
         pid: None,
     };
     // Signals are listened to once for the whole study.
-    let report = hob_load::run_until(plan, stop.flag())?;
+    let report = match line.way {
+        Way::Address(address) => hob_load::run_through(plan, address, stop.flag()),
+        Way::Direct | Way::Socket(_) => hob_load::run_until(plan, stop.flag()),
+    }?;
     let result = report.json();
     if result["interrupted"] == true {
         return Err(CostError::Interrupted);

@@ -2,8 +2,9 @@
 //! programs below the spawner. Of processes that run the kernel's own clock is read, in
 //! nanoseconds; of those that were reaped `/proc` knows clock ticks.
 
-use std::collections::HashMap;
 use std::fs;
+
+use hob_load::{Processes, tick_ns};
 
 use crate::error::CostError;
 use crate::kernel::clock::cpu_ns;
@@ -56,14 +57,12 @@ pub(crate) struct Family {
 impl Family {
     /// Finds them by what their command lines say.
     pub(crate) fn find(keeper: u32) -> Option<Family> {
-        let all = processes();
+        let all = Processes::now();
         let named = |word: &str| {
-            let is_it = |(number, one): (&u32, &Process)| {
-                let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
-                let role = line.split(|byte| *byte == 0).nth(1).unwrap_or_default();
-                (one.parent == keeper && role == word.as_bytes()).then_some(*number)
-            };
-            all.iter().find_map(is_it)
+            all.children(keeper).find(|pid| {
+                let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                line.split(|byte| *byte == 0).nth(1) == Some(word.as_bytes())
+            })
         };
         Some(Family {
             keeper,
@@ -74,7 +73,7 @@ impl Family {
 
     /// What they have used until now.
     pub(crate) fn used(&self) -> Result<Used, CostError> {
-        let all = processes();
+        let all = Processes::now();
         let of = |name: &str, pid: u32| {
             let tried = format!("cannot read the CPU time of the {name} (process {pid})");
             cpu_ns(pid).map_err(CostError::system(tried))
@@ -88,25 +87,19 @@ impl Family {
             return Ok(used);
         };
         used.spawner += of("spawner", spawner)?;
-        used.programs += all.get(&spawner).map_or(0, |one| one.reaped_ns);
-        for (number, one) in &all {
-            if is_below(&all, *number, spawner) {
-                // One that has ended since is among the reaped ones the next time.
-                used.programs += cpu_ns(*number).unwrap_or(0) + one.reaped_ns;
-            }
+        used.programs += all.get(spawner).map_or(0, |one| one.ended_ns);
+        for pid in all.below(spawner) {
+            // One that has ended since is among the reaped ones the next time.
+            let reaped = all.get(pid).map_or(0, |one| one.ended_ns);
+            used.programs += cpu_ns(pid).unwrap_or(0) + reaped;
         }
         Ok(used)
     }
 
     /// How many processes of programs there are.
     pub(crate) fn program_count(&self) -> usize {
-        let all = processes();
-        self.spawner.map_or(0, |spawner| {
-            let below = all
-                .keys()
-                .filter(|number| is_below(&all, **number, spawner));
-            below.count()
-        })
+        self.spawner
+            .map_or(0, |spawner| Processes::now().below(spawner).len())
     }
 
     /// Bytes of memory the server has to itself.
@@ -120,16 +113,7 @@ pub(crate) fn servers(pid: u32) -> Vec<u32> {
     if let Some(family) = Family::find(pid) {
         return vec![family.server];
     }
-    let all = processes();
-    let below = all
-        .keys()
-        .copied()
-        .filter(|number| is_below(&all, *number, pid));
-    all.get(&pid)
-        .map(|_| pid)
-        .into_iter()
-        .chain(below)
-        .collect()
+    Processes::now().tree(pid).into_iter().collect()
 }
 
 /// The error that ticks leave in a mean over so many requests, in microseconds: two times are cut
@@ -151,71 +135,12 @@ pub(crate) fn resident_bytes(pid: u32) -> u64 {
     (kib("RssAnon:") + kib("RssShmem:")) * 1024
 }
 
-struct Process {
-    parent: u32,
-    /// Of children that ended and were waited for.
-    reaped_ns: u64,
-}
-
-fn processes() -> HashMap<u32, Process> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let one = |entry: fs::DirEntry| {
-        let number: u32 = entry.file_name().to_str()?.parse().ok()?;
-        let text = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-        Some((number, of_process(&text)?))
-    };
-    entries.filter_map(one).collect()
-}
-
-fn is_below(all: &HashMap<u32, Process>, number: u32, top: u32) -> bool {
-    let mut at = number;
-    // A tree has no loops, but /proc is read while it changes.
-    for _ in 0..all.len() {
-        match all.get(&at) {
-            Some(one) if one.parent == top => return true,
-            Some(one) => at = one.parent,
-            None => return false,
-        }
-    }
-    false
-}
-
-fn of_process(text: &str) -> Option<Process> {
-    // The name before may hold anything; state and parent follow its last parenthesis.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    let parent = fields.nth(1)?.parse().ok()?;
-    // cutime and cstime: fields 16 and 17, where the parent is 4.
-    let ticks = fields
-        .skip(11)
-        .take(2)
-        .map(|field| field.parse::<u64>().unwrap_or(0));
-    Some(Process {
-        parent,
-        reaped_ns: ticks.sum::<u64>() * tick_ns(),
-    })
-}
-
-fn tick_ns() -> u64 {
-    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn children_that_ended_are_counted_apart() {
-        let stat = "7 (a) b) S 3 7 7 0 -1 4194304 100 0 0 0 10 20 30 40 20 0 1 0 5 6 7";
-        let one = of_process(stat).unwrap();
-        assert_eq!((one.parent, one.reaped_ns), (3, 70 * tick_ns()));
-        assert!(of_process("7 (a").is_none());
-    }
-
-    #[test]
-    fn own_memory_and_parent_are_seen() {
-        let own = std::process::id();
-        assert!(resident_bytes(own) > 4096);
-        let all = processes();
-        assert!(is_below(&all, own, all[&own].parent));
+    fn own_memory_is_seen() {
+        assert!(resident_bytes(std::process::id()) > 4096);
     }
 }

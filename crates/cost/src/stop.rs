@@ -24,6 +24,12 @@ impl Stop {
         Ok(Stop(flag))
     }
 
+    /// Never comes.
+    #[cfg(test)]
+    pub(crate) fn never() -> Stop {
+        Stop(Arc::default())
+    }
+
     /// The same for the load generator.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()

@@ -8,10 +8,12 @@ use std::time::Duration;
 use hob_load::{Protocol, Url};
 
 use crate::calls::{Calls, Counting};
+use crate::datagrams::Datagrams;
 use crate::error::CostError;
-use crate::load::{Asked, Connection, Line, Series, Times, series_over};
+use crate::limits::DATAGRAM_TIME_MAX;
+use crate::load::{self, Asked, Connection, Line, Series, Times, series_over};
 use crate::private::Folder;
-use crate::relay::Relay;
+use crate::relay::{Passed, Relay};
 use crate::script::found;
 use crate::stop::Stop;
 
@@ -20,6 +22,65 @@ const DELAY: Duration = Duration::from_millis(40);
 const DELAYED_COUNT: u64 = 5;
 /// Requests under strace, which makes each of them slow.
 const TRACED_COUNT: u64 = 100;
+
+/// Every way of connecting: its name, whether it is over TLS, what is spoken.
+const WAYS: &[(&str, bool, Protocol, Connection)] = &[
+    (
+        "HTTP/1.1, a connection each",
+        false,
+        Protocol::H1,
+        Connection::Close,
+    ),
+    (
+        "HTTP/1.1, connection kept",
+        false,
+        Protocol::H1,
+        Connection::Keep,
+    ),
+    (
+        "TLS, full handshake each",
+        true,
+        Protocol::H1,
+        Connection::CloseFull,
+    ),
+    (
+        "TLS, session resumed each",
+        true,
+        Protocol::H1,
+        Connection::Close,
+    ),
+    ("TLS, connection kept", true, Protocol::H1, Connection::Keep),
+    (
+        "HTTP/2 over TLS, full handshake each",
+        true,
+        Protocol::H2,
+        Connection::CloseFull,
+    ),
+    (
+        "HTTP/2 over TLS, connection kept",
+        true,
+        Protocol::H2,
+        Connection::Keep,
+    ),
+    (
+        "HTTP/3, full handshake each",
+        true,
+        Protocol::H3,
+        Connection::CloseFull,
+    ),
+    (
+        "HTTP/3, session resumed each",
+        true,
+        Protocol::H3,
+        Connection::Close,
+    ),
+    (
+        "HTTP/3, connection kept",
+        true,
+        Protocol::H3,
+        Connection::Keep,
+    ),
+];
 
 /// A server in clear text, over TLS, or both.
 pub(crate) struct Target<'a> {
@@ -65,36 +126,14 @@ pub(crate) struct Wire {
 
 /// Measures every way there is.
 pub(crate) fn measure(target: &Target<'_>) -> Result<Wire, CostError> {
-    let strace = found("strace", target.search);
-    let mut no_calls = match (&strace, target.pids.is_empty()) {
-        (_, true) => Some("whose they are is not known: name its process with --pid".to_owned()),
-        (None, _) => Some("strace is not installed".to_owned()),
-        _ => None,
+    let (strace, mut no_calls) = match strace(target.search, &target.pids) {
+        Ok(strace) => (Some(strace), None),
+        Err(reason) => (None, Some(reason)),
     };
-    let (h1, h2) = (Protocol::H1, Protocol::H2);
-    let table = [
-        ("HTTP/1.1, a connection each", false, h1, Connection::Close),
-        ("HTTP/1.1, connection kept", false, h1, Connection::Keep),
-        ("TLS, full handshake each", true, h1, Connection::CloseFull),
-        ("TLS, session resumed each", true, h1, Connection::Close),
-        ("TLS, connection kept", true, h1, Connection::Keep),
-        (
-            "HTTP/2 over TLS, full handshake each",
-            true,
-            h2,
-            Connection::CloseFull,
-        ),
-        (
-            "HTTP/2 over TLS, connection kept",
-            true,
-            h2,
-            Connection::Keep,
-        ),
-    ];
     let mut ways = Vec::new();
-    for (name, is_secure, protocol, connection) in table {
-        let way = (protocol, connection);
-        let url = if is_secure {
+    for (name, is_secure, protocol, connection) in WAYS {
+        let way = (*protocol, *connection);
+        let url = if *is_secure {
             &target.secure
         } else {
             &target.clear
@@ -108,25 +147,33 @@ pub(crate) fn measure(target: &Target<'_>) -> Result<Wire, CostError> {
                             Err(reason) => no_calls = Some(reason),
                         }
                     }
-                    resumed(cost, &series, is_secure && connection == Connection::Close)
+                    resumed(
+                        cost,
+                        &series,
+                        *is_secure && *connection == Connection::Close,
+                    )
                 }
                 // Not every server speaks it.
-                Err(CostError::Server(reason)) if protocol == h2 => Err(reason),
+                Err(CostError::Server(reason)) if *protocol != Protocol::H1 => Err(reason),
                 Err(error) => return Err(error),
             },
             None => Err(format!(
                 "the URL is {}",
-                if is_secure { "http" } else { "https" }
+                if *is_secure { "http" } else { "https" }
             )),
         };
         ways.push(Way { name, figures });
     }
-    let figures = Err("it goes over UDP, and what counts here sees connections of TCP".to_owned());
-    ways.push(Way {
-        name: "HTTP/3",
-        figures,
-    });
     Ok(Wire { ways, no_calls })
+}
+
+/// What counts system calls, or why nothing does.
+fn strace(search: &str, pids: &[u32]) -> Result<PathBuf, String> {
+    if pids.is_empty() {
+        return Err("whose they are is not known: name its process with --pid".to_owned());
+    }
+    let missing = || format!("strace counts them, and is not installed in {search}");
+    found("strace", search).ok_or_else(missing)
 }
 
 /// A session that was to be resumed and was not is another way.
@@ -143,26 +190,23 @@ impl Target<'_> {
         url: &str,
         (protocol, connection): (Protocol, Connection),
     ) -> Result<(Cost, Series), CostError> {
-        let ask = |socket: Option<&Path>, count| {
-            let line = Line { protocol, socket };
-            series_over(url, self.asked, connection, count, line, self.stop)
-        };
-        let direct = ask(None, self.count)?;
         let server = address_of(url)?;
-        let over = |delay, count| {
-            let relay = Relay::start(self.socket(), server, delay)?;
-            let through = ask(Some(relay.path()), count);
-            let passed = relay.end();
-            through.map(|through| (through, passed))
-        };
+        let line = line(protocol, server);
+        if protocol == Protocol::H3 {
+            // Who is not there does not say so, and every request would wait as long as one may.
+            let timeout = DATAGRAM_TIME_MAX;
+            let first = Line { timeout, ..line };
+            series_over(url, self.asked, connection, 1, first, self.stop)?;
+        }
+        let direct = series_over(url, self.asked, connection, self.count, line, self.stop)?;
+        let over = |delay, count| self.relayed(url, (protocol, connection), server, (delay, count));
         let (plain, passed) = over(Duration::ZERO, self.count)?;
         let (late, _) = over(DELAY, DELAYED_COUNT)?;
         let waited = (late.times.p50_us - plain.times.p50_us) / 1e6;
         // The relay takes connections at once; TCP's own handshake is one round trip.
-        let begin = if connection == Connection::Keep {
-            0.0
-        } else {
-            1.0
+        let begin = match (protocol, connection) {
+            (Protocol::H3, _) | (_, Connection::Keep) => 0.0,
+            _ => 1.0,
         };
         let each = |number: u64| number as f64 / plain.answered.max(1) as f64;
         let cost = Cost {
@@ -178,30 +222,62 @@ impl Target<'_> {
         Ok((cost, direct))
     }
 
+    /// So many requests through a relay that holds them up, and what went through.
+    fn relayed(
+        &self,
+        url: &str,
+        (protocol, connection): (Protocol, Connection),
+        server: SocketAddr,
+        (delay, count): (Duration, u64),
+    ) -> Result<(Series, Passed), CostError> {
+        let ask = |way: load::Way<'_>| {
+            let line = Line {
+                way,
+                ..Line::direct(protocol)
+            };
+            series_over(url, self.asked, connection, count, line, self.stop)
+        };
+        let (series, passed) = if protocol == Protocol::H3 {
+            let relay = Datagrams::start(server, delay)?;
+            (ask(load::Way::Address(relay.address())), relay.end())
+        } else {
+            let relay = Relay::start(self.folder.path("run/relay"), server, delay)?;
+            (ask(load::Way::Socket(relay.path())), relay.end())
+        };
+        series.map(|series| (series, passed))
+    }
+
     fn calls(
         &self,
         strace: &Path,
         url: &str,
         (protocol, connection): (Protocol, Connection),
     ) -> Result<Result<Option<Calls>, String>, CostError> {
+        // Before anything is counted: it makes a connection.
+        let line = line(protocol, address_of(url)?);
         let file = self.folder.path("run/calls");
         let count = TRACED_COUNT.min(self.count);
         match Counting::start(strace, &self.pids, file, self.stop)? {
             Err(reason) => Ok(Err(reason)),
             Ok(counting) => {
-                let line = Line {
-                    protocol,
-                    socket: None,
-                };
                 let asked = series_over(url, self.asked, connection, count, line, self.stop);
                 let calls = counting.end(count);
                 asked.map(|_| Ok(calls))
             }
         }
     }
+}
 
-    fn socket(&self) -> PathBuf {
-        self.folder.path("run/relay")
+/// How a server is asked with nothing in between. Over UDP nobody says whether an address is the
+/// right one of several: there it is the one at which TCP found somebody.
+fn line(protocol: Protocol, server: SocketAddr) -> Line<'static> {
+    let line = Line::direct(protocol);
+    match protocol {
+        Protocol::H3 => Line {
+            way: load::Way::Address(server),
+            ..line
+        },
+        _ => line,
     }
 }
 
@@ -216,4 +292,21 @@ fn address_of(url: &str) -> Result<SocketAddr, CostError> {
     found
         .and_then(|mut all| all.find(reachable))
         .ok_or_else(|| CostError::Server(format!("no server answers at {host}:{port}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_calls_that_cannot_be_counted_have_a_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let search = folder.path().to_str().unwrap();
+        assert!(strace(search, &[]).unwrap_err().contains("--pid"));
+        let reason = strace(search, &[1]).unwrap_err();
+        assert!(reason.contains("is not installed in /"), "{reason}");
+        let program = folder.path().join("strace");
+        std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+        assert_eq!(strace(search, &[1]), Ok(program));
+    }
 }

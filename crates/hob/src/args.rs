@@ -464,6 +464,12 @@ pub(crate) struct CostOptions {
     /// Result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the JSON schema of a result instead
+    #[arg(long, conflicts_with_all = ["subject", "json", "html"])]
+    pub(crate) schema: bool,
+    /// Print the reference of a result in JSON instead, in Markdown
+    #[arg(long, conflicts_with_all = ["subject", "json", "html", "schema"])]
+    pub(crate) reference: bool,
 }
 
 /// How to reach the running hob.

@@ -14,6 +14,14 @@ const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
 /// Compares, and prints what came of it.
 pub(crate) fn run(options: CompareOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+    if options.schema {
+        println!("{:#}", hob_compare::schema());
+        return Ok(());
+    }
+    if options.reference {
+        print!("{}", hob_compare::reference());
+        return Ok(());
+    }
     let (json, html, list) = (options.json.clone(), options.html.clone(), options.list);
     let plan = plan(options, surroundings);
     if list {

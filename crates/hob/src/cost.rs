@@ -11,6 +11,14 @@ use crate::request::{body, field};
 
 /// Measures and prints what came of it.
 pub(crate) fn run(options: CostOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+    if options.schema {
+        println!("{:#}", hob_cost::schema());
+        return Ok(());
+    }
+    if options.reference {
+        print!("{}", hob_cost::reference());
+        return Ok(());
+    }
     let (is_json, html) = (options.json, options.html.clone());
     let report = hob_cost::study(&study(options, surroundings)?).map_err(refusal)?;
     if is_json {

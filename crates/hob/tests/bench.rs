@@ -12,10 +12,10 @@ mod h3;
 mod others;
 #[path = "bench/schema.rs"]
 mod schema;
-#[path = "bench/secure.rs"]
-mod secure;
 #[path = "bench/server.rs"]
 mod server;
+#[path = "bench/versions.rs"]
+mod versions;
 
 mod harness;
 

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod harness;
+#[path = "bench/schema.rs"]
+mod schema;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -13,6 +15,7 @@ use std::time::Instant;
 use harness::{DEADLINE, Place, User, children_of, send_signal, text_of, wait_for_end};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
+use schema::conforms;
 use serde_json::Value;
 
 /// One row, as short as it can be and still be one.
@@ -39,6 +42,15 @@ fn has_nginx() -> bool {
         println!("nginx is not installed: apt-get install nginx-light");
     }
     is_there.contains(&true)
+}
+
+/// The result in a file, which is what the schema says.
+fn result(place: &Place, json: &str) -> Value {
+    let told = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let schema = compare(place, &["--schema"]).output().unwrap();
+    let schema = serde_json::from_slice(&schema.stdout).unwrap();
+    conforms(&told, &schema, &schema, "");
+    told
 }
 
 /// What is left in the temporary folder.
@@ -74,7 +86,7 @@ fn row_is_measured_for_each_server_and_told_with_every_round() {
     assert_eq!(output.status.code(), Some(0), "{text}");
     assert!(text.contains("[file.h1.clear.keep.1k.c1]"), "{text}");
 
-    let told: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let told = result(&place, json);
     assert_eq!(told["format"], 1);
     assert_eq!(told["interrupted"], false);
     let names = |list: &Value, field: &str| -> Vec<String> {
@@ -124,18 +136,37 @@ fn row_is_measured_for_each_server_and_told_with_every_round() {
 }
 
 #[test]
-fn old_figures_stand_beside_the_row_with_their_id() {
+fn old_figures_stand_beside_the_row_with_their_id_and_what_is_odd_about_them() {
     let place = Place::new();
-    let only = ["--only", "file.h1.clear.close.0k.c1", "--servers", "caddy"];
-    let short = ["--round", "20ms", "--rounds", "1"];
+    let only = ["--only", "file.h1.clear.close.64k.c1", "--servers", "caddy"];
+    let (json, html) = (place.path("run/it.json"), place.path("run/it.html"));
+    let json = json.to_str().unwrap();
+    let short = [
+        "--round",
+        "20ms",
+        "--rounds",
+        "1",
+        "--json",
+        json,
+        "--html",
+        html.to_str().unwrap(),
+    ];
     let output = compare(&place, &[&only[..], &short].concat())
         .output()
         .unwrap();
     let text = text_of(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(
-        text.contains("then: WASD 5.2 210 req/s [A.file.cache.0k.c1]"),
-        "{text}"
+    let line = "WASD 5.2 43 req/s (1) [A.file.cache.64k.c1]";
+    assert!(text.contains(&format!("then: {line}")), "{text}");
+    // What is odd about an old figure is said below it, on the page too.
+    let remark = "(1) 200 requests in the printed 4.74 s are 42.2/s";
+    assert!(text.contains(remark), "{text}");
+    let page = std::fs::read_to_string(html).unwrap();
+    assert!(page.contains(line) && page.contains(remark));
+    let then = &result(&place, json)["rows"][0]["then"][0];
+    assert_eq!(
+        (&then["figure"], &then["server"]),
+        (&43.0.into(), &"WASD 5.2".into())
     );
     assert!(
         text.contains("WASD Hypertext Services technical overview"),

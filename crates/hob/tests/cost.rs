@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod harness;
+#[path = "bench/schema.rs"]
+mod schema;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -14,6 +16,7 @@ use std::process::{Command, Output, Stdio};
 use harness::{Place, User, send_signal, text_of, wait_for_end};
 use rustix::fs::{CWD, FileType, Mode};
 use rustix::process::Signal;
+use schema::conforms;
 use serde_json::Value;
 
 const PYTHON: &str = "#!/usr/bin/env python3\nprint('Content-Type: text/plain\\n\\nhello')\n";
@@ -64,11 +67,15 @@ impl Study {
         output
     }
 
-    /// The result of a study that must be made.
+    /// The result of a study that must be made, which is always what the schema says.
     fn result(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
-        serde_json::from_slice(&output.stdout).unwrap()
+        let result = serde_json::from_slice(&output.stdout).unwrap();
+        let schema = self.run(&["--schema"]);
+        let schema = serde_json::from_slice(&schema.stdout).unwrap();
+        conforms(&result, &schema, &schema, "");
+        result
     }
 
     /// What a study is refused with.
@@ -389,8 +396,9 @@ fn url_is_told_by_packets_bytes_and_round_trips() {
         "Connection: close\r\n".len() as f64
     );
     assert!(number(&each["round_trips"]) >= 1.0);
-    assert_eq!(way("TLS, full")["not_measured"], "the URL is http");
-    assert!(way("HTTP/3")["not_measured"].is_string());
+    for name in ["TLS, full", "HTTP/2", "HTTP/3, connection kept"] {
+        assert_eq!(way(name)["not_measured"], "the URL is http");
+    }
     assert!(
         result["wire"]["no_calls"]
             .as_str()
@@ -411,23 +419,104 @@ fn script_over_tls_resumes_and_its_server_makes_calls() {
         "TLS, full handshake each",
         "TLS, session resumed each",
         "TLS, connection kept",
+        "HTTP/2 over TLS, connection kept",
+        "HTTP/3, full handshake each",
+        "HTTP/3, session resumed each",
+        "HTTP/3, connection kept",
     ];
+    let way = |name: &str| ways.iter().find(|way| way["name"] == name).unwrap();
     for name in names {
-        let way = ways.iter().find(|way| way["name"] == name).unwrap();
+        let way = way(name);
         assert!(
             way["tls"].as_str().unwrap_or_default().contains("TLSv1_3"),
             "{way:#}"
         );
+        assert!(number(&way["bytes_in"]) > 0.0, "{way:#}");
     }
-    let is_kept = |way: &&Value| way["name"] == "HTTP/2 over TLS, connection kept";
-    let kept = ways.iter().find(is_kept).unwrap();
-    assert!(number(&kept["bytes_in"]) > 0.0, "{kept:#}");
+    let (full, kept) = (way(names[4]), way(names[6]));
+    // The first datagram each way is filled up. //= rfc9000#14.1
+    for bytes in ["bytes_out", "bytes_in"] {
+        assert!(number(&full[bytes]) >= 1200.0, "{full:#}");
+        assert!(number(&full[bytes]) > number(&kept[bytes]), "{kept:#}");
+    }
+    for packets in ["packets_out", "packets_in"] {
+        assert!(number(&full[packets]) >= 2.0, "{full:#}");
+        assert!(number(&kept[packets]) >= 1.0, "{kept:#}");
+    }
+    assert!(number(&full["round_trips"]) > 0.0, "{full:#}");
     // Where strace is there and may attach; else it is said why not.
     let calls = &ways[1]["calls"]["by_name"];
     match result["wire"]["no_calls"].as_str() {
         Some(why) => println!("skipped: no system calls: {why}"),
-        None => assert!(number(&calls["close"]) >= 1.0, "{calls}"),
+        None => {
+            assert!(number(&calls["close"]) >= 1.0, "{calls}");
+            assert!(
+                number(&full["calls"]["by_name"]["sendmsg"]) >= 1.0,
+                "{full:#}"
+            );
+        }
     }
+}
+
+#[test]
+fn server_without_http3_is_told_over_tls() {
+    let place = Place::new();
+    let listener = "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = { http3 = false }\n";
+    let hob = place.serve_text(&format!("{listener}[[site]]\nroot = \"site\"\n"));
+    let study = Study::new();
+    let url = format!("https://127.0.0.1:{}/hello.txt", hob.tls_port());
+    let result = study.result(&[&url, "--count", "5"]);
+    let ways = result["wire"]["ways"].as_array().unwrap();
+    for way in ways {
+        let name = way["name"].as_str().unwrap();
+        let why = way["not_measured"].as_str();
+        match name {
+            _ if name.starts_with("HTTP/1.1") => assert_eq!(why, Some("the URL is https")),
+            _ if name.starts_with("HTTP/3") => {
+                let is_said = why.is_some_and(|why| why.contains("no request was answered"));
+                assert!(is_said, "{way:#}");
+            }
+            _ => assert_eq!(why, None, "{way:#}"),
+        }
+    }
+}
+
+#[test]
+fn starts_are_measured_with_a_server_that_has_grown_and_many_at_once() {
+    const MB: f64 = 1e6;
+    let study = Study::new();
+    study.script("hello.sh", SHELL);
+    let arguments = ["hello.sh", "-n", "3", "--part", "growth", "--part", "burst"];
+    let result = study.result(&arguments);
+    let grown = result["growth"].as_array().unwrap();
+    let wanted: Vec<f64> = grown
+        .iter()
+        .map(|row| number(&row["wanted_bytes"]))
+        .collect();
+    assert_eq!(wanted, [10.0 * MB, 100.0 * MB, 1000.0 * MB]);
+    for row in grown {
+        if let Some(why) = row["not_possible"].as_str() {
+            assert_eq!(why, "there is not enough free memory");
+            continue;
+        }
+        // The cache is filled with whole files of 4 MB.
+        let bytes = number(&row["server_bytes"]);
+        assert!(bytes > number(&row["wanted_bytes"]) - 4.0 * MB, "{row:#}");
+        assert!(number(&row["wall"]["p50_us"]) > 0.0, "{row:#}");
+    }
+    let bursts = result["burst"].as_array().unwrap();
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let limits: Vec<Option<u64>> = bursts.iter().map(|row| row["limit"].as_u64()).collect();
+    assert_eq!(limits, [Some(2 * cpus as u64), None]);
+    for row in bursts {
+        assert_eq!(row["starts"], 200);
+        assert!(number(&row["wall"]["p99_us"]) >= number(&row["wall"]["p50_us"]));
+        assert!(number(&row["cpu_us"]["total"]) > 0.0, "{row:#}");
+    }
+    assert_eq!(
+        (&result["rungs"], &result["stages"]),
+        (&Value::Array(vec![]), &Value::Null)
+    );
 }
 
 #[test]

@@ -51,6 +51,16 @@ pub fn run_until(plan: Plan, is_stopped: Arc<AtomicBool>) -> Result<Report, Load
     conducted(plan, Conduct::default(), is_stopped, Probe::Between)
 }
 
+/// The same over whatever protocol to this address, whoever the URLs name: what listens there hands
+/// on what comes, and counts it.
+pub fn run_through(
+    plan: Plan,
+    relay: SocketAddr,
+    is_stopped: Arc<AtomicBool>,
+) -> Result<Report, LoadError> {
+    conducted(plan, Conduct::default(), is_stopped, Probe::Never(relay))
+}
+
 /// When a connection is made first that carries nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Probe {
@@ -58,6 +68,8 @@ enum Probe {
     Always,
     /// Only to choose between several addresses.
     Between,
+    /// Never: this is the address.
+    Never(SocketAddr),
 }
 
 /// A flag that SIGINT and SIGTERM set. The second one ends the program as if nobody had listened
@@ -366,6 +378,9 @@ fn tls(
 
 /// Finds an address at which the server takes a connection now.
 fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
+    if let Probe::Never(address) = probe {
+        return Ok(Address::Inet(address));
+    }
     if let Some(path) = &plan.unix {
         if probe == Probe::Between {
             return Ok(Address::Unix(path.clone()));

@@ -44,6 +44,16 @@ pub(crate) const FILES: &[Generated] = &[
         comment: ("<!-- ", " -->"),
     },
     Generated {
+        path: "docs/src/reference/compare.md",
+        source: Source::Program(&["compare", "--reference"]),
+        comment: ("<!-- ", " -->"),
+    },
+    Generated {
+        path: "docs/src/reference/cost.md",
+        source: Source::Program(&["cost", "--reference"]),
+        comment: ("<!-- ", " -->"),
+    },
+    Generated {
         path: "crates/libhob/include/hob.h",
         source: Source::Declarations("crates/libhob/src/abi.rs", header::made_from),
         comment: ("/* ", " */"),

@@ -5,6 +5,7 @@ use std::time::UNIX_EPOCH;
 use serde_json::{Value, json};
 
 use super::Report;
+use super::layout::FORMAT;
 use super::table::heading;
 use crate::history::figures;
 use crate::interval::{Mean, median};
@@ -13,9 +14,6 @@ use crate::round::Round;
 use crate::rows::{Per, Scope};
 use crate::server::Settings;
 use hob_load::Reuse;
-
-/// Grows when a field changes its meaning or goes; fields may be added without it.
-const FORMAT: u32 = 1;
 
 pub(super) fn write(report: &Report) -> Value {
     let servers = report.servers.iter().map(|server| {

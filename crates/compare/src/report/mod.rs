@@ -1,7 +1,7 @@
 //! What a comparison tells: a table and a page for people, JSON for machines.
 
 mod json;
-mod number;
+mod layout;
 mod page;
 mod table;
 
@@ -12,6 +12,8 @@ use crate::machine::Machine;
 use crate::measure::{Cell, Measured};
 use crate::rows::Scope;
 use crate::server::{Installed, Missing, Settings};
+
+pub use layout::{reference, schema};
 
 /// The result of a comparison.
 #[derive(Debug)]

@@ -3,13 +3,12 @@
 
 use hob_load::page::{
     Axis, Bar, BarChart, Cell as TableCell, Details, Group as BarGroup, Page, Part, Sentence,
-    Table, Tone, Unit,
+    Table, Tone, Unit, count, three_digits,
 };
 
 use super::Report;
-use super::number::{figure, spread, whole};
 use super::table::{heading, rate_of};
-use crate::history::{DOCUMENTS, figures};
+use crate::history::{DOCUMENTS, Remarks};
 use crate::interval::Mean;
 use crate::measure::{Cell, Measured};
 use crate::rows::{Group, Per};
@@ -152,6 +151,7 @@ fn beside(per: Per, rows: &[&Measured]) -> Table {
         table = table.number(label.clone());
     }
     table = table.text("then");
+    let mut remarks = Remarks::default();
     for row in rows {
         let mut cells = vec![TableCell::new(&row.row.short).small(&row.row.id)];
         for label in &labels {
@@ -161,8 +161,11 @@ fn beside(per: Per, rows: &[&Measured]) -> Table {
                 None => TableCell::new("–"),
             });
         }
-        cells.push(TableCell::new(then(row)));
+        cells.push(TableCell::new(then(row, &mut remarks)));
         table = table.row(cells);
+    }
+    for footnote in remarks.footnotes() {
+        table = table.note(footnote);
     }
     for row in rows {
         for cell in &row.cells {
@@ -179,8 +182,8 @@ fn absolute(cell: &Cell) -> TableCell {
     let Some(cpu) = cell.cpu() else {
         return TableCell::new("–");
     };
-    let shown = TableCell::new(figure(cpu.mean));
-    let small = format!("{}, n {}", spread(&cpu), cpu.n);
+    let shown = TableCell::new(three_digits(cpu.mean));
+    let small = format!("{}, n {}", cpu.spread(), cpu.n);
     match cell.doubt() {
         None => shown.small(small),
         Some(_) => shown
@@ -233,9 +236,13 @@ fn alone(row: &Measured) -> Vec<Part> {
             TableCell::new(rate_of(row.row.per, cell)),
         ]);
     }
-    let then = then(row);
+    let mut remarks = Remarks::default();
+    let then = then(row, &mut remarks);
     if !then.is_empty() {
         table = table.note(format!("then: {then}"));
+    }
+    for footnote in remarks.footnotes() {
+        table = table.note(footnote);
     }
     vec![chart.into(), Details::new("the figures").part(table).into()]
 }
@@ -251,14 +258,9 @@ fn labels(rows: &[&Measured]) -> Vec<String> {
 }
 
 /// The figures that were printed then, in a line.
-fn then(row: &Measured) -> String {
-    let one = |id: &String| {
-        let parts: Vec<String> = figures(id)
-            .map(|then| format!("{} {} {}", then.server, then.figure, then.unit))
-            .collect();
-        format!("{} [{id}]", parts.join(", "))
-    };
-    row.row.then.iter().map(one).collect::<Vec<_>>().join("; ")
+fn then(row: &Measured, remarks: &mut Remarks) -> String {
+    let all: Vec<String> = row.row.then.iter().map(|id| remarks.line(id)).collect();
+    all.join("; ")
 }
 
 fn secure(report: &Report, page: &mut Page) {
@@ -300,7 +302,7 @@ fn below(report: &Report, page: &mut Page) {
     page.text(format!(
         "{} rounds in {} seconds. Figures under \"then\" are as printed, on machines of their time: only \
          ratios within one document compare with ratios here.",
-        whole(rounds as f64),
+        count(rounds as u64),
         report.elapsed.as_secs()
     ));
     let mut documents = Table::new("where the old figures are from")

@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Write};
 
+use hob_load::page::{count, three_digits, time_us};
+
 use super::Report;
-use super::number::{figure, spread, time, whole};
-use crate::history::{DOCUMENTS, figures};
+use crate::history::{DOCUMENTS, Remarks};
 use crate::measure::{Cell, Measured};
 use crate::rows::{Group, Per};
 use crate::server::Settings;
@@ -26,15 +27,16 @@ fn all(report: &Report, text: &mut String) -> fmt::Result {
             Settings::Tuned => "servers tuned",
         }
     )?;
+    let mut remarks = Remarks::default();
     let mut group = None;
     for row in &report.rows {
         if group.replace(row.row.group) != Some(row.row.group) {
             writeln!(text, "\n== {}", heading(row.row.group))?;
         }
-        one(row, text)?;
+        one(row, &mut remarks, text)?;
     }
     ratios(report, text)?;
-    then(report, text)?;
+    then(report, &remarks, text)?;
     writeln!(text, "\nservers")?;
     for server in &report.servers {
         let program = server.program.display();
@@ -68,7 +70,7 @@ pub(super) fn heading(group: Group) -> &'static str {
     }
 }
 
-fn one(measured: &Measured, text: &mut String) -> fmt::Result {
+fn one(measured: &Measured, remarks: &mut Remarks, text: &mut String) -> fmt::Result {
     let row = &measured.row;
     writeln!(text, "\n{}   [{}]", row.title, row.id)?;
     let unit = match row.per {
@@ -95,18 +97,18 @@ fn one(measured: &Measured, text: &mut String) -> fmt::Result {
                 let is_base = base.is_some_and(|base| base.entrant == cell.entrant);
                 let (ratio, ratio_spread) = match ratio {
                     Some(_) if is_base => ("1".to_owned(), String::new()),
-                    Some(ratio) => (format!("{:.2}", ratio.mean), spread(&ratio)),
+                    Some(ratio) => (format!("{:.2}", ratio.mean), ratio.spread()),
                     None => (String::new(), String::new()),
                 };
                 write!(
                     text,
                     "{:>12} {:>8} {:>3} {ratio:>7} {ratio_spread:>8} {:>12} {:>10} {:>10}",
-                    format!("{} us", figure(cpu.mean)),
-                    spread(&cpu),
+                    format!("{} us", three_digits(cpu.mean)),
+                    cpu.spread(),
                     cpu.n,
                     rate_of(row.per, cell),
-                    time(cell.mean(|round| round.p50_us).unwrap_or(0.0)),
-                    time(cell.mean(|round| round.p99_us).unwrap_or(0.0)),
+                    time_us(cell.mean(|round| round.p50_us).unwrap_or(0.0)),
+                    time_us(cell.mean(|round| round.p99_us).unwrap_or(0.0)),
                 )?;
                 writeln!(text)?;
                 if let Some(doubt) = cell.doubt() {
@@ -118,25 +120,19 @@ fn one(measured: &Measured, text: &mut String) -> fmt::Result {
             (None, None) => writeln!(text, "not measured")?,
         }
     }
-    old(&row.then, text)
+    for id in &row.then {
+        writeln!(text, "  then: {}", remarks.line(id))?;
+    }
+    Ok(())
 }
 
 pub(super) fn rate_of(per: Per, cell: &Cell) -> String {
     match per {
-        Per::Request => whole(cell.mean(|round| round.per_second).unwrap_or(0.0)),
-        Per::Megabyte => figure(cell.mean(|round| round.bytes_per_second).unwrap_or(0.0) / 1e6),
+        Per::Request => count(cell.mean(|round| round.per_second).unwrap_or(0.0).round() as u64),
+        Per::Megabyte => {
+            three_digits(cell.mean(|round| round.bytes_per_second).unwrap_or(0.0) / 1e6)
+        }
     }
-}
-
-/// The figures that were printed then.
-fn old(ids: &[String], text: &mut String) -> fmt::Result {
-    for id in ids {
-        let parts: Vec<String> = figures(id)
-            .map(|then| format!("{} {} {}", then.server, then.figure, then.unit))
-            .collect();
-        writeln!(text, "  then: {} [{id}]", parts.join(", "))?;
-    }
-    Ok(())
 }
 
 /// What TLS costs in times of clear text, for each who was asked both ways.
@@ -159,7 +155,7 @@ fn ratios(report: &Report, text: &mut String) -> fmt::Result {
     )
 }
 
-fn then(report: &Report, text: &mut String) -> fmt::Result {
+fn then(report: &Report, remarks: &Remarks, text: &mut String) -> fmt::Result {
     let ids = report.rows.iter().flat_map(|row| &row.row.then);
     let keys: Vec<char> = ids.filter_map(|id| id.chars().next()).collect();
     let mut documents = DOCUMENTS
@@ -178,6 +174,9 @@ fn then(report: &Report, text: &mut String) -> fmt::Result {
             "  {}  {}: {}",
             document.key, document.title, document.method
         )?;
+    }
+    for footnote in remarks.footnotes() {
+        writeln!(text, "  {footnote}")?;
     }
     Ok(())
 }

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::Report;
+use super::layout::FORMAT;
+use crate::calls::Calls;
 use crate::experiment::Exchange;
 use crate::growth::{Burst, Grown};
 use crate::ladder::Measured;
@@ -11,9 +13,6 @@ use crate::past;
 use crate::processes::{CpuUs, resolution_us};
 use crate::stages::Stages;
 use crate::wire::{Way, Wire};
-
-/// Version of the format; it grows when a field changes its meaning or goes.
-const FORMAT: u32 = 1;
 
 pub(super) fn write(report: &Report) -> Value {
     json!({
@@ -39,20 +38,25 @@ pub(super) fn write(report: &Report) -> Value {
 }
 
 fn rung(one: &Measured) -> Value {
-    let mut value = json!({
+    json!({
         "handler": one.rung.handler,
         "carrier": one.rung.carrier,
         "program": one.rung.subject.word(),
         "language": one.rung.language.word(),
-    });
-    match &one.figures {
-        Ok(figures) => {
-            value["wall"] = times(&figures.times);
-            value["cpu_us"] = cpu(&figures.cpu);
-        }
-        Err(reason) => value["not_possible"] = reason.as_str().into(),
-    }
-    value
+        "wall": there(&one.figures, |figures| times(&figures.times)),
+        "cpu_us": there(&one.figures, |figures| cpu(&figures.cpu)),
+        "not_possible": reason(&one.figures),
+    })
+}
+
+/// Of what was measured; null where it was not.
+fn there<T>(measured: &Result<T, String>, part: impl FnOnce(&T) -> Value) -> Value {
+    measured.as_ref().map_or(Value::Null, part)
+}
+
+/// Why it was not measured.
+fn reason<T>(measured: &Result<T, String>) -> Option<&str> {
+    measured.as_ref().err().map(String::as_str)
 }
 
 fn stages(stages: &Stages) -> Value {
@@ -80,33 +84,26 @@ fn stages(stages: &Stages) -> Value {
 }
 
 fn exchange(one: &Exchange) -> Value {
-    let mut value = json!({
+    json!({
         "made_by": one.how.word(),
         "exec": one.has_exec,
         "parent_bytes": one.parent_bytes,
         "count": one.count,
-    });
-    match &one.bare {
-        Ok(bare) => {
-            value["wall"] = times(&bare.reaped);
-            value["call"] = times(&bare.called);
-            value["cpu_us"] = bare.cpu_us().into();
-        }
-        Err(reason) => value["not_possible"] = reason.as_str().into(),
-    }
-    value
+        "wall": there(&one.bare, |bare| times(&bare.reaped)),
+        "call": there(&one.bare, |bare| times(&bare.called)),
+        "cpu_us": there(&one.bare, |bare| bare.cpu_us().into()),
+        "not_possible": reason(&one.bare),
+    })
 }
 
 fn grown(one: &Grown) -> Value {
-    let mut value = json!({ "wanted_bytes": one.wanted_bytes, "server_bytes": one.server_bytes });
-    match &one.figures {
-        Ok(figures) => {
-            value["wall"] = times(&figures.times);
-            value["cpu_us"] = cpu(&figures.cpu);
-        }
-        Err(reason) => value["not_possible"] = reason.as_str().into(),
-    }
-    value
+    json!({
+        "wanted_bytes": one.wanted_bytes,
+        "server_bytes": one.server_bytes,
+        "wall": there(&one.figures, |figures| times(&figures.times)),
+        "cpu_us": there(&one.figures, |figures| cpu(&figures.cpu)),
+        "not_possible": reason(&one.figures),
+    })
 }
 
 fn burst(one: &Burst) -> Value {
@@ -119,33 +116,33 @@ fn burst(one: &Burst) -> Value {
 }
 
 fn wire(wire: &Wire) -> Value {
-    let way = |way: &Way| {
-        let mut value = json!({ "name": way.name });
-        match &way.figures {
-            Ok(cost) => {
-                value["wall"] = times(&cost.times);
-                value["packets_out"] = cost.packets.map(|packets| packets.0).into();
-                value["packets_in"] = cost.packets.map(|packets| packets.1).into();
-                value["bytes_out"] = cost.bytes.0.into();
-                value["bytes_in"] = cost.bytes.1.into();
-                value["round_trips"] = cost.round_trips.into();
-                value["tls"] = cost.tls.as_deref().into();
-                value["calls"] = cost.calls.as_ref().map(|calls| {
-                    let by_name = calls.by_name.iter().cloned();
-                    json!({
-                        "total": calls.total,
-                        "by_name": by_name.map(|(name, each)| (name, each.into())).collect::<Map<String, Value>>(),
-                    })
-                }).into();
-            }
-            Err(reason) => value["not_measured"] = reason.as_str().into(),
-        }
-        value
-    };
     json!({
         "ways": wire.ways.iter().map(way).collect::<Vec<_>>(),
         "no_calls": wire.no_calls,
     })
+}
+
+fn way(way: &Way) -> Value {
+    let cost = way.figures.as_ref().ok();
+    let packets = cost.and_then(|cost| cost.packets);
+    json!({
+        "name": way.name,
+        "wall": cost.map(|cost| times(&cost.times)),
+        "packets_out": packets.map(|packets| packets.0),
+        "packets_in": packets.map(|packets| packets.1),
+        "bytes_out": cost.map(|cost| cost.bytes.0),
+        "bytes_in": cost.map(|cost| cost.bytes.1),
+        "round_trips": cost.map(|cost| cost.round_trips),
+        "tls": cost.and_then(|cost| cost.tls.as_deref()),
+        "calls": cost.and_then(|cost| cost.calls.as_ref()).map(calls),
+        "not_measured": reason(&way.figures),
+    })
+}
+
+fn calls(calls: &Calls) -> Value {
+    let by_name = calls.by_name.iter().cloned();
+    let by_name: Map<String, Value> = by_name.map(|(name, each)| (name, each.into())).collect();
+    json!({ "total": calls.total, "by_name": by_name })
 }
 
 fn times(times: &Times) -> Value {

@@ -1,12 +1,14 @@
 //! What a study tells: tables for people, JSON for machines.
 
-pub(crate) mod figures;
+mod columns;
 mod json;
+mod layout;
 mod page;
 mod section;
 mod table;
 
 use hob_load::Environment;
+use hob_load::page::count;
 
 use crate::experiment::Exchange;
 use crate::growth::{Burst, Grown};
@@ -14,6 +16,8 @@ use crate::ladder::Measured;
 use crate::load::Asked;
 use crate::stages::Stages;
 use crate::wire::Wire;
+
+pub use layout::{reference, schema};
 
 /// The result of a study.
 #[derive(Debug)]
@@ -62,12 +66,12 @@ impl Report {
     fn asked_in_words(&self) -> String {
         let body = match self.asked.body.as_ref().map_or(0, Vec::len) {
             0 => "no body".to_owned(),
-            bytes => format!("{} bytes", figures::count(bytes as u64)),
+            bytes => format!("{} bytes", count(bytes as u64)),
         };
         format!(
             "{} of {body}, {} requests of each kind, one after the other",
             self.asked.method,
-            figures::count(self.count),
+            count(self.count),
         )
     }
 }

@@ -1,9 +1,9 @@
 //! The parts of a report as tables of texts, the same for a terminal and for a page.
 
 use hob_load::Environment;
+use hob_load::page::{count, time_us};
 
 use super::Report;
-use super::figures::{count, time};
 use crate::experiment::Exchange;
 use crate::growth::{Burst, Grown};
 use crate::ladder::Measured;
@@ -72,8 +72,8 @@ pub(super) fn all(report: &Report) -> Vec<Section> {
 /// The 99th percentile; of fewer than a hundred values that is the largest one, and called so.
 fn high(p99_us: f64, values: u64) -> String {
     match values {
-        0..100 => format!("max {}", time(p99_us)),
-        _ => time(p99_us),
+        0..100 => format!("max {}", time_us(p99_us)),
+        _ => time_us(p99_us),
     }
 }
 
@@ -104,12 +104,12 @@ fn ladder(rungs: &[Measured], requests: u64) -> Section {
                 rows.push(vec![
                     one.rung.name(),
                     program,
-                    time(figures.times.p50_us),
+                    time_us(figures.times.p50_us),
                     high(figures.times.p99_us, requests),
-                    time(cpu.total()),
-                    time(cpu.server),
-                    time(cpu.spawner),
-                    time(cpu.program),
+                    time_us(cpu.total()),
+                    time_us(cpu.server),
+                    time_us(cpu.spawner),
+                    time_us(cpu.program),
                     format!("{}/s", count((1e6 / cpu.total().max(0.001)) as u64)),
                 ]);
             }
@@ -121,7 +121,7 @@ fn ladder(rungs: &[Measured], requests: u64) -> Section {
     }
     notes.push(format!(
         "over one connection; CPU time of programs that end is known to {}",
-        time(resolution_us(requests))
+        time_us(resolution_us(requests))
     ));
     Section {
         title: "Ways to run it".to_owned(),
@@ -147,16 +147,16 @@ fn table(stages: &Stages, requests: u64) -> Section {
     for stage in &stages.rows {
         rows.push(vec![
             stage.name.to_owned(),
-            time(stage.wall_us),
+            time_us(stage.wall_us),
             high(stage.p99_us, requests),
-            stage.cpu_us.map_or("-".to_owned(), time),
+            stage.cpu_us.map_or("-".to_owned(), time_us),
             stage.past.clone(),
             stage.remark.clone(),
         ]);
     }
     rows.push(vec![
         "not explained".to_owned(),
-        time(stages.unexplained_us),
+        time_us(stages.unexplained_us),
         "-".to_owned(),
         "-".to_owned(),
         past::BLOCKED_MS.to_string(),
@@ -164,9 +164,9 @@ fn table(stages: &Stages, requests: u64) -> Section {
     ]);
     rows.push(vec![
         "whole request".to_owned(),
-        time(stages.total.p50_us),
+        time_us(stages.total.p50_us),
         high(stages.total.p99_us, requests),
-        time(stages.cpu.total()),
+        time_us(stages.cpu.total()),
         past::TOTAL_MS.to_string(),
         "seen by the client".to_owned(),
     ]);
@@ -187,7 +187,7 @@ fn table(stages: &Stages, requests: u64) -> Section {
                 .to_owned(),
             format!(
                 "the process was waited for {} after the end of its output",
-                time(stages.reap_us)
+                time_us(stages.reap_us)
             ),
         ],
         is_detail: false,
@@ -198,9 +198,9 @@ fn totals(stages: &Stages, requests: u64) -> Section {
     let row = |nested: &crate::stages::Nested| {
         vec![
             nested.name.to_owned(),
-            time(nested.times.p50_us),
+            time_us(nested.times.p50_us),
             high(nested.times.p99_us, requests),
-            nested.cpu_us.map_or("-".to_owned(), time),
+            nested.cpu_us.map_or("-".to_owned(), time_us),
         ]
     };
     Section {
@@ -234,10 +234,10 @@ fn exchanges(all: &[Exchange]) -> Section {
             Ok(bare) => rows.push(vec![
                 how,
                 parent,
-                time(bare.reaped.p50_us),
+                time_us(bare.reaped.p50_us),
                 high(bare.reaped.p99_us, one.count),
-                time(bare.cpu_us()),
-                time(bare.called.p50_us),
+                time_us(bare.cpu_us()),
+                time_us(bare.called.p50_us),
                 past,
                 count(one.count),
             ]),
@@ -276,9 +276,9 @@ fn grown(all: &[Grown], requests: u64) -> Section {
             Ok(figures) => rows.push(vec![
                 wanted,
                 format!("{} MB", count(one.server_bytes / 1_000_000)),
-                time(figures.times.p50_us),
+                time_us(figures.times.p50_us),
                 high(figures.times.p99_us, requests),
-                time(figures.cpu.total()),
+                time_us(figures.cpu.total()),
             ]),
             Err(reason) => notes.push(format!("{wanted}: {reason}")),
         }
@@ -305,9 +305,9 @@ fn bursts(all: &[Burst]) -> Section {
                 format!("{limit} at a time")
             }),
             count(one.starts as u64),
-            time(one.figures.times.p50_us),
+            time_us(one.figures.times.p50_us),
             high(one.figures.times.p99_us, one.starts as u64),
-            time(one.figures.cpu.total()),
+            time_us(one.figures.cpu.total()),
         ]
     };
     Section {
@@ -346,7 +346,7 @@ fn ways(wire: &Wire, requests: u64) -> Section {
         };
         rows.push(vec![
             way.name.to_owned(),
-            time(cost.times.p50_us),
+            time_us(cost.times.p50_us),
             high(cost.times.p99_us, requests),
             packets(|both| both.0),
             packets(|both| both.1),
@@ -372,7 +372,7 @@ fn ways(wire: &Wire, requests: u64) -> Section {
     );
     notes.push(
         "packets of the client's side with those that begin and end a connection, as far as they came \
-         before its end; bytes without the headers of TCP and IP"
+         before its end (over HTTP/3 every datagram is one); bytes without the headers of TCP, UDP and IP"
             .to_owned(),
     );
     Section {

@@ -1,7 +1,7 @@
 //! The result for people, on a terminal.
 
 use super::Report;
-use super::figures::columns;
+use super::columns::columns;
 use super::section::{self, Column, Section};
 
 pub(super) fn write(report: &Report) -> String {

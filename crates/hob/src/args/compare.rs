@@ -64,4 +64,10 @@ pub(crate) struct CompareOptions {
     /// Print the rows there are, and the servers that were found, instead
     #[arg(long)]
     pub(crate) list: bool,
+    /// Print the JSON schema of a result instead
+    #[arg(long, conflicts_with_all = ["list", "json", "html"])]
+    pub(crate) schema: bool,
+    /// Print the reference of a result in JSON instead, in Markdown
+    #[arg(long, conflicts_with_all = ["list", "json", "html", "schema"])]
+    pub(crate) reference: bool,
 }

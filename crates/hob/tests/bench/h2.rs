@@ -1,88 +1,13 @@
-//! The same over HTTP/2: counts, bodies, streams, and servers that refuse, break and go away.
+//! The same over HTTP/2: fields, windows, streams, and servers that refuse, break and go away.
 
-use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 
 use super::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, FrameServer, GOAWAY, HEADERS, PING, RST_STREAM,
     Reply, WINDOW_UPDATE, frame, ok,
 };
-use super::harness::{self, Place, text_of};
+use super::harness::{Place, text_of};
 use super::{bench, number, result};
-
-const LISTENER: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n";
-const SITE: &str = "[[site]]\nroot = \"site\"\n";
-
-#[test]
-fn counts_are_those_of_the_server_however_requests_share_connections() {
-    let place = Place::new();
-    let hob = place.serve_text(&format!("{LISTENER}{SITE}"));
-    let url = format!("https://127.0.0.1:{}/hello.txt", hob.tls_port());
-    for arguments in [
-        &["--http", "2", "-c", "2", "-m", "10"][..],
-        &["--http2", "-c", "3"],
-        &["--http", "2", "--close", "-c", "2"],
-        &[
-            "--http", "2", "-c", "4", "-m", "50", "-t", "2", "--rate", "100000",
-        ],
-    ] {
-        let before = place.counter("requests");
-        let result = result(&[&[url.as_str(), "--count", "200"], arguments].concat());
-        for (path, wanted) in [
-            ("requests.due", 200),
-            ("requests.good", 200),
-            ("requests.failed", 0),
-            ("requests.again", 0),
-            ("bytes.bodies", 1200),
-            ("latency.response.count", 200),
-        ] {
-            assert_eq!(number(&result, path), wanted, "{path} with {arguments:?}");
-        }
-        assert_eq!(result["plan"]["protocol"], "h2");
-        place.wait_for_counter("requests", before + 200);
-    }
-    hob.stop();
-}
-
-#[test]
-fn large_bodies_pass_both_ways_on_many_streams() {
-    let place = Place::new();
-    place.folder("cgi");
-    place.write(
-        "cgi/count",
-        "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -c\n",
-    );
-    let open = PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(place.path("cgi/count"), open).unwrap();
-    place.write("body", &"0123456789".repeat(100_000));
-    let routes = "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\nbody = \"64MiB\"\n";
-    let hob = place.serve_text(&format!("{LISTENER}{SITE}{routes}"));
-    let origin = format!("https://127.0.0.1:{}", hob.tls_port());
-    let size = format!("size={}", harness::BIG_BYTES);
-    let down = [
-        &format!("{origin}/big.bin"),
-        "--http",
-        "2",
-        "-n",
-        "6",
-        "-c",
-        "1",
-    ];
-    let down = result(&[&down[..], &["-m", "3", "--expect", &size]].concat());
-    assert_eq!(number(&down, "requests.good"), 6, "{down:#}");
-    let body = place.path("body");
-    let up = [
-        &format!("{origin}/cgi/count"),
-        "--body",
-        body.to_str().unwrap(),
-    ];
-    let more = [
-        "--http", "2", "-n", "4", "-c", "1", "-m", "2", "--expect", "size=8",
-    ];
-    let up = result(&[&up[..], &more].concat());
-    assert_eq!(number(&up, "requests.good"), 4, "{up:#}");
-    hob.stop();
-}
 
 #[test]
 fn fields_and_their_values_are_found_wherever_the_server_packs_them() {

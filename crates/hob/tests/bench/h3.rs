@@ -1,105 +1,13 @@
-//! The same over HTTP/3: against hob, and against aioquic, which also refuses and breaks.
+//! The same over HTTP/3: against aioquic, which also refuses and breaks.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
-use super::harness::{self, Place, text_of};
+use super::harness::{Place, text_of};
 use super::others::certificate;
 use super::{bench, number, result};
 
-const LISTENER: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n";
-const SITE: &str = "[[site]]\nroot = \"site\"\n";
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-
-#[test]
-fn counts_are_those_of_the_server_however_requests_share_connections() {
-    let place = Place::new();
-    let hob = place.serve_text(&format!("{LISTENER}{SITE}"));
-    let url = format!("https://127.0.0.1:{}/hello.txt", hob.tls_port());
-    for arguments in [
-        &["--http", "3", "-c", "2", "-m", "10"][..],
-        &["--http3", "-c", "3"],
-        &[
-            "--http3", "-c", "4", "-m", "5", "-t", "2", "--rate", "100000",
-        ],
-    ] {
-        let before = place.counter("requests");
-        let result = result(&[&[url.as_str(), "--count", "100"], arguments].concat());
-        for (path, wanted) in [
-            ("requests.due", 100),
-            ("requests.good", 100),
-            ("requests.failed", 0),
-            ("bytes.bodies", 600),
-            ("latency.response.count", 100),
-        ] {
-            assert_eq!(number(&result, path), wanted, "{path} with {arguments:?}");
-        }
-        assert_eq!(result["plan"]["protocol"], "h3");
-        place.wait_for_counter("requests", before + 100);
-    }
-    hob.stop();
-}
-
-#[test]
-fn sessions_are_resumed_unless_full_handshakes_are_asked_for() {
-    let place = Place::new();
-    let hob = place.serve_text(&format!("{LISTENER}{SITE}"));
-    let url = format!("https://127.0.0.1:{}/hello.txt", hob.tls_port());
-    for (protocol, tls, full, resumed) in [
-        ("3", "resumed", 1, 9),
-        ("3", "full", 10, 0),
-        ("2", "resumed", 1, 9),
-        ("2", "full", 10, 0),
-    ] {
-        let arguments = [&url, "-n", "10", "-c", "1", "--close", "--http", protocol];
-        let result = result(&[&arguments[..], &["--tls", tls]].concat());
-        assert_eq!(number(&result, "requests.good"), 10, "{result:#}");
-        let handshakes = ["full", "resumed"].map(|kind| number(&result, &format!("tls.{kind}")));
-        assert_eq!(handshakes, [full, resumed], "HTTP/{protocol}, {tls}");
-        assert_eq!(number(&result, "connections.opened"), 10);
-    }
-    hob.stop();
-}
-
-#[test]
-fn large_bodies_pass_both_ways() {
-    let place = Place::new();
-    place.folder("cgi");
-    place.write(
-        "cgi/count",
-        "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -c\n",
-    );
-    let open = PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(place.path("cgi/count"), open).unwrap();
-    place.write("body", &"0123456789".repeat(100_000));
-    let routes = "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\nbody = \"64MiB\"\n";
-    let hob = place.serve_text(&format!("{LISTENER}{SITE}{routes}"));
-    let origin = format!("https://127.0.0.1:{}", hob.tls_port());
-    let size = format!("size={}", harness::BIG_BYTES);
-    let down = [
-        &format!("{origin}/big.bin"),
-        "--http3",
-        "-n",
-        "4",
-        "-c",
-        "1",
-    ];
-    let down = result(&[&down[..], &["-m", "2", "--expect", &size]].concat());
-    assert_eq!(number(&down, "requests.good"), 4, "{down:#}");
-    let body = place.path("body");
-    let up = [
-        &format!("{origin}/cgi/count"),
-        "--body",
-        body.to_str().unwrap(),
-    ];
-    let more = [
-        "--http3", "-n", "2", "-c", "1", "-m", "2", "--expect", "size=8",
-    ];
-    let up = result(&[&up[..], &more].concat());
-    assert_eq!(number(&up, "requests.good"), 2, "{up:#}");
-    hob.stop();
-}
 
 /// aioquic's server; it ends with this value.
 struct Aioquic {

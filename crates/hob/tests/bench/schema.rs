@@ -1,4 +1,4 @@
-//! Holds a result against the published schema.
+//! Holds a result against its published schema.
 
 use serde_json::Value;
 
@@ -29,6 +29,13 @@ pub(crate) fn conforms(value: &Value, schema: &Value, root: &Value, path: &str) 
     };
     assert!(fits, "{path} is {value}, not {}", schema["type"]);
     if let Value::Object(fields) = value {
+        // Names that are not known before, each with the same.
+        if let Some(each) = schema.get("additionalProperties") {
+            for (name, field) in fields {
+                conforms(field, each, root, &format!("{path}.{name}"));
+            }
+            return;
+        }
         let properties = schema["properties"].as_object().unwrap();
         for name in schema["required"].as_array().unwrap() {
             assert!(

@@ -1,6 +1,7 @@
 //! CPU time and memory of a control group, of version 1 or 2.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where version 1 and 2 are mounted by custom.
@@ -10,7 +11,7 @@ const CPU_MOUNTS: &[&str] = &["cpuacct", "cpu,cpuacct", "cpuacct,cpu"];
 
 /// A control group whose files were found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cgroup {
+pub struct Cgroup {
     cpu: CpuFile,
     memory: Option<PathBuf>,
 }
@@ -25,7 +26,7 @@ enum CpuFile {
 
 impl Cgroup {
     /// Finds a group by its path below the mount or by that of its folder.
-    pub(crate) fn find(path: &Path) -> Result<Cgroup, String> {
+    pub fn find(path: &Path) -> Result<Cgroup, String> {
         Cgroup::below(Path::new(MOUNT), path).ok_or_else(|| {
             format!(
                 "{}: no control group with CPU accounting is there; give the path of its folder, or \
@@ -42,20 +43,17 @@ impl Cgroup {
             mount.join(name),
             mount.join("unified").join(name),
         ];
-        for folder in unified {
-            let (stat, usage) = (folder.join("cpu.stat"), folder.join("cpuacct.usage"));
-            let cpu = match () {
-                _ if has_usage(&stat) => CpuFile::Stat(stat),
-                _ if usage.is_file() => CpuFile::Usage(usage),
-                _ => continue,
-            };
+        if let Some(mut found) = unified.iter().find_map(|folder| Cgroup::of_folder(folder)) {
             // A folder below the hierarchy of one controller has a sister below that of memory.
-            let sister = folder.strip_prefix(mount).ok().and_then(|below| {
+            let below = found
+                .folder()
+                .and_then(|folder| folder.strip_prefix(mount).ok());
+            let sister = below.and_then(|below| {
                 let rest: PathBuf = below.components().skip(1).collect();
                 memory_file(&mount.join("memory").join(rest))
             });
-            let memory = memory_file(&folder).or(sister);
-            return Some(Cgroup { cpu, memory });
+            found.memory = found.memory.or(sister);
+            return Some(found);
         }
         for hierarchy in CPU_MOUNTS {
             let usage = mount.join(hierarchy).join(name).join("cpuacct.usage");
@@ -68,17 +66,38 @@ impl Cgroup {
         None
     }
 
-    /// Nanoseconds of CPU time that its processes had so far.
-    pub(crate) fn cpu_ns(&self) -> Option<u64> {
+    /// The group whose files are in this folder, and nowhere else.
+    pub fn of_folder(folder: &Path) -> Option<Cgroup> {
+        let (stat, usage) = (folder.join("cpu.stat"), folder.join("cpuacct.usage"));
+        // Version 1 has a `cpu.stat` too, without the time.
+        let cpu = match () {
+            _ if usage_us(&stat).is_ok() => CpuFile::Stat(stat),
+            _ if usage.is_file() => CpuFile::Usage(usage),
+            _ => return None,
+        };
+        let memory = memory_file(folder);
+        Some(Cgroup { cpu, memory })
+    }
+
+    /// Nanoseconds of CPU time that its processes had so far, those that ended included. Version 1
+    /// counts them, version 2 microseconds.
+    pub fn cpu_ns(&self) -> io::Result<u64> {
         match &self.cpu {
             CpuFile::Stat(path) => usage_us(path).map(|us| us * 1000),
-            CpuFile::Usage(path) => number(path),
+            CpuFile::Usage(path) => number(&fs::read_to_string(path)?, path),
         }
     }
 
-    /// Bytes of memory they have, page cache included.
-    pub(crate) fn memory_bytes(&self) -> Option<u64> {
-        number(self.memory.as_deref()?)
+    /// Bytes of memory they have, page cache included; nothing where it is not accounted for.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        let path = self.memory.as_deref()?;
+        number(&fs::read_to_string(path).ok()?, path).ok()
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        match &self.cpu {
+            CpuFile::Stat(path) | CpuFile::Usage(path) => path.parent(),
+        }
     }
 }
 
@@ -88,20 +107,18 @@ fn memory_file(folder: &Path) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-fn has_usage(stat: &Path) -> bool {
-    usage_us(stat).is_some()
+fn usage_us(stat: &Path) -> io::Result<u64> {
+    let text = fs::read_to_string(stat)?;
+    let mut lines = text.lines();
+    let usage = lines.find_map(|line| line.strip_prefix("usage_usec "));
+    number(usage.unwrap_or_default(), stat)
 }
 
-fn usage_us(stat: &Path) -> Option<u64> {
-    let text = fs::read_to_string(stat).ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("usage_usec "))?;
-    line.trim().parse().ok()
-}
-
-fn number(path: &Path) -> Option<u64> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
+fn number(text: &str, path: &Path) -> io::Result<u64> {
+    text.trim().parse().map_err(|_| {
+        let wrong = format!("{}: no number is where one belongs", path.display());
+        io::Error::new(io::ErrorKind::InvalidData, wrong)
+    })
 }
 
 #[cfg(test)]
@@ -131,10 +148,11 @@ mod tests {
             &group,
         ] {
             let found = Cgroup::below(&mount, path).unwrap();
-            assert_eq!(found.cpu_ns(), Some(1_500_000), "{}", path.display());
+            assert_eq!(found.cpu_ns().unwrap(), 1_500_000, "{}", path.display());
             assert_eq!(found.memory_bytes(), Some(4096));
         }
         assert_eq!(Cgroup::below(&mount, Path::new("c")), None);
+        assert_eq!(Cgroup::of_folder(&mount), None);
         fs::remove_dir_all(mount).unwrap();
     }
 
@@ -148,7 +166,7 @@ mod tests {
         let whole = mount.join("cpu,cpuacct/web");
         for path in [Path::new("/web"), &whole] {
             let found = Cgroup::below(&mount, path).unwrap();
-            assert_eq!(found.cpu_ns(), Some(123_456), "{}", path.display());
+            assert_eq!(found.cpu_ns().unwrap(), 123_456, "{}", path.display());
             assert_eq!(found.memory_bytes(), Some(8192));
         }
         fs::remove_dir_all(mount).unwrap();

@@ -51,7 +51,9 @@ impl Layout {
             0 => (0, index),
             row => (row - 1, (index & (half - 1)) + half),
         };
-        let shift = u32::try_from(bucket).ok()? + self.unit_magnitude;
+        let shift = u32::try_from(bucket)
+            .ok()?
+            .checked_add(self.unit_magnitude)?;
         (shift < 48).then(|| within << shift)
     }
 }
@@ -89,6 +91,11 @@ pub(super) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
 
 /// Adds to a histogram what a text holds of another one with the same bounds.
 pub(super) fn decode_into<C: Counter>(histogram: &mut Histogram<C>, text: &str) -> Option<()> {
+    add(histogram, &whole(text)?)
+}
+
+/// What a text has below letters and compression.
+fn whole(text: &str) -> Option<Vec<u8>> {
     let bytes = from_base64(text)?;
     let (head, compressed) = bytes.split_at_checked(8)?;
     if number_at::<4>(head, 0)? != u64::from(COMPRESSED_COOKIE) {
@@ -98,6 +105,10 @@ pub(super) fn decode_into<C: Counter>(histogram: &mut Histogram<C>, text: &str) 
     let decoder = ZlibDecoder::new(compressed);
     let mut decoder = decoder.take(DECODED_BYTES_MAX);
     decoder.read_to_end(&mut whole).ok()?;
+    Some(whole)
+}
+
+pub(super) fn add<C: Counter>(histogram: &mut Histogram<C>, whole: &[u8]) -> Option<()> {
     let (head, mut counts) = whole.split_at_checked(HEAD_BYTES)?;
     let is_known = number_at::<4>(head, 0)? == u64::from(COOKIE)
         && number_at::<4>(head, 4)? == counts.len() as u64

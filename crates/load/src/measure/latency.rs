@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use super::encode::{decode_into, encode};
+use super::encode::{add, decode_into, encode};
 use crate::limits::DURATION_MAX;
 
 /// Digits a recorded value keeps: an error of at most one in a thousand.
@@ -82,6 +82,15 @@ impl Latency {
     pub(crate) fn buckets(&self) -> (u8, u32) {
         (self.0.buckets(), 2 * 1024)
     }
+}
+
+/// A histogram below its compression as text, and what that text is once it was read again; none
+/// where it is no histogram. The fuzz target holds them against each other.
+pub fn replay_histogram(whole: &[u8]) -> Option<(String, String)> {
+    let (mut once, mut again) = (Latency::new(), Latency::new());
+    add(&mut once.0, whole)?;
+    again.add_text(&once.text())?;
+    Some((once.text(), again.text()))
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! What the machine did during a run, from `/proc`: CPU time of a process with its children, time
 //! in which the CPUs were busy, and time the host kept for itself (steal).
 
-use std::collections::HashMap;
 use std::fs;
 
 use rustix::time::{ClockId, clock_gettime};
 
 use super::cgroup::Cgroup;
+use super::process::Processes;
 
 /// What was so at one moment.
 #[derive(Debug, Clone, Default)]
@@ -15,8 +15,8 @@ pub(crate) struct Moment {
     total: u64,
     idle: u64,
     stolen: u64,
-    /// Ticks of the watched processes, those of children that ended included.
-    processes: Option<u64>,
+    /// CPU time of the watched processes, that of children that ended included.
+    processes_cpu_ns: Option<u64>,
     /// Bytes of memory they have, shared pages by share.
     memory_bytes: Option<u64>,
     /// The same of the watched control group; CPU time in nanoseconds.
@@ -46,14 +46,16 @@ pub(crate) fn moment(pid: Option<u32>, cgroup: Option<&Cgroup>) -> Moment {
         .map(|text| of_machine(&text))
         .unwrap_or_default();
     if let Some(pid) = pid {
-        let tree = tree_of(pid);
-        moment.processes = (!tree.is_empty()).then(|| tree.iter().map(|(_, ticks)| ticks).sum());
-        let memory: Option<Vec<u64>> = tree.iter().map(|(pid, _)| memory_of(*pid)).collect();
+        let processes = Processes::now();
+        let tree = processes.tree(pid);
+        let used = tree.iter().filter_map(|pid| processes.get(*pid));
+        moment.processes_cpu_ns = (!tree.is_empty()).then(|| used.map(|one| one.cpu_ns()).sum());
+        let memory: Option<Vec<u64>> = tree.iter().map(|pid| memory_of(*pid)).collect();
         moment.memory_bytes = memory
             .filter(|all| !all.is_empty())
             .map(|all| all.iter().sum());
     }
-    moment.cgroup_cpu_ns = cgroup.and_then(Cgroup::cpu_ns);
+    moment.cgroup_cpu_ns = cgroup.and_then(|group| group.cpu_ns().ok());
     moment.cgroup_memory_bytes = cgroup.and_then(Cgroup::memory_bytes);
     moment
 }
@@ -67,18 +69,11 @@ pub(crate) fn passed(before: &Moment, after: &Moment) -> Passed {
     };
     let idle = after.idle.saturating_sub(before.idle);
     let stolen = after.stolen.saturating_sub(before.stolen);
-    let ticks = before
-        .processes
-        .zip(after.processes)
-        .map(|(before, after)| after.saturating_sub(before));
+    let used = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
     Passed {
-        cpu_ns: ticks
-            .map(|ticks| ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second())),
+        cpu_ns: used(before.processes_cpu_ns, after.processes_cpu_ns),
         memory_bytes: after.memory_bytes,
-        cgroup_cpu_ns: before
-            .cgroup_cpu_ns
-            .zip(after.cgroup_cpu_ns)
-            .map(|(before, after)| after.saturating_sub(before)),
+        cgroup_cpu_ns: used(before.cgroup_cpu_ns, after.cgroup_cpu_ns),
         cgroup_memory_bytes: after.cgroup_memory_bytes,
         steal_percent: percent(stolen),
         busy_percent: percent(total.saturating_sub(idle + stolen)),
@@ -109,53 +104,6 @@ fn of_machine(text: &str) -> Moment {
     }
 }
 
-/// A process and everything below it, with the ticks of each and of its children that ended.
-fn tree_of(pid: u32) -> Vec<(u32, u64)> {
-    let mut all: HashMap<u32, (u32, u64)> = HashMap::new();
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    for entry in entries {
-        let number = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok());
-        let stat = number.and_then(|number: u32| {
-            let text = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-            Some((number, of_process(&text)?))
-        });
-        all.extend(stat);
-    }
-    let is_below = |mut number: u32| {
-        // A tree has no loops, but /proc is read while it changes.
-        for _ in 0..all.len() {
-            if number == pid {
-                return true;
-            }
-            match all.get(&number) {
-                Some((parent, _)) => number = *parent,
-                None => return false,
-            }
-        }
-        false
-    };
-    let found = all.iter().filter(|(number, _)| is_below(**number));
-    found
-        .map(|(number, (_, ticks))| (*number, *ticks))
-        .collect()
-}
-
-/// Parent and ticks of `/proc/PID/stat`.
-fn of_process(text: &str) -> Option<(u32, u64)> {
-    // The name before may hold anything; state and parent follow its last parenthesis.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    let parent = fields.nth(1)?.parse().ok()?;
-    // utime, stime, cutime, cstime: fields 14 to 17, where the parent is 4.
-    let ticks = fields
-        .skip(9)
-        .take(4)
-        .map(|field| field.parse::<u64>().unwrap_or(0));
-    Some((parent, ticks.sum()))
-}
-
 fn memory_of(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
@@ -168,22 +116,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn machine_and_processes_are_read_from_proc() {
+    fn machine_is_read_from_proc() {
         let before = of_machine("cpu  100 0 50 800 10 0 5 35 0 0\ncpu0 1 2 3\n");
         let after = of_machine("cpu  200 0 90 810 10 0 5 85 0 0\n");
         let passed = passed(&before, &after);
         assert_eq!((passed.steal_percent, passed.busy_percent), (25.0, 70.0));
-        let stat = "7 (a) b) S 3 7 7 0 -1 4194304 100 0 0 0 10 20 30 40 20 0 1 0 5 6 7";
-        assert_eq!(of_process(stat), Some((3, 100)));
-        assert_eq!(of_process("7 (a"), None);
     }
 
     #[test]
-    fn own_process_is_in_its_own_tree() {
-        let own = std::process::id();
-        assert!(tree_of(own).iter().any(|(pid, _)| *pid == own));
-        assert!(moment(Some(own), None).processes.is_some());
+    fn only_a_process_that_is_there_has_cpu_time_and_memory() {
+        let own = moment(Some(std::process::id()), None);
+        assert!(own.processes_cpu_ns.is_some());
+        assert!(own.memory_bytes.is_some_and(|bytes| bytes > 4096));
         // No process has this number: it is above the most a kernel allows.
-        assert_eq!(moment(Some(u32::MAX), None).processes, None);
+        let none = moment(Some(u32::MAX), None);
+        assert_eq!((none.processes_cpu_ns, none.memory_bytes), (None, None));
     }
 }

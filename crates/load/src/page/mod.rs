@@ -35,5 +35,5 @@ pub use bars::{Bar, BarChart, Group};
 pub use document::{Details, Figure, Page, Part, Sentence, Tone};
 pub use escape::escaped;
 pub use lines::{Line, LineChart};
-pub use number::{Unit, bytes, count, rate, time};
+pub use number::{Unit, bytes, count, rate, three_digits, time, time_us};
 pub use table::{Cell, Table};

@@ -60,22 +60,35 @@ impl Unit {
     }
 }
 
-/// A time for people, given in nanoseconds, with three digits: `1.23 ms`.
+/// A time for people, given in nanoseconds, with three digits that count: `1.23 ms`.
 pub fn time(ns: f64) -> String {
     let (value, unit) = scaled(ns);
-    let digits = match value {
-        _ if value < 10.0 => 2,
-        _ if value < 100.0 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$} {unit}")
+    format!("{} {unit}", three_digits(value))
 }
 
+/// The same, given in microseconds.
+pub fn time_us(us: f64) -> String {
+    time(us * 1e3)
+}
+
+/// The unit in which the number before it is below a thousand once it is rounded.
 fn scaled(ns: f64) -> (f64, &'static str) {
-    match ns {
-        _ if ns < 1e6 => (ns / 1e3, "us"),
-        _ if ns < 1e9 => (ns / 1e6, "ms"),
+    match ns.abs() {
+        size if size < 999.5e3 => (ns / 1e3, "us"),
+        size if size < 999.5e6 => (ns / 1e6, "ms"),
         _ => (ns / 1e9, "s"),
+    }
+}
+
+/// A figure for people with three digits that count: `4.62`, `46.2`, `462`, `4,620`.
+pub fn three_digits(value: f64) -> String {
+    match value.abs() {
+        size if size < 9.995 => format!("{value:.2}"),
+        size if size < 99.95 => format!("{value:.1}"),
+        size => {
+            let sign = if value < 0.0 { "-" } else { "" };
+            format!("{sign}{}", count(size.round() as u64))
+        }
     }
 }
 
@@ -135,6 +148,13 @@ mod tests {
         assert_eq!(time(1234.0), "1.23 us");
         assert_eq!(time(56_780_000.0), "56.8 ms");
         assert_eq!(time(2e9), "2.00 s");
+        assert_eq!(time(999_600.0), "1.00 ms");
+        assert_eq!(time(9_997.0), "10.0 us");
+        assert_eq!(time_us(-12.34), "-12.3 us");
+        assert_eq!(time_us(11_000.0), "11.0 ms");
+        assert_eq!(three_digits(4.623), "4.62");
+        assert_eq!(three_digits(46.23), "46.2");
+        assert_eq!(three_digits(-1234.4), "-1,234");
         assert_eq!(count(0), "0");
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(rate(12.34), "12.3");

@@ -1,38 +1,16 @@
 //! Every field of a result in JSON, once: the schema and the page in the docs are made of this.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+use super::comparison::COMPARISON;
+use crate::layout::Kind::{
+    Integer, Integers, Number, Numbers, Object, Objects, Text, Texts, Times, Truth,
+};
+use crate::layout::Null::{Never, Perhaps};
+use crate::layout::{self, Field};
 
 /// Grows when a field changes its meaning or goes; fields may be added without it.
 pub(crate) const FORMAT: u32 = 1;
-
-/// What a field holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Integer,
-    Number,
-    Text,
-    Truth,
-    Object,
-    Texts,
-    Integers,
-    Numbers,
-    Objects,
-    /// An object of times, described once, or null where there are none.
-    Times,
-}
-
-/// One field: where it is, what it holds, whether it may be null, and what it means.
-type Field = (&'static str, Kind, Null, &'static str);
-
-/// May a field be null?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Null {
-    Never,
-    Perhaps,
-}
-
-use Kind::{Integer, Integers, Number, Numbers, Object, Objects, Text, Texts, Times, Truth};
-use Null::{Never, Perhaps};
 
 /// The fields of the whole. A parent stands before its children; `[]` marks what repeats.
 const FIELDS: &[Field] = &[
@@ -470,114 +448,25 @@ const TIMES: &[Field] = &[
     ),
 ];
 
-/// The fields of a comparison.
-const COMPARISON: &[Field] = &[
-    ("format", Integer, Never, "version of this layout: 1"),
-    (
-        "confidence_percent",
-        Number,
-        Never,
-        "share of cases in which an interval holds the true change",
-    ),
-    ("method", Text, Never, "how intervals were made"),
-    ("figures", Objects, Never, "the figures both sides have"),
-    ("figures[].name", Text, Never, "as thresholds name it"),
-    (
-        "figures[].before",
-        Number,
-        Never,
-        "nanoseconds, answers per second or %",
-    ),
-    ("figures[].after", Number, Never, "the same afterwards"),
-    (
-        "figures[].change_percent",
-        Number,
-        Perhaps,
-        "the change; null where it was 0 before",
-    ),
-    (
-        "figures[].low_percent",
-        Number,
-        Perhaps,
-        "lower end of its interval; null without one",
-    ),
-    ("figures[].high_percent", Number, Perhaps, "upper end"),
-    (
-        "figures[].verdict",
-        Text,
-        Never,
-        "`faster`, `slower`, `fewer`, `more`, `cheaper`, `dearer`, `cannot be told apart` or `not judged`",
-    ),
-    ("notes", Texts, Never, "what else is to be known"),
-    (
-        "thresholds",
-        Objects,
-        Never,
-        "the conditions of `--fail-if`",
-    ),
-    ("thresholds[].text", Text, Never, "as it was written"),
-    (
-        "thresholds[].crossed",
-        Truth,
-        Never,
-        "the change is beyond it and certain",
-    ),
-];
-
 /// The JSON schema of a result.
 pub fn schema() -> Value {
-    let mut times = object_of(TIMES, "");
+    let mut times = layout::object(TIMES);
     times["title"] = "times in microseconds, right to a thousandth".into();
-    let mut whole = object_of(FIELDS, "");
-    whole["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
-    whole["title"] = "result of `hob bench --json`".into();
-    let mut comparison = object_of(COMPARISON, "");
+    let mut comparison = layout::object(COMPARISON);
     comparison["title"] = "result of `hob bench --compare --json`".into();
-    whole["$defs"] = json!({ "times": times, "comparison": comparison });
-    whole
+    let defined = json!({ "times": times, "comparison": comparison });
+    layout::schema("result of `hob bench --json`", FIELDS, defined)
 }
 
-/// The fields directly below a parent, as a schema; all of them are always there.
-fn object_of(fields: &[Field], parent: &str) -> Value {
-    let mut properties = Map::new();
-    for (path, kind, null, text) in fields {
-        let Some(name) = path.strip_prefix(parent).filter(|name| !name.contains('.')) else {
-            continue;
-        };
-        let mut property = match kind {
-            Object => object_of(fields, &format!("{path}.")),
-            Objects => {
-                json!({ "type": "array", "items": object_of(fields, &format!("{path}[].")) })
-            }
-            Integers => json!({ "type": "array", "items": { "type": "integer" } }),
-            Numbers => json!({ "type": "array", "items": { "type": ["number", "null"] } }),
-            Texts => json!({ "type": "array", "items": { "type": "string" } }),
-            Times => json!({ "anyOf": [{ "$ref": "#/$defs/times" }, { "type": "null" }] }),
-            Integer | Number | Text | Truth => json!({ "type": word(*kind) }),
-        };
-        if *null == Perhaps && *kind != Times {
-            property["type"] = json!([property["type"], "null"]);
-        }
-        property["description"] = (*text).into();
-        properties.insert(name.to_owned(), property);
-    }
-    let required: Vec<&String> = properties.keys().collect();
-    json!({ "type": "object", "required": required, "properties": properties })
+/// Whether a result that was written down is laid out like this; else what is not.
+pub(crate) fn check(result: &Value) -> Result<(), String> {
+    layout::check(result, FIELDS, TIMES)
 }
 
-fn word(kind: Kind) -> &'static str {
-    match kind {
-        Integer => "integer",
-        Number => "number",
-        Text => "string",
-        Truth => "boolean",
-        Object => "object",
-        Texts => "array of strings",
-        Integers => "array of integers",
-        Numbers => "array of numbers or null",
-        Objects => "array of objects",
-        Times => "times",
-    }
+/// The fields below `environment`: the machine a result was made on, as other results have it too.
+pub fn environment_fields() -> Vec<Field> {
+    let of_environment = |(path, ..): &&Field| path.starts_with("environment.");
+    FIELDS.iter().filter(of_environment).copied().collect()
 }
 
 /// The reference page, in Markdown.
@@ -588,14 +477,14 @@ pub fn reference() -> String {
          its JSON schema. Every field is always there; those marked *or null* hold null where \
          there is nothing to tell. New fields may be added; `format` grows when one changes its meaning.\n\n",
     );
-    table(&mut text, FIELDS);
+    text.push_str(&layout::table(FIELDS));
     text.push_str("\n## Times\n\nIn microseconds, each right to a thousandth of itself.\n\n");
-    table(&mut text, TIMES);
+    text.push_str(&layout::table(TIMES));
     text.push_str(
         "\n## Comparison\n\nWhat `hob bench --compare A B --json` prints; its schema is \
          `#/$defs/comparison` of that of results.\n\n",
     );
-    table(&mut text, COMPARISON);
+    text.push_str(&layout::table(COMPARISON));
     text.push_str("\n## Kinds of failure\n\n| kind | means |\n| --- | --- |\n");
     for (_, name, means) in crate::measure::FAILURES {
         text.push_str(&format!("| `{name}` | {means} |\n"));
@@ -609,17 +498,6 @@ pub fn reference() -> String {
         text.push_str(&format!("| `{name}` | {means} |\n"));
     }
     text
-}
-
-fn table(text: &mut String, fields: &[Field]) {
-    text.push_str("| field | holds | means |\n| --- | --- | --- |\n");
-    for (path, kind, null, means) in fields {
-        let or_null = if *null == Perhaps { " or null" } else { "" };
-        text.push_str(&format!(
-            "| `{path}` | {}{or_null} | {means} |\n",
-            word(*kind)
-        ));
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What a run tells: a table for people, JSON for machines, and whether to believe it.
 
+mod comparison;
 mod fields;
 mod figures;
 mod json;
@@ -14,8 +15,8 @@ use crate::measure::{Passed, Tally};
 use crate::plan::Plan;
 use crate::written::Written;
 
-pub(crate) use fields::FORMAT;
-pub use fields::{reference, schema};
+pub(crate) use fields::{FORMAT, check};
+pub use fields::{environment_fields, reference, schema};
 pub(crate) use json::{series, times};
 
 /// The result of a run.

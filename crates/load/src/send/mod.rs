@@ -8,6 +8,7 @@
 mod body;
 mod conn;
 mod datagrams;
+pub(crate) mod digits;
 mod event;
 mod exchange;
 pub(crate) mod fields;

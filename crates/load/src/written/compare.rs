@@ -145,6 +145,9 @@ impl Comparison {
         after: &[Written],
         limits: &[Change],
     ) -> Result<Comparison, String> {
+        if before.is_empty() || after.is_empty() {
+            return Err("there is nothing to compare".to_owned());
+        }
         let is_repeated = before.len() >= RUN_COUNT_MIN && after.len() >= RUN_COUNT_MIN;
         let (rows, method) = match is_repeated {
             true => (

@@ -216,8 +216,8 @@ fn by_key(all: &[Written], list: &str, key: &str) -> Value {
     for entry in all.iter().flat_map(|one| one.list(list)) {
         match found.iter_mut().find(|known| known[key] == entry[key]) {
             Some(known) => {
-                let sum =
-                    known["count"].as_u64().unwrap_or(0) + entry["count"].as_u64().unwrap_or(0);
+                let [one, other] = [&*known, entry].map(|part| part["count"].as_u64().unwrap_or(0));
+                let sum = one.saturating_add(other);
                 known["count"] = json!(sum);
             }
             None => found.push(entry.clone()),

@@ -11,7 +11,7 @@ mod words;
 
 use serde_json::Value;
 
-use crate::limits::DURATION_MAX;
+use crate::limits::{DURATION_MAX, INTERVAL_COUNT_MAX};
 use crate::measure::{Interval, Latency, Series};
 
 pub use compare::{Change, Comparison};
@@ -42,6 +42,7 @@ impl Written {
                 }
                 _ => return Err("it is no result of `hob bench --json`".to_owned()),
             }
+            crate::report::check(&value)?;
             all.push(Written { value });
         }
         if all.is_empty() {
@@ -110,11 +111,16 @@ impl Written {
                 .iter()
                 .map(|count| count.as_u64().unwrap_or(0))
         };
-        let histograms = self.list("series.histograms").iter();
+        let histograms = self.list("series.histograms");
+        if histograms.len() > INTERVAL_COUNT_MAX {
+            return Err(format!(
+                "series has more than {INTERVAL_COUNT_MAX} stretches"
+            ));
+        }
         let all = counts("series.answered")
             .zip(counts("series.good"))
             .zip(counts("series.failed"))
-            .zip(histograms);
+            .zip(histograms.iter());
         let read = all.map(|(((answered, good), failed), histogram)| {
             let histogram = histogram.as_str().unwrap_or_default();
             Interval::read([answered, good, failed], histogram)
@@ -132,4 +138,43 @@ fn times_of(value: &Value) -> Option<Latency> {
         times.add_text(value["histogram"].as_str()?)?;
     }
     Some(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_result_is_refused_with_what_is_wrong() {
+        for (text, says) in [
+            ("", "it is empty"),
+            ("{", "this is no JSON"),
+            ("[1]", "no result of `hob bench --json`"),
+            (r#"{"format":1}"#, "no result of `hob bench --json`"),
+            (r#"{"format":2,"series":{}}"#, "format 2 is newer than 1"),
+            (
+                r#"{"format":1,"series":{},"failures":["x"]}"#,
+                "failures is not as it must be: array of objects",
+            ),
+            (
+                r#"{"format":1,"series":{},"tls":7}"#,
+                "tls is not as it must be: object",
+            ),
+            (
+                r#"{"format":1,"series":{},"requests":{"due":18446744073709551615}}"#,
+                "requests.due is not as it must be: integer",
+            ),
+        ] {
+            let why = Written::read(text).unwrap_err();
+            assert!(why.contains(says), "{why}");
+        }
+    }
+
+    #[test]
+    fn series_that_is_longer_than_any_is_refused() {
+        let histograms = vec!["x"; INTERVAL_COUNT_MAX + 1];
+        let value = serde_json::json!({ "format": 1, "series": { "histograms": histograms } });
+        let read = Written::read(&value.to_string()).unwrap();
+        assert!(read[0].hdr_log().unwrap_err().contains("more than 600"));
+    }
 }

@@ -5,6 +5,7 @@ use super::{TOO_LONG, Wrong};
 use crate::expect::ExpectedField;
 use crate::limits::INTERIM_COUNT_MAX;
 use crate::send::body::Body;
+use crate::send::digits::number;
 use crate::send::h1::Answer;
 
 /// No field of this kind.
@@ -225,17 +226,6 @@ fn status(value: &[u8]) -> Option<u16> {
     };
     let digit = |byte: &u8| u16::from(byte - b'0');
     Some(digit(a) * 100 + digit(b) * 10 + digit(c))
-}
-
-/// Digits, at most as many as fit with ease.
-fn number(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() || digits.len() > 18 {
-        return None;
-    }
-    digits.iter().try_fold(0, |sum, byte| {
-        byte.is_ascii_digit()
-            .then(|| sum * 10 + u64::from(byte - b'0'))
-    })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use memchr::memchr;
 
 use super::reader::BadAnswer;
 use crate::expect::ExpectedField;
+use crate::send::digits::number;
 
 /// How the body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,17 +152,6 @@ fn status_line(line: &[u8]) -> Result<(u8, u16), BadAnswer> {
 
 fn without_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-/// Digits, at most as many as fit with ease.
-fn number(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() || digits.len() > 18 {
-        return None;
-    }
-    digits.iter().try_fold(0, |sum, byte| {
-        byte.is_ascii_digit()
-            .then(|| sum * 10 + u64::from(byte - b'0'))
-    })
 }
 
 /// The bytes of a field's name. //= rfc9110#5.6.2

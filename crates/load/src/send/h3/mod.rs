@@ -1,13 +1,16 @@
 //! HTTP/3 as a client: `session` is one connection over QUIC, `frames` what the server sends on its
-//! streams, `qpack` the fields both ways, `socket` datagrams in and out.
+//! streams, `qpack` the fields both ways, `socket` datagrams in and out, `replay` streams without a
+//! connection.
 
 mod fixed;
 mod frames;
 mod qpack;
+mod replay;
 mod session;
 mod socket;
 
 pub(crate) use qpack::Known;
+pub use replay::{replay_answer, replay_control};
 pub(crate) use session::{Common, Session, Step};
 pub(crate) use socket::Datagrams;
 
