@@ -144,7 +144,8 @@ fn run(
         .parse()
         .map_err(CostError::Arguments)?;
     let plan = Plan {
-        urls: vec![url],
+        entries: vec![url.into()],
+        seed: 1,
         unix: line.socket.map(Path::to_owned),
         pace: Pace::Closed {
             think: Duration::ZERO,

@@ -1,6 +1,7 @@
 //! `hob bench`: makes requests and measures how they are answered. Makes a plan of the arguments;
 //! everything else is in `hob_load`.
 
+mod list;
 mod tell;
 
 use std::io::IsTerminal;
@@ -87,6 +88,7 @@ fn conduct(options: &BenchOptions, surroundings: &Surroundings) -> Conduct {
 }
 
 fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
+    let entries = list::entries(&options)?;
     let is_open = options.rate.is_some();
     let protocol = protocol(&options);
     let pace = pace(&options);
@@ -111,7 +113,8 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     };
     let is_timed = options.count.is_none() || options.duration.is_some();
     Ok(Plan {
-        urls: options.urls,
+        entries,
+        seed: options.seed,
         unix: options.unix,
         protocol,
         streams: options.streams,
@@ -166,7 +169,6 @@ fn pace(options: &BenchOptions) -> Pace {
                 Gaps::Constant => Arrivals::Constant,
                 Gaps::Poisson => Arrivals::Poisson,
             },
-            seed: options.seed,
         },
     }
 }

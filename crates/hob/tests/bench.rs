@@ -8,6 +8,8 @@ mod frames;
 mod h2;
 #[path = "bench/h3.rs"]
 mod h3;
+#[path = "bench/lists.rs"]
+mod lists;
 #[path = "bench/others.rs"]
 mod others;
 #[path = "bench/schema.rs"]

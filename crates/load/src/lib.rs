@@ -9,10 +9,13 @@
 
 pub mod arrive;
 mod conduct;
+mod draw;
+mod entry;
 mod environment;
 mod error;
 mod expect;
 pub mod limits;
+mod list;
 mod measure;
 pub mod page;
 mod plan;
@@ -30,9 +33,11 @@ mod watch;
 mod written;
 
 pub use conduct::{Conduct, Shard, Stop, View, parse_moment};
+pub use entry::Entry;
 pub use environment::Environment;
 pub use error::LoadError;
 pub use expect::Expectation;
+pub use list::{ListError, parse_list};
 pub use plan::{Pace, Plan, Protocol, Reuse, Terms};
 pub use quantity::{parse_cpus, parse_duration};
 pub use report::{Report, reference, schema};

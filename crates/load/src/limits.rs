@@ -12,8 +12,14 @@ pub const AGAIN_COUNT_MAX: u8 = 10;
 pub const THREAD_COUNT_MAX: usize = 1024;
 /// Connections of one run.
 pub const CONNECTION_COUNT_MAX: usize = 1_000_000;
-/// URLs of one run.
-pub const URL_COUNT_MAX: usize = 1000;
+/// Kinds of requests of one run: URLs, or lines of a list.
+pub const URL_COUNT_MAX: usize = 100_000;
+/// Longest list of URLs.
+pub const LIST_BYTES_MAX: u64 = 64 << 20;
+/// Longest line of a list of URLs.
+pub const LIST_LINE_BYTES_MAX: usize = 16 * 1024;
+/// Rows of results that they are told apart in.
+pub const ROW_COUNT_MAX: usize = 1000;
 /// Steps of a rate.
 pub const STEP_COUNT_MAX: usize = 1000;
 /// Highest rate, in requests per second.

@@ -15,18 +15,20 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::arrive::Rate;
 use crate::conduct::{Conduct, View};
+use crate::draw::Draw;
+use crate::entry::{Entry, Rows};
 use crate::environment::Environment;
 use crate::error::LoadError;
-use crate::expect::Expected;
+use crate::expect::{Expected, expected_of};
 use crate::limits::{
-    BODY_BYTES_MAX, CONNECTION_COUNT_MAX, LANE_COUNT_MAX, OTHER_DESCRIPTOR_COUNT, STREAM_COUNT_MAX,
-    THREAD_COUNT_MAX, URL_COUNT_MAX,
+    BODY_BYTES_MAX, CONNECTION_COUNT_MAX, LANE_COUNT_MAX, OTHER_DESCRIPTOR_COUNT, ROW_COUNT_MAX,
+    STREAM_COUNT_MAX, THREAD_COUNT_MAX, URL_COUNT_MAX,
 };
 use crate::measure::{Cgroup, Live, Passed, Tally, moment, passed};
 use crate::plan::{Pace, Plan, Protocol, Reuse};
 use crate::report::Report;
 use crate::request;
-use crate::send::{Address, Prepared, Share, Thread, Trust, client_config, h2, h3};
+use crate::send::{Address, Choice, Kind, Prepared, Share, Thread, Trust, client_config, h2, h3};
 use crate::watch::Watch;
 
 /// How often it is looked whether a moment has come.
@@ -83,7 +85,8 @@ fn conducted(
     let cgroup = conduct.cgroup.as_deref().map(Cgroup::find);
     let cgroup = cgroup.transpose().map_err(LoadError::Arguments)?;
     let written = Written::new(&plan).map_err(LoadError::Arguments)?;
-    let expected = Expected::new(&plan.expectations).map_err(LoadError::Arguments)?;
+    let own = plan.entries.iter().map(|entry| &entry.expectations[..]);
+    let expected = expected_of(&plan.expectations, own).map_err(LoadError::Arguments)?;
     raise_descriptors(plan.connections)?;
     let address = reach(&plan, probe)?;
     let tls = tls(&plan, &address)?;
@@ -101,7 +104,7 @@ fn conducted(
         let (kind, _, example) = first.unwrap_or(("unanswered", 0, ""));
         return Err(LoadError::Server(format!(
             "{}: no request was answered; the first failure was {kind}: {example}",
-            plan.urls[0].text
+            plan.entries[0].url.text
         )));
     }
     Ok(Report {
@@ -122,18 +125,7 @@ fn conducted(
 /// What a plan asks for together may make no sense, though each part does.
 fn check(plan: &Plan) -> Result<(), LoadError> {
     let wrong = |text: String| Err(LoadError::Arguments(text));
-    let Some(first) = plan.urls.first() else {
-        return wrong("there is no URL to ask for".to_owned());
-    };
-    if plan.urls.len() > URL_COUNT_MAX {
-        return wrong(format!("at most {URL_COUNT_MAX} URLs"));
-    }
-    if let Some(other) = plan.urls.iter().find(|url| url.origin() != first.origin()) {
-        return wrong(format!(
-            "{} and {} are of two servers; one run measures one server",
-            first.text, other.text
-        ));
-    }
+    check_entries(plan)?;
     if !(1..=CONNECTION_COUNT_MAX).contains(&plan.connections) {
         return wrong(format!("connections: from 1 to {CONNECTION_COUNT_MAX}"));
     }
@@ -166,12 +158,35 @@ fn check(plan: &Plan) -> Result<(), LoadError> {
             rate.text()
         ));
     }
-    if plan
-        .body
-        .as_ref()
-        .is_some_and(|body| body.len() as u64 > BODY_BYTES_MAX)
-    {
-        return wrong(format!("a body has at most {BODY_BYTES_MAX} bytes"));
+    Ok(())
+}
+
+/// What is asked for must be of one server, and not more than can be told apart.
+fn check_entries(plan: &Plan) -> Result<(), LoadError> {
+    let wrong = |text: String| Err(LoadError::Arguments(text));
+    let Some(first) = plan.entries.first().map(|entry| &entry.url) else {
+        return wrong("there is no URL to ask for".to_owned());
+    };
+    if plan.entries.len() > URL_COUNT_MAX {
+        return wrong(format!("at most {URL_COUNT_MAX} URLs"));
+    }
+    if Rows::of(&plan.entries).first.len() > ROW_COUNT_MAX {
+        return wrong(format!(
+            "at most {ROW_COUNT_MAX} rows of results; give URLs that belong together one name \
+             (name=WORD in the list)"
+        ));
+    }
+    let mut urls = plan.entries.iter().map(|entry| &entry.url);
+    if let Some(other) = urls.find(|url| url.origin() != first.origin()) {
+        return wrong(format!(
+            "{} and {} are of two servers; one run measures one server",
+            first.text, other.text
+        ));
+    }
+    let weights = || plan.entries.iter().map(|entry| entry.weight);
+    let is_weight = |weight: f64| weight.is_finite() && weight > 0.0;
+    if !weights().all(is_weight) || !is_weight(weights().sum()) {
+        return wrong("a weight is a number above 0".to_owned());
     }
     Ok(())
 }
@@ -207,7 +222,7 @@ fn wait_until(moment: SystemTime, is_stopped: &AtomicBool) -> Result<(), LoadErr
 
 fn check_streams(plan: &Plan) -> Result<(), LoadError> {
     let wrong = |text: String| Err(LoadError::Arguments(text));
-    if plan.protocol == Protocol::H3 && (!plan.urls[0].is_secure || plan.unix.is_some()) {
+    if plan.protocol == Protocol::H3 && (!plan.entries[0].url.is_secure || plan.unix.is_some()) {
         return wrong(
             "HTTP/3 is spoken over QUIC alone: write https://, without --unix".to_owned(),
         );
@@ -246,10 +261,18 @@ struct Written {
 impl Written {
     fn new(plan: &Plan) -> Result<Written, String> {
         let mut written = Written::default();
-        for url in &plan.urls {
+        let mut body_bytes = 0;
+        for entry in &plan.entries {
+            let own = entry.body(plan).map_or(0, <[u8]>::len) as u64;
+            body_bytes += own;
+            if own > BODY_BYTES_MAX || body_bytes > BODY_BYTES_MAX {
+                return Err(format!(
+                    "the bodies of all requests have at most {BODY_BYTES_MAX} bytes together"
+                ));
+            }
             match plan.protocol {
-                Protocol::H1 => written.h1.push(request::write(plan, url)?),
-                _ => written.fields.push(request::fields(plan, url)?),
+                Protocol::H1 => written.h1.push(request::write(plan, entry)?),
+                _ => written.fields.push(request::fields(plan, entry)?),
             }
         }
         Ok(written)
@@ -259,7 +282,7 @@ impl Written {
 fn prepare(
     plan: &Plan,
     written: Written,
-    expected: Expected,
+    expected: Vec<Arc<Expected>>,
     address: Address,
     is_stopped: Arc<AtomicBool>,
 ) -> Prepared {
@@ -268,37 +291,31 @@ fn prepare(
         Pace::Closed { think } => (*think, None),
         Pace::Open { rate, .. } => (Duration::ZERO, Some(rate.clone())),
     };
-    let is_head = plan.method == "HEAD";
+    let rows = Rows::of(&plan.entries);
+    let kinds = kinds(plan, &rows, expected);
+    let fields_wanted = kinds[0].expected.fields.clone();
     let h2 = (plan.protocol == Protocol::H2).then(|| {
         let fields: Vec<_> = written.fields.iter().map(Vec::as_slice).collect();
         h2::Common {
             requests: h2::Requests::new(&fields),
-            body: plan.body.clone().unwrap_or_default(),
-            known: h2::Known::new(&expected.fields),
-            is_head,
-            is_hashed: expected.hash.is_some(),
+            asks: asks(plan, &kinds),
+            known: h2::Known::new(&fields_wanted),
         }
     });
     let h3 = (plan.protocol == Protocol::H3).then(|| {
-        let known = h3::Known::new(&expected.fields);
-        let body = plan.body.clone().unwrap_or_default();
-        h3::Common::new(
-            &written.fields,
-            body,
-            known,
-            (is_head, expected.hash.is_some()),
-        )
+        let known = h3::Known::new(&fields_wanted);
+        h3::Common::new(&written.fields, asks(plan, &kinds), known)
     });
     Prepared {
         protocol: plan.protocol,
         streams: plan.streams,
-        class_count: plan.urls.len(),
+        choice: choice(plan),
+        kinds,
+        class_count: rows.first.len(),
         requests: written.h1,
         h2,
         h3,
         address,
-        expected,
-        is_head,
         is_open: rate.is_some(),
         reuse: plan.reuse,
         tls: None,
@@ -313,6 +330,40 @@ fn prepare(
         begun: Instant::now(),
         is_stopped,
         live: Live::new(warm_ns, false),
+    }
+}
+
+fn kinds(plan: &Plan, rows: &Rows, expected: Vec<Arc<Expected>>) -> Vec<Kind> {
+    let all = plan.entries.iter().zip(&rows.of_entry).zip(expected);
+    all.map(|((entry, row), expected)| Kind {
+        class: *row,
+        is_head: entry.method(plan) == "HEAD",
+        expected,
+    })
+    .collect()
+}
+
+/// What connections that carry several requests need to know of each kind.
+fn asks(plan: &Plan, kinds: &[Kind]) -> Vec<request::Ask> {
+    let of_plan: Arc<[u8]> = plan.body.as_deref().unwrap_or_default().into();
+    let ask = |(entry, kind): (&Entry, &Kind)| request::Ask {
+        body: match (&entry.body, entry.body(plan)) {
+            (Some(own), _) => own.clone(),
+            (None, Some(_)) => of_plan.clone(),
+            (None, None) => Arc::new([]),
+        },
+        is_head: kind.is_head,
+        is_hashed: kind.expected.hash.is_some(),
+    };
+    plan.entries.iter().zip(kinds).map(ask).collect()
+}
+
+/// In turn, unless some are to come more often than others.
+fn choice(plan: &Plan) -> Choice {
+    let weights: Vec<f64> = plan.entries.iter().map(|entry| entry.weight).collect();
+    match weights.iter().all(|weight| *weight == weights[0]) {
+        true => Choice::InTurn,
+        false => Choice::Drawn(Draw::new(&weights), plan.seed),
     }
 }
 
@@ -348,7 +399,7 @@ fn tls(
     plan: &Plan,
     address: &Address,
 ) -> Result<Option<(ClientConfig, ServerName<'static>)>, LoadError> {
-    let url = &plan.urls[0];
+    let url = &plan.entries[0].url;
     if !url.is_secure {
         return Ok(None);
     }
@@ -378,7 +429,7 @@ fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
             ))),
         };
     }
-    let url = &plan.urls[0];
+    let url = &plan.entries[0].url;
     let addresses = (url.host.as_str(), url.port).to_socket_addrs();
     let addresses: Vec<SocketAddr> = match addresses {
         Ok(addresses) => addresses.collect(),

@@ -64,6 +64,14 @@ impl Url {
     }
 }
 
+impl Url {
+    /// Another path of the same server.
+    pub(crate) fn with_target(&self, target: &str) -> Result<Url, String> {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        format!("{scheme}://{}{target}", self.authority).parse()
+    }
+}
+
 fn host_and_port(authority: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
         let (host, after) = rest.split_once(']')?;

@@ -84,6 +84,11 @@ impl Failures {
         first.get_or_insert_with(example);
     }
 
+    /// Has there been none of a kind?
+    pub(crate) fn is_new(&self, kind: Failure) -> bool {
+        self.kinds[kind as usize].0 == 0
+    }
+
     pub(crate) fn merge(&mut self, other: Failures) {
         for (own, others) in self.kinds.iter_mut().zip(other.kinds) {
             own.0 += others.0;

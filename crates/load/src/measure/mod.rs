@@ -10,7 +10,7 @@ mod series;
 mod tally;
 
 pub(crate) use cgroup::Cgroup;
-pub(crate) use failure::{FAILURES, Failure};
+pub(crate) use failure::{FAILURES, Failure, Failures};
 pub(crate) use latency::Latency;
 pub(crate) use live::{Counts, Live, Told};
 pub(crate) use machine::{Passed, moment, passed, thread_cpu_ns};

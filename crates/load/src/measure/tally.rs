@@ -21,8 +21,10 @@ pub(crate) struct Outcome<'a> {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) response: Latency,
+    /// From the actual start; empty in a closed loop.
+    pub(crate) service: Latency,
     pub(crate) answered: u64,
-    pub(crate) failed: u64,
+    pub(crate) failures: Failures,
 }
 
 /// What one thread has counted, or several together.
@@ -132,8 +134,12 @@ impl Tally {
         if let Some(count) = self.statuses.get_mut(usize::from(answer.status) - 100) {
             *count += 1;
         }
-        let is_good = self.check(answer, expected);
+        let bad = check(answer, expected);
+        let is_good = bad.is_none();
         self.good += u64::from(is_good);
+        if let Some(wrong) = &bad {
+            self.failures.add(wrong.kind(), || wrong.text());
+        }
         self.series
             .answered(self.now_ns, outcome.response_ns, is_good);
         for part in self
@@ -142,8 +148,13 @@ impl Tally {
             .flatten()
         {
             part.response.record(outcome.response_ns);
+            if is_open {
+                part.service.record(outcome.service_ns);
+            }
             part.answered += 1;
-            part.failed += u64::from(!is_good);
+            if let Some(wrong) = &bad {
+                part.failures.add(wrong.kind(), || wrong.text());
+            }
         }
     }
 
@@ -161,47 +172,24 @@ impl Tally {
         if is_wait {
             self.response.record(waited_ns);
         }
-        self.failures.add(kind, example);
+        let parts = self.parts(class, step);
+        let is_new = parts
+            .iter()
+            .flatten()
+            .any(|part| part.failures.is_new(kind));
+        let example = match is_new || self.failures.is_new(kind) {
+            true => example(),
+            false => String::new(),
+        };
+        self.failures.add(kind, || example.clone());
         self.series
             .failed(self.now_ns, is_wait.then_some(waited_ns));
         for part in self.parts(class, step).into_iter().flatten() {
             if is_wait {
                 part.response.record(waited_ns);
             }
-            part.failed += 1;
+            part.failures.add(kind, || example.clone());
         }
-    }
-
-    fn check(&mut self, answer: &Answer, expected: &Expected) -> bool {
-        if !expected.has_status(answer.status) {
-            self.failures
-                .add(Failure::Status, || answer.status.to_string());
-            return false;
-        }
-        if let Some(wanted) = expected.wanted_size(answer.body_bytes) {
-            let size = answer.body_bytes;
-            self.failures.add(Failure::Size, || {
-                format!("{size} bytes instead of {wanted}")
-            });
-            return false;
-        }
-        if let Some(wanted) = expected.hash
-            && answer.body_hash != Some(wanted)
-        {
-            let hash = answer.body_hash;
-            self.failures.add(Failure::Hash, || match hash {
-                Some(hash) => format!("sha256={}", hex(&hash)),
-                None => "the body was not looked at".to_owned(),
-            });
-            return false;
-        }
-        if let Some(name) = expected.missing_field(answer.fields_seen) {
-            self.failures.add(Failure::Header, || {
-                format!("{name} is missing or has another value")
-            });
-            return false;
-        }
-        true
     }
 
     fn parts(&mut self, class: usize, step: usize) -> [Option<&mut Part>; 2] {
@@ -233,8 +221,9 @@ impl Tally {
         let parts = self.classes.iter_mut().chain(&mut self.steps);
         for (own, others) in parts.zip(other.classes.into_iter().chain(other.steps)) {
             own.response.merge(&others.response);
+            own.service.merge(&others.service);
             own.answered += others.answered;
-            own.failed += others.failed;
+            own.failures.merge(others.failures);
         }
         self.by_connection.extend(other.by_connection);
         self.last_ns = self.last_ns.max(other.last_ns);
@@ -247,22 +236,79 @@ impl Tally {
 
     /// Jain's index over connections: 1 when all got equally many answers, 1/n when one got all.
     pub(crate) fn fairness(&self) -> Option<f64> {
-        let sum: f64 = self.by_connection.iter().map(|count| *count as f64).sum();
-        let squares: f64 = self
-            .by_connection
-            .iter()
-            .map(|count| (*count as f64).powi(2))
-            .sum();
-        (squares > 0.0).then(|| sum * sum / (self.by_connection.len() as f64 * squares))
+        jain(self.by_connection.iter().map(|count| *count as f64))
     }
+
+    /// Jain's index over rows of the results, of their answers beside their weights.
+    pub(crate) fn fairness_by_weight(&self, weights: &[f64]) -> Option<f64> {
+        let rows = self.classes.iter().zip(weights);
+        jain(rows.map(|(row, weight)| row.answered as f64 / weight))
+    }
+}
+
+fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for share in shares {
+        count += 1.0;
+        sum += share;
+        squares += share * share;
+    }
+    (squares > 0.0).then(|| sum * sum / (count * squares))
+}
+
+/// What is wrong with an answer.
+enum Wrong<'a> {
+    Status(u16),
+    Size { is: u64, wanted: u64 },
+    Hash(Option<[u8; 32]>),
+    Header(&'a str),
+}
+
+impl Wrong<'_> {
+    fn kind(&self) -> Failure {
+        match self {
+            Wrong::Status(_) => Failure::Status,
+            Wrong::Size { .. } => Failure::Size,
+            Wrong::Hash(_) => Failure::Hash,
+            Wrong::Header(_) => Failure::Header,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Wrong::Status(status) => status.to_string(),
+            Wrong::Size { is, wanted } => format!("{is} bytes instead of {wanted}"),
+            Wrong::Hash(Some(hash)) => format!("sha256={}", hex(hash)),
+            Wrong::Hash(None) => "the body was not looked at".to_owned(),
+            Wrong::Header(name) => format!("{name} is missing or has another value"),
+        }
+    }
+}
+
+/// The first thing that is wrong with an answer, if anything is.
+fn check<'a>(answer: &Answer, expected: &'a Expected) -> Option<Wrong<'a>> {
+    if !expected.has_status(answer.status) {
+        return Some(Wrong::Status(answer.status));
+    }
+    if let Some(wanted) = expected.wanted_size(answer.body_bytes) {
+        let is = answer.body_bytes;
+        return Some(Wrong::Size { is, wanted });
+    }
+    if expected.hash.is_some() && answer.body_hash != expected.hash {
+        return Some(Wrong::Hash(answer.body_hash));
+    }
+    expected
+        .missing_field(answer.fields_seen)
+        .map(Wrong::Header)
 }
 
 impl Part {
     fn new() -> Part {
         Part {
             response: Latency::new(),
+            service: Latency::new(),
             answered: 0,
-            failed: 0,
+            failures: Failures::default(),
         }
     }
 }
@@ -279,5 +325,12 @@ mod tests {
         assert_eq!(tally.fairness(), Some(1.0));
         tally.by_connection = vec![8, 0, 0, 0];
         assert_eq!(tally.fairness(), Some(0.25));
+        let mut tally = Tally::new(2, 1, 1);
+        assert_eq!(tally.fairness_by_weight(&[3.0, 1.0]), None);
+        tally.classes[0].answered = 30;
+        tally.classes[1].answered = 10;
+        assert_eq!(tally.fairness_by_weight(&[3.0, 1.0]), Some(1.0));
+        tally.classes[1].answered = 0;
+        assert_eq!(tally.fairness_by_weight(&[3.0, 1.0]), Some(0.5));
     }
 }

@@ -8,7 +8,8 @@ use super::Report;
 use super::fields::FORMAT;
 use super::verdict;
 use crate::arrive::Arrivals;
-use crate::measure::{Interval, Latency, Part, Series};
+use crate::expect::sha256;
+use crate::measure::{Failures, Interval, Latency, Part, Series};
 use crate::plan::{Pace, Reuse};
 
 /// Writes the whole.
@@ -18,10 +19,6 @@ pub(super) fn write(report: &Report) -> Value {
     let notes = verdict::notes(report);
     let begun_at = report.begun_at.duration_since(UNIX_EPOCH);
     let begun_at = begun_at.unwrap_or_default();
-    let mut classes = parts(&tally.classes);
-    for (class, url) in classes.iter_mut().zip(&report.plan.urls) {
-        class["url"] = url.text.as_str().into();
-    }
     json!({
         "format": FORMAT,
         "plan": plan(report),
@@ -50,16 +47,17 @@ pub(super) fn write(report: &Report) -> Value {
             "sent": tally.sent_bytes,
         },
         "status": statuses(report),
-        "failures": failures(report),
+        "failures": failures(&tally.failures),
         "latency": {
             "response": times(&tally.response),
             "service": times(if report.is_open() { &tally.service } else { &tally.response }),
             "connect": times(&tally.connect),
         },
         "series": series(&tally.series),
-        "urls": classes,
-        "steps": parts(&tally.steps),
+        "urls": classes(report),
+        "steps": parts(report, &tally.steps),
         "fairness": tally.fairness(),
+        "fairness_urls": report.fairness_by_weight(),
         "client": {
             "cpu_us_per_request": report.client_cpu_us(),
             "busy_percent": tally.busy_share * 100.0,
@@ -101,21 +99,40 @@ fn statuses(report: &Report) -> Vec<Value> {
         .collect()
 }
 
-fn failures(report: &Report) -> Vec<Value> {
-    let all = report.tally.failures.all();
+fn failures(failures: &Failures) -> Vec<Value> {
+    let all = failures.all();
     all.map(|(kind, count, first)| json!({ "kind": kind, "count": count, "first": first }))
         .collect()
 }
 
-fn parts(parts: &[Part]) -> Vec<Value> {
+fn parts(report: &Report, parts: &[Part]) -> Vec<Value> {
     let part = |part: &Part| {
+        let service = match report.is_open() {
+            true => &part.service,
+            false => &part.response,
+        };
         json!({
             "answered": part.answered,
-            "failed": part.failed,
+            "failed": part.failures.count(),
+            "failures": failures(&part.failures),
             "response": times(&part.response),
+            "service": times(service),
         })
     };
     parts.iter().map(part).collect()
+}
+
+/// What came of each row of URLs, with what was asked for.
+fn classes(report: &Report) -> Vec<Value> {
+    let mut all = parts(report, &report.tally.classes);
+    for (class, row) in all.iter_mut().zip(report.rows()) {
+        class["name"] = row.name.into();
+        class["url"] = row.url.into();
+        class["url_count"] = row.url_count.into();
+        class["method"] = row.method.into();
+        class["weight"] = row.weight.into();
+    }
+    all
 }
 
 fn thresholds(report: &Report) -> Vec<Value> {
@@ -134,7 +151,7 @@ fn plan(report: &Report) -> Value {
     let plan = &report.plan;
     let (rate, arrivals, think) = match &plan.pace {
         Pace::Closed { think } => (None, None, Some(think.as_secs_f64())),
-        Pace::Open { rate, arrivals, .. } => {
+        Pace::Open { rate, arrivals } => {
             let arrivals = match arrivals {
                 Arrivals::Constant => "constant",
                 Arrivals::Poisson => "poisson",
@@ -143,11 +160,26 @@ fn plan(report: &Report) -> Value {
         }
     };
     json!({
-        "urls": plan.urls.iter().map(|url| url.text.as_str()).collect::<Vec<_>>(),
+        "urls": plan
+            .entries
+            .iter()
+            .map(|entry| entry.url.text.as_str())
+            .collect::<Vec<_>>(),
+        "weights": plan.entries.iter().map(|entry| entry.weight).collect::<Vec<_>>(),
+        "seed": plan.seed,
         "address": report.address,
         "protocol": plan.protocol.name(),
         "streams": plan.streams,
         "method": plan.method,
+        "headers": plan
+            .fields
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect::<Vec<_>>(),
+        "body_bytes": plan.body.as_ref().map(Vec::len),
+        "body_sha256": plan.body.as_ref().map(|body| sha256(body)),
+        "list_sha256": report.list_hash(),
+        "tls": report.tls_mode(),
         "loop": if report.is_open() { "open" } else { "closed" },
         "rate": rate,
         "arrivals": arrivals,

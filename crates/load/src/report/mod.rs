@@ -3,6 +3,7 @@
 mod fields;
 mod figures;
 mod json;
+mod rows;
 mod table;
 mod verdict;
 

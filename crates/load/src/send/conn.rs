@@ -144,17 +144,17 @@ impl Session {
         }
     }
 
-    /// Begins a request of a class.
-    pub(crate) fn start(&mut self, lane: u32, class: usize, prepared: &Prepared) {
+    /// Begins a request of a kind.
+    pub(crate) fn start(&mut self, lane: u32, kind: usize, prepared: &Prepared) {
         match self {
             Session::H2(session) => {
                 if let Some(common) = &prepared.h2 {
-                    session.start(lane, class, common);
+                    session.start(lane, kind, common);
                 }
             }
             Session::H3(session) => {
                 if let Some(common) = &prepared.h3 {
-                    session.start(lane, class, common);
+                    session.start(lane, kind, common);
                 }
             }
         }

@@ -30,8 +30,8 @@ pub(crate) struct Lane {
     pub(crate) is_measured: bool,
     /// How often the request was sent again, because the server had not looked at it.
     pub(crate) again_count: u8,
-    /// The URL that was asked for.
-    pub(crate) class: u32,
+    /// The kind of request.
+    pub(crate) kind: u32,
     /// The connection that carries it.
     pub(crate) conn: u32,
     /// When the request was due, and when it was begun, in nanoseconds of the run.
@@ -47,7 +47,7 @@ impl Lane {
             state: State::Idle,
             is_measured: false,
             again_count: 0,
-            class: 0,
+            kind: 0,
             conn: 0,
             intended_ns: 0,
             begun_ns: 0,

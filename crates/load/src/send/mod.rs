@@ -23,7 +23,7 @@ mod thread;
 mod tls;
 mod trust;
 
-pub(crate) use prepared::{Prepared, Share};
+pub(crate) use prepared::{Choice, Kind, Prepared, Share};
 pub(crate) use socket::Address;
 pub(crate) use thread::Thread;
 pub(crate) use trust::{Trust, client_config};

@@ -93,7 +93,7 @@ impl Thread<'_> {
                 }
             }
             lane.state = State::Waiting;
-            session.start(number, lane.class as usize, self.prepared);
+            session.start(number, lane.kind as usize, self.prepared);
             if !many.is_dirty {
                 many.is_dirty = true;
                 self.dirty.push(conn);
@@ -373,7 +373,7 @@ impl Thread<'_> {
             return Flushed::All;
         };
         loop {
-            let bytes = session.unsent(&common.body);
+            let bytes = session.unsent(common);
             if bytes.is_empty() {
                 return Flushed::All;
             }
@@ -404,7 +404,7 @@ impl Thread<'_> {
             else {
                 return Flushed::All;
             };
-            let bytes = session.unsent(&common.body);
+            let bytes = session.unsent(common);
             let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
             // What cannot be encrypted is a connection that the server has ended: reading tells.
             if piece.is_empty() || tls.encrypt(piece).is_err() {

@@ -26,13 +26,15 @@ use super::conn::{Conn, Phase};
 use super::event::Event as Happened;
 use super::h3;
 use super::lane::{Lane, State};
-use super::prepared::{Prepared, Share};
+use super::prepared::{Choice, Prepared, Share};
 use super::socket::Opener;
 use super::trust;
 use crate::arrive::Schedule;
+use crate::draw::Draw;
 use crate::limits::{BACKLOG_COUNT_MAX, LATE, TICK};
 use crate::measure::{Failure, Tally, Told, thread_cpu_ns};
 use crate::plan::Protocol;
+use crate::random::Random;
 
 /// Events taken at once.
 const EVENT_COUNT: usize = 512;
@@ -90,7 +92,7 @@ pub(crate) struct Thread<'a> {
     quota: u64,
     /// A request of a closed loop was not sent because the run is over.
     is_spent: bool,
-    next_class: usize,
+    chooser: Chooser<'a>,
     pub(super) busy_count: usize,
     /// CPU time and moment at which the warm-up was seen to be over.
     warm: Option<(u64, u64)>,
@@ -154,7 +156,7 @@ impl<'a> Thread<'a> {
                 .beginning(prepared.warm_ns),
             quota: share.quota,
             is_spent: false,
-            next_class: share.first_class,
+            chooser: Chooser::new(prepared, share.number),
             busy_count: 0,
             warm: None,
             told: Told::default(),
@@ -350,9 +352,9 @@ impl<'a> Thread<'a> {
 
     /// Gives a request to a lane.
     fn begin(&mut self, lane: usize, intended_ns: u64, now: u64) {
-        let class = self.take_class();
+        let kind = self.chooser.next();
         let one = &mut self.lanes[lane];
-        one.class = class as u32;
+        one.kind = kind;
         one.intended_ns = intended_ns;
         one.begun_ns = now;
         one.is_measured = intended_ns >= self.prepared.warm_ns;
@@ -372,13 +374,6 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// The URL whose turn it is.
-    fn take_class(&mut self) -> usize {
-        let class = self.next_class;
-        self.next_class = (class + 1) % self.prepared.class_count;
-        class
-    }
-
     /// A request that is not sent any more.
     fn unsent(&mut self, due: u64, now: u64) {
         self.failed_before_sending(Failure::Unsent, due, now);
@@ -386,7 +381,8 @@ impl<'a> Thread<'a> {
 
     fn failed_before_sending(&mut self, kind: Failure, due: u64, now: u64) {
         if due >= self.prepared.warm_ns {
-            let place = (self.take_class(), self.prepared.step(due));
+            let class = self.prepared.kind(self.chooser.next()).class;
+            let place = (class as usize, self.prepared.step(due));
             let text = || "all connections were in use; more --connections may help".to_owned();
             self.tally.now_ns = now;
             self.tally.failed(kind, place, now - due, text);
@@ -448,6 +444,41 @@ impl<'a> Thread<'a> {
             }
         }
         self.tally
+    }
+}
+
+/// Chooses the kind of each request.
+enum Chooser<'a> {
+    InTurn { next: usize, count: usize },
+    Drawn(&'a Draw, Random),
+}
+
+impl Chooser<'_> {
+    /// That of one thread; each draws, or begins, differently.
+    fn new(prepared: &Prepared, number: usize) -> Chooser<'_> {
+        let count = prepared.kinds.len();
+        match &prepared.choice {
+            Choice::InTurn => Chooser::InTurn {
+                next: number % count,
+                count,
+            },
+            Choice::Drawn(draw, seed) => {
+                let own = (number as u64 + 1).wrapping_mul(0xa076_1d64_78bd_642f);
+                Chooser::Drawn(draw, Random::new(seed ^ own))
+            }
+        }
+    }
+
+    fn next(&mut self) -> u32 {
+        let kind = match self {
+            Chooser::InTurn { next, count } => {
+                let kind = *next;
+                *next = (kind + 1) % *count;
+                kind
+            }
+            Chooser::Drawn(draw, random) => draw.next(random),
+        };
+        kind as u32
     }
 }
 

@@ -367,6 +367,7 @@ impl Written {
                 Cell::new(name),
                 number("answered"),
                 number("failed"),
+                Cell::new(kinds_of(&value["failures"])),
                 us("p50_us"),
                 us("p99_us"),
                 us("max_us"),
@@ -376,6 +377,7 @@ impl Written {
             table
                 .number("answered")
                 .number("failed")
+                .text("kinds")
                 .number("50 %")
                 .number("99 %")
                 .number("max")
@@ -396,11 +398,9 @@ impl Written {
         if !urls.is_empty() {
             let mut table = columns(Table::new("By URL").text("URL"));
             for url in urls {
-                table = part(
-                    table,
-                    url["url"].as_str().unwrap_or_default().to_owned(),
-                    url,
-                );
+                // Results that are older have no name.
+                let name = url["name"].as_str().or_else(|| url["url"].as_str());
+                table = part(table, name.unwrap_or_default().to_owned(), url);
             }
             page.push(table);
         }
@@ -480,6 +480,16 @@ impl Written {
         strip(&mut value);
         format!("{value:#}")
     }
+}
+
+/// Failures of a part, each kind with its number.
+fn kinds_of(failures: &Value) -> String {
+    let all = failures.as_array().into_iter().flatten();
+    let kinds = all.map(|failure| {
+        let number = count(failure["count"].as_u64().unwrap_or(0));
+        format!("{} {number}", failure["kind"].as_str().unwrap_or_default())
+    });
+    kinds.collect::<Vec<_>>().join(", ")
 }
 
 /// Percentiles and times, up to where a single request makes the difference.

@@ -42,7 +42,7 @@ impl Requests {
             let size = field.0.len() + field.1.len() + 32;
             let has_room = table_bytes + size <= TABLE_BYTES;
             let is_new = fixed_place(field).is_none() && !kept.contains(&field);
-            if is_alike && has_room && is_new {
+            if is_alike && has_room && is_new && are_in_order(requests, kept.last(), field) {
                 table_bytes += size;
                 kept.push(field);
             }
@@ -57,6 +57,15 @@ impl Requests {
             table_bytes,
         }
     }
+}
+
+/// Do all requests have a field behind the one that was kept last? Whichever is a connection's
+/// first puts them into the table in its own order.
+fn are_in_order(requests: &[&[Field]], last: Option<&&Field>, field: &Field) -> bool {
+    let Some(last) = last else { return true };
+    let place = |fields: &[Field], wanted: &Field| fields.iter().position(|one| one == wanted);
+    let mut all = requests.iter();
+    all.all(|fields| place(fields, last) < place(fields, field))
 }
 
 /// A change of the server's table, which must stand before the next fields. //= rfc7541#6.3
@@ -157,5 +166,17 @@ mod tests {
         assert_eq!(all.packed[0].again[3..], [0x04, 0x02, b'/', b'a', 0xbe][..]);
         assert_eq!(all.table_bytes, 57 + 53);
         assert!(!all.packed[0].plain.contains(&0xbe));
+    }
+
+    #[test]
+    fn fields_in_another_order_do_not_go_into_the_table() {
+        let more = |order: [&str; 2]| {
+            let own = order.map(|name| (name.to_owned(), "v".to_owned()));
+            [fields("/"), own.to_vec()].concat()
+        };
+        let (ab, ba) = (more(["x-a", "x-b"]), more(["x-b", "x-a"]));
+        let all = Requests::new(&[&ab, &ba]);
+        // Authority, Cache-Control and the one that is behind them in both.
+        assert_eq!(all.table_bytes, 57 + 53 + 36);
     }
 }
