@@ -47,7 +47,7 @@ pub(crate) const FAILURES: &[(Failure, &str, &str)] = &[
     (
         Failure::Unsent,
         "unsent",
-        "the request was due, but no connection was free until the end",
+        "the request was due, but no connection, or no stream on one, was free until the end",
     ),
     (
         Failure::Status,

@@ -272,7 +272,7 @@ const FIELDS: &[Field] = &[
         "requests.waited",
         Integer,
         Never,
-        "sent more than 1 ms late because no connection was free",
+        "sent more than 1 ms late because no connection, or no stream on one, was free",
     ),
     (
         "requests.again",

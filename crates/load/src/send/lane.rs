@@ -28,6 +28,8 @@ pub(crate) struct Lane {
     pub(crate) state: State,
     /// Whether the request counts: it was due after the warm-up.
     pub(crate) is_measured: bool,
+    /// Whether it was counted already that the request did not leave when it was due.
+    pub(crate) is_delayed: bool,
     /// How often the request was sent again, because the server had not looked at it.
     pub(crate) again_count: u8,
     /// The kind of request.
@@ -46,6 +48,7 @@ impl Lane {
         Lane {
             state: State::Idle,
             is_measured: false,
+            is_delayed: false,
             again_count: 0,
             kind: 0,
             conn: 0,

@@ -15,9 +15,9 @@ use super::conn::{Conn, Phase, Session};
 use super::event::Event;
 use super::exchange::Read;
 use super::h2;
-use super::lane::State;
+use super::lane::{Lane, State};
 use super::secure::{Flushed, told};
-use super::thread::Thread;
+use super::thread::{Thread, is_late};
 use super::tls::PIECE_BYTES;
 use crate::limits::{AGAIN_COUNT_MAX, TURN_BYTES_MAX};
 use crate::measure::Failure;
@@ -90,6 +90,9 @@ impl Thread<'_> {
                 lane.begun_ns = now;
                 if !self.prepared.is_open {
                     lane.intended_ns = now;
+                } else if !lane.is_delayed && is_late(lane.intended_ns, now) {
+                    lane.is_delayed = true;
+                    self.tally.waited += u64::from(lane.is_measured);
                 }
             }
             lane.state = State::Waiting;
@@ -106,6 +109,35 @@ impl Thread<'_> {
                 break;
             }
             lane.state = State::Queued;
+        }
+    }
+
+    /// Requests of an open loop that wait because the server takes no more on their connections.
+    pub(super) fn queued_count(&self) -> usize {
+        if !self.prepared.is_open || self.prepared.protocol == Protocol::H1 {
+            return 0;
+        }
+        let queued = |lane: &&Lane| lane.state == State::Queued;
+        self.lanes.iter().filter(queued).count()
+    }
+
+    /// The time for sending is over: requests of an open loop that still wait are not sent any more.
+    pub(super) fn give_up_queued(&mut self, now: u64) {
+        if self.queued_count() == 0 {
+            return;
+        }
+        for conn in 0..self.conn_count {
+            let Some(many) = &mut self.conns[conn].many else {
+                continue;
+            };
+            for lane in std::mem::take(&mut many.waiting) {
+                if self.lanes[lane as usize].state == State::Queued {
+                    let text = || "all streams were in use; more --connections may help".to_owned();
+                    self.failed(lane as usize, (Failure::Unsent, true), now, text);
+                } else {
+                    self.wait(lane as usize, conn);
+                }
+            }
         }
     }
 

@@ -299,8 +299,8 @@ impl<'a> Thread<'a> {
             self.count_due(due);
             match self.free.pop_front() {
                 Some(lane) => {
-                    let is_late = now - due > LATE.as_nanos() as u64;
-                    self.tally.late += u64::from(is_late && due >= self.prepared.warm_ns);
+                    let is_counted = due >= self.prepared.warm_ns && is_late(due, now);
+                    self.tally.late += u64::from(is_counted);
                     self.begin(lane, due, now);
                 }
                 None if self.backlog.len() < BACKLOG_COUNT_MAX => self.backlog.push_back(due),
@@ -329,9 +329,8 @@ impl<'a> Thread<'a> {
                 self.failed_before_sending(Failure::Timeout, due, now);
                 continue;
             }
-            if due >= self.prepared.warm_ns && now - due > LATE.as_nanos() as u64 {
-                self.tally.waited += 1;
-            }
+            let is_counted = due >= self.prepared.warm_ns && is_late(due, now);
+            self.tally.waited += u64::from(is_counted);
             return self.begin(lane, due, now);
         }
         self.free.push_back(lane);
@@ -358,6 +357,7 @@ impl<'a> Thread<'a> {
         one.intended_ns = intended_ns;
         one.begun_ns = now;
         one.is_measured = intended_ns >= self.prepared.warm_ns;
+        one.is_delayed = is_late(intended_ns, now);
         self.busy_count += 1;
         if self.prepared.protocol != Protocol::H1 {
             return self.begin_many(lane, now);
@@ -400,6 +400,7 @@ impl<'a> Thread<'a> {
             for due in std::mem::take(&mut self.backlog) {
                 self.unsent(due, now);
             }
+            self.give_up_queued(now);
         }
         for lane in 0..self.lanes.len() {
             let is_up = now.saturating_sub(self.lanes[lane].begun_ns) >= self.prepared.timeout_ns;
@@ -407,8 +408,9 @@ impl<'a> Thread<'a> {
                 self.timed_out(lane, now);
             }
         }
+        let backlog = self.backlog.len() + self.queued_count();
         let live = &self.prepared.live;
-        live.tell(&mut self.told, &self.tally, self.backlog.len(), now);
+        live.tell(&mut self.told, &self.tally, backlog, now);
     }
 
     /// No complete answer came in time.
@@ -445,6 +447,11 @@ impl<'a> Thread<'a> {
         }
         self.tally
     }
+}
+
+/// Did a request that was due then not leave in time, if it leaves now?
+pub(super) fn is_late(due_ns: u64, now: u64) -> bool {
+    now.saturating_sub(due_ns) > LATE.as_nanos() as u64
 }
 
 /// Chooses the kind of each request.
