@@ -39,6 +39,8 @@ Examples:
       three steps of 10 s each; exit code 4 when the 99th percentile is above 50 ms
   hob bench http://127.0.0.1:8080/form --method POST --body form.txt --count 1000 \\
       --header Content-Type:text/plain --expect status=200 --expect size=12
+  hob bench http://127.0.0.1:8080/ --replay access.log --speed-up 10
+      the requests of an access log at their own times, ten times as fast
   hob bench http://127.0.0.1:8080/ --urls urls.txt --rate 2000
       requests drawn by weight from a list, each with a row of its own in the result
   hob bench https://127.0.0.1:8443/ --http 2 --connections 4 --streams 10
@@ -279,6 +281,32 @@ pub(crate) struct BenchOptions {
         requires = "rate"
     )]
     pub(crate) arrivals: Gaps,
+    /// Open loop: send the requests of an access log at their own times; of the format common or
+    /// combined, or hob's JSON, perhaps compressed by gzip. The URL says which server
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["rate", "think", "list"]
+    )]
+    pub(crate) replay: Option<PathBuf>,
+    /// What the gaps between the requests of --replay are divided by
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1.0,
+        requires = "replay"
+    )]
+    pub(crate) speed_up: f64,
+    /// Methods of --replay that are sent, others are counted and left out: GET,HEAD,POST; those
+    /// beside GET and HEAD have the body of --body
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "GET,HEAD",
+        requires = "replay"
+    )]
+    pub(crate) replay_methods: Vec<String>,
     /// Number that random gaps and draws follow from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,

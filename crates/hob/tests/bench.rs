@@ -12,6 +12,8 @@ mod h3;
 mod lists;
 #[path = "bench/others.rs"]
 mod others;
+#[path = "bench/replay.rs"]
+mod replay;
 #[path = "bench/schema.rs"]
 mod schema;
 #[path = "bench/secure.rs"]
@@ -465,6 +467,12 @@ fn result_is_what_the_schema_says() {
         ))
     });
     let (a, b) = (format!("{}a", server.url()), format!("{}b", server.url()));
+    let place = Place::new();
+    place.write(
+        "log",
+        "x\n- - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1\n",
+    );
+    let log = place.path("log");
     let open = [
         "--rate",
         "100,200",
@@ -478,6 +486,7 @@ fn result_is_what_the_schema_says() {
     let runs = [
         result(&[&[a.as_str()], &open[..]].concat()),
         result(&[&a, &b, "-n", "10", "--think", "1ms"]),
+        result(&[&server.url(), "--replay", log.to_str().unwrap()]),
     ];
     for run in &runs {
         conforms(run, &schema, &schema, "");

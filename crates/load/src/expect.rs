@@ -126,6 +126,8 @@ fn status_range(text: &str) -> Option<(u16, u16)> {
 pub(crate) struct Expected {
     /// For each code from 200 to 599: is it good?
     status: Vec<bool>,
+    /// Somebody has said which status is good.
+    pub(crate) has_own_status: bool,
     size: Option<u64>,
     /// SHA-256 of the body.
     pub(crate) hash: Option<[u8; 32]>,
@@ -201,7 +203,8 @@ impl Expected {
                 Expectation::Sha256(bytes) => hash = Some(*bytes),
             }
         }
-        if ranges.is_empty() {
+        let has_own_status = !ranges.is_empty();
+        if !has_own_status {
             ranges.push((200, 399));
         }
         let is_good = |code: u16| {
@@ -211,6 +214,7 @@ impl Expected {
         };
         Ok(Expected {
             status: (200..600).map(is_good).collect(),
+            has_own_status,
             size,
             hash,
             fields: fields.clone(),

@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 pub mod arrive;
+mod check;
 mod conduct;
 mod draw;
 mod entry;
@@ -17,10 +18,12 @@ mod expect;
 pub mod limits;
 mod list;
 mod measure;
+mod moment;
 pub mod page;
 mod plan;
 mod quantity;
 mod random;
+mod replay;
 mod report;
 mod request;
 mod run;
@@ -40,6 +43,7 @@ pub use expect::Expectation;
 pub use list::{ListError, parse_list};
 pub use plan::{Pace, Plan, Protocol, Reuse, Terms};
 pub use quantity::{parse_cpus, parse_duration};
+pub use replay::{LineFault, LogLine, Replay};
 pub use report::{Report, reference, schema};
 pub use run::{run, run_until, run_with, stop_at_signals};
 pub use send::h1::{Answer, AnswerReader, Asked, BadAnswer, Progress};

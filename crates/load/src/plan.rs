@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::arrive::{Arrivals, Rate};
 use crate::entry::Entry;
 use crate::expect::Expectation;
+use crate::replay::Replay;
 use crate::threshold::Threshold;
 
 /// When the next request leaves.
@@ -23,6 +24,9 @@ pub enum Pace {
         /// With which gaps.
         arrivals: Arrivals,
     },
+    /// Open loop: requests are due when they were by a log, whatever the server does. What is asked
+    /// for is then [`Replay::entries`].
+    Log(Replay),
 }
 
 /// What requests are written in.

@@ -9,10 +9,47 @@ use crate::plan::{Plan, Protocol, Reuse};
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) bytes: Vec<u8>,
+    /// Where the target belongs, of a request that gets it later.
+    target_at: usize,
 }
 
-/// The fields of a request as HTTP/2 and HTTP/3 have them, in the order they are sent.
+impl Request {
+    /// The request with a target.
+    pub(crate) fn write_to(&self, target: &[u8], out: &mut Vec<u8>) {
+        let (before, behind) = self.bytes.split_at(self.target_at);
+        out.clear();
+        out.extend_from_slice(before);
+        out.extend_from_slice(target);
+        out.extend_from_slice(behind);
+    }
+}
+
+/// The fields of a request as HTTP/2 and HTTP/3 have them, in the order they are sent. An empty
+/// `:path` stands for one that the request gets later.
 pub(crate) type Fields = Vec<(String, String)>;
+
+/// Does a field stand for a path that the request gets later?
+pub(crate) fn is_path_to_come((name, value): &(String, String)) -> bool {
+    name == ":path" && value.is_empty()
+}
+
+/// Fields written out, perhaps without the path.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) bytes: Vec<u8>,
+    /// Where the path belongs, of one that gets it later.
+    pub(crate) path_at: usize,
+}
+
+impl Block {
+    /// Puts the fields down, with a path where they have none.
+    pub(crate) fn write_to(&self, path: &[u8], out: &mut Vec<u8>) {
+        let (before, behind) = self.bytes.split_at(self.path_at);
+        out.extend_from_slice(before);
+        out.extend_from_slice(path);
+        out.extend_from_slice(behind);
+    }
+}
 
 /// Fields that decide where a request ends; they follow from the plan.
 const OURS: &[&str] = &[
@@ -101,7 +138,8 @@ pub(crate) fn write(plan: &Plan, entry: &Entry) -> Result<Request, String> {
     head.push_str("\r\n");
     let mut bytes = head.into_bytes();
     bytes.extend_from_slice(body.unwrap_or_default());
-    Ok(Request { bytes })
+    let target_at = entry.method(plan).len() + 1;
+    Ok(Request { bytes, target_at })
 }
 
 fn check_field(name: &str, value: &str) -> Result<(), String> {

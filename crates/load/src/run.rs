@@ -13,19 +13,17 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::arrive::Rate;
+use crate::check::check;
 use crate::conduct::{Conduct, View};
 use crate::draw::Draw;
 use crate::entry::{Entry, Rows};
 use crate::environment::Environment;
 use crate::error::LoadError;
 use crate::expect::{Expected, expected_of};
-use crate::limits::{
-    BODY_BYTES_MAX, CONNECTION_COUNT_MAX, LANE_COUNT_MAX, OTHER_DESCRIPTOR_COUNT, ROW_COUNT_MAX,
-    STREAM_COUNT_MAX, THREAD_COUNT_MAX, URL_COUNT_MAX,
-};
+use crate::limits::{BODY_BYTES_MAX, OTHER_DESCRIPTOR_COUNT};
 use crate::measure::{Cgroup, Live, Passed, Tally, moment, passed};
-use crate::plan::{Pace, Plan, Protocol, Reuse};
+use crate::plan::{Pace, Plan, Protocol};
+use crate::replay::{Counts, Feed, Reader};
 use crate::report::Report;
 use crate::request;
 use crate::send::{Address, Choice, Kind, Prepared, Share, Thread, Trust, client_config, h2, h3};
@@ -87,6 +85,13 @@ fn conducted(
     let written = Written::new(&plan).map_err(LoadError::Arguments)?;
     let own = plan.entries.iter().map(|entry| &entry.expectations[..]);
     let expected = expected_of(&plan.expectations, own).map_err(LoadError::Arguments)?;
+    let mut log = match &plan.pace {
+        Pace::Log(replay) => {
+            let opened = Reader::open(replay, plan.threads, conduct.shard);
+            Some(opened.map_err(LoadError::Arguments)?)
+        }
+        _ => None,
+    };
     raise_descriptors(plan.connections)?;
     let address = reach(&plan, probe)?;
     let tls = tls(&plan, &address)?;
@@ -97,8 +102,20 @@ fn conducted(
     prepared.live = Live::new(prepared.warm_ns, conduct.view != View::Nothing);
     prepared.tls = tls;
     let begun_at = SystemTime::now();
-    let (tally, machine, stopped) = measure(&plan, &prepared, &conduct, cgroup.as_ref())?;
+    let measured = measure(&plan, &prepared, &conduct, cgroup.as_ref(), log.take())?;
+    let Measured {
+        tally,
+        machine,
+        stopped,
+        log,
+    } = measured;
     let is_interrupted = stopped.is_none() && prepared.is_stopped.load(Ordering::Relaxed);
+    if let (Some(counts), Pace::Log(replay), 0) = (&log, &plan.pace, tally.due)
+        && !is_interrupted
+        && conduct.shard.is_none()
+    {
+        return Err(LoadError::Arguments(replay.nothing(counts)));
+    }
     if tally.due > 0 && tally.answered == 0 && !is_interrupted && stopped.is_none() {
         let first = tally.failures.all().next();
         let (kind, _, example) = first.unwrap_or(("unanswered", 0, ""));
@@ -115,80 +132,12 @@ fn conducted(
         address: prepared.address.to_string(),
         tally,
         machine,
+        log,
         warm_ns: prepared.warm_ns,
         end_ns: prepared.end_ns,
         is_interrupted,
         begun_at,
     })
-}
-
-/// What a plan asks for together may make no sense, though each part does.
-fn check(plan: &Plan) -> Result<(), LoadError> {
-    let wrong = |text: String| Err(LoadError::Arguments(text));
-    check_entries(plan)?;
-    if !(1..=CONNECTION_COUNT_MAX).contains(&plan.connections) {
-        return wrong(format!("connections: from 1 to {CONNECTION_COUNT_MAX}"));
-    }
-    check_streams(plan)?;
-    if !(1..=THREAD_COUNT_MAX.min(plan.connections)).contains(&plan.threads) {
-        return wrong(format!(
-            "threads: from 1 to {THREAD_COUNT_MAX}, each with a connection at least ({} {})",
-            plan.connections,
-            if plan.connections == 1 {
-                "is asked for"
-            } else {
-                "are asked for"
-            },
-        ));
-    }
-    if plan.timeout.is_zero() {
-        return wrong("the timeout must be longer than nothing".to_owned());
-    }
-    if plan.duration.is_none() && plan.count.is_none() {
-        return wrong("a run ends after a time, a count or both".to_owned());
-    }
-    if plan.duration.is_some_and(|duration| duration.is_zero()) || plan.count == Some(0) {
-        return wrong("a run of no length measures nothing".to_owned());
-    }
-    if let (Pace::Open { rate, .. }, None) = (&plan.pace, plan.duration)
-        && !matches!(rate, Rate::Constant(_))
-    {
-        return wrong(format!(
-            "the rate {} changes over a time: say --for how long",
-            rate.text()
-        ));
-    }
-    Ok(())
-}
-
-/// What is asked for must be of one server, and not more than can be told apart.
-fn check_entries(plan: &Plan) -> Result<(), LoadError> {
-    let wrong = |text: String| Err(LoadError::Arguments(text));
-    let Some(first) = plan.entries.first().map(|entry| &entry.url) else {
-        return wrong("there is no URL to ask for".to_owned());
-    };
-    if plan.entries.len() > URL_COUNT_MAX {
-        return wrong(format!("at most {URL_COUNT_MAX} URLs"));
-    }
-    if Rows::of(&plan.entries).first.len() > ROW_COUNT_MAX {
-        return wrong(format!(
-            "at most {ROW_COUNT_MAX} rows of results; give URLs that belong together one name \
-             (name=WORD in the list)"
-        ));
-    }
-    let mut urls = plan.entries.iter().map(|entry| &entry.url);
-    if let Some(other) = urls.find(|url| url.origin() != first.origin()) {
-        return wrong(format!(
-            "{} and {} are of two servers; one run measures one server",
-            first.text, other.text
-        ));
-    }
-    let weights = || plan.entries.iter().map(|entry| entry.weight);
-    let is_weight = |weight: f64| weight.is_finite() && weight > 0.0;
-    if !weights().all(is_weight) || !is_weight(weights().sum()) {
-        return wrong("a weight is a number above 0".to_owned());
-    }
-    Ok(())
 }
 
 /// The part of a plan that is carried out here, where several machines share it.
@@ -216,37 +165,6 @@ fn wait_until(moment: SystemTime, is_stopped: &AtomicBool) -> Result<(), LoadErr
             break;
         }
         std::thread::sleep(left.min(LOOK_PERIOD));
-    }
-    Ok(())
-}
-
-fn check_streams(plan: &Plan) -> Result<(), LoadError> {
-    let wrong = |text: String| Err(LoadError::Arguments(text));
-    if plan.protocol == Protocol::H3 && (!plan.entries[0].url.is_secure || plan.unix.is_some()) {
-        return wrong(
-            "HTTP/3 is spoken over QUIC alone: write https://, without --unix".to_owned(),
-        );
-    }
-    if !(1..=STREAM_COUNT_MAX).contains(&plan.streams) {
-        return wrong(format!("streams: from 1 to {STREAM_COUNT_MAX}"));
-    }
-    if plan.streams == 1 {
-        return Ok(());
-    }
-    if plan.protocol == Protocol::H1 {
-        return wrong(
-            "a connection of HTTP/1.1 carries one request at a time; --streams needs --http 2 or 3"
-                .to_owned(),
-        );
-    }
-    if plan.reuse == Reuse::PerRequest {
-        return wrong("with a connection for every request there is one stream on each".to_owned());
-    }
-    if plan.streams * plan.connections > LANE_COUNT_MAX {
-        return wrong(format!(
-            "{} connections with {} streams each are more than {LANE_COUNT_MAX} requests at once",
-            plan.connections, plan.streams
-        ));
     }
     Ok(())
 }
@@ -290,6 +208,7 @@ fn prepare(
     let (think, rate) = match &plan.pace {
         Pace::Closed { think } => (*think, None),
         Pace::Open { rate, .. } => (Duration::ZERO, Some(rate.clone())),
+        Pace::Log(_) => (Duration::ZERO, None),
     };
     let rows = Rows::of(&plan.entries);
     let kinds = kinds(plan, &rows, expected);
@@ -316,7 +235,7 @@ fn prepare(
         h2,
         h3,
         address,
-        is_open: rate.is_some(),
+        is_open: !matches!(plan.pace, Pace::Closed { .. }),
         reuse: plan.reuse,
         tls: None,
         has_resumption: !plan.is_resumption_off,
@@ -466,18 +385,31 @@ fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
     }))
 }
 
+/// What came of the threads.
+struct Measured {
+    tally: Tally,
+    machine: Passed,
+    stopped: Option<String>,
+    log: Option<Counts>,
+}
+
 /// Runs the threads and puts together what they counted.
 fn measure(
     plan: &Plan,
     prepared: &Prepared,
     conduct: &Conduct,
     cgroup: Option<&Cgroup>,
-) -> Result<(Tally, Passed, Option<String>), LoadError> {
+    log: Option<(Reader, Vec<Feed>)>,
+) -> Result<Measured, LoadError> {
     let (ended, ends) = channel();
     std::thread::scope(|scope| {
+        let (reader, feeds) = log.unzip();
+        let mut feeds = feeds.unwrap_or_default().into_iter();
+        // It ends with the log, or when the threads have ended that it reads for.
+        let reader = reader.map(|reader| scope.spawn(|| reader.run()));
         let mut threads = Vec::new();
         for number in 0..plan.threads {
-            let share = Share::of(plan, number, conduct.shard);
+            let share = Share::of(plan, number, conduct.shard, feeds.next());
             let ended: Sender<()> = ended.clone();
             let work = move || {
                 let counted = Thread::new(prepared, share).and_then(Thread::run);
@@ -512,6 +444,16 @@ fn measure(
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             whole.merge(counted.map_err(LoadError::system("cannot run a thread"))?);
         }
-        Ok((whole, passed(&before, &after), stopped))
+        let joined = |reader: std::thread::ScopedJoinHandle<'_, Counts>| {
+            reader
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        Ok(Measured {
+            tally: whole,
+            machine: passed(&before, &after),
+            stopped,
+            log: reader.map(joined),
+        })
     })
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use hob_load::{Entry, limits, parse_list};
+use hob_load::{Entry, Replay, limits, parse_list};
 
 use crate::Refusal;
 use crate::args::BenchOptions;
@@ -47,6 +47,32 @@ pub(super) fn entries(options: &BenchOptions) -> Result<Vec<Entry>, Refusal> {
     };
     parse_list(&text, options.urls.first(), body)
         .map_err(|error| wrong(format!("{}:{error}", path.display())))
+}
+
+/// What is asked for where a log says which paths.
+pub(super) fn of_log(
+    options: &BenchOptions,
+    replay: &Replay,
+    body: Option<&[u8]>,
+) -> Result<Vec<Entry>, Refusal> {
+    let [url] = &options.urls[..] else {
+        return Err(wrong(
+            "with --replay there is one URL on the command line, of the server that is asked"
+                .to_owned(),
+        ));
+    };
+    if !url.is_root() {
+        return Err(wrong(format!(
+            "{url}: with --replay paths are those of the log; write the URL without one"
+        )));
+    }
+    if let Some(method) = &options.method {
+        return Err(wrong(format!(
+            "--method {method}: with --replay methods are those of the log; --replay-methods says \
+             which of them are sent"
+        )));
+    }
+    Ok(replay.entries(url, body.unwrap_or_default()))
 }
 
 /// A file of at most so many bytes.

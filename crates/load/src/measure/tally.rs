@@ -11,6 +11,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) answer: &'a Answer,
     pub(crate) class: usize,
     pub(crate) step: usize,
+    /// The status that a log has of the request; 0 for none.
+    pub(crate) logged_status: u16,
     /// Nanoseconds from when the request was due.
     pub(crate) response_ns: u64,
     /// Nanoseconds from when it was sent.
@@ -134,7 +136,7 @@ impl Tally {
         if let Some(count) = self.statuses.get_mut(usize::from(answer.status) - 100) {
             *count += 1;
         }
-        let bad = check(answer, expected);
+        let bad = check(answer, expected, outcome.logged_status);
         let is_good = bad.is_none();
         self.good += u64::from(is_good);
         if let Some(wrong) = &bad {
@@ -286,8 +288,10 @@ impl Wrong<'_> {
 }
 
 /// The first thing that is wrong with an answer, if anything is.
-fn check<'a>(answer: &Answer, expected: &'a Expected) -> Option<Wrong<'a>> {
-    if !expected.has_status(answer.status) {
+fn check<'a>(answer: &Answer, expected: &'a Expected, logged_status: u16) -> Option<Wrong<'a>> {
+    // What was not found then need not be found now, unless somebody says so.
+    let is_as_logged = answer.status == logged_status && !expected.has_own_status;
+    if !expected.has_status(answer.status) && !is_as_logged {
         return Some(Wrong::Status(answer.status));
     }
     if let Some(wanted) = expected.wanted_size(answer.body_bytes) {

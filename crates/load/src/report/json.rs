@@ -11,6 +11,7 @@ use crate::arrive::Arrivals;
 use crate::expect::sha256;
 use crate::measure::{Failures, Interval, Latency, Part, Series};
 use crate::plan::{Pace, Reuse};
+use crate::replay::Counts;
 
 /// Writes the whole.
 pub(super) fn write(report: &Report) -> Value {
@@ -31,6 +32,7 @@ pub(super) fn write(report: &Report) -> Value {
         "command": report.conduct.command,
         "environment": report.environment.json(),
         "requests": requests(report),
+        "replay": report.log.as_ref().map(log),
         "connections": { "opened": tally.opened },
         "tls": {
             "terms": tally.tls,
@@ -158,6 +160,7 @@ fn plan(report: &Report) -> Value {
             };
             (Some(rate.text()), Some(arrivals), None)
         }
+        Pace::Log(_) => (None, None, None),
     };
     json!({
         "urls": plan
@@ -184,6 +187,7 @@ fn plan(report: &Report) -> Value {
         "rate": rate,
         "arrivals": arrivals,
         "think_s": think,
+        "replay": replay(&plan.pace),
         "connections": plan.connections,
         "keep_alive": plan.reuse == Reuse::KeepAlive,
         "threads": plan.threads,
@@ -197,6 +201,31 @@ fn plan(report: &Report) -> Value {
             .iter()
             .map(ToString::to_string)
             .collect::<Vec<_>>(),
+    })
+}
+
+fn replay(pace: &Pace) -> Option<Value> {
+    let Pace::Log(replay) = pace else { return None };
+    Some(json!({
+        "file": replay.file.to_string_lossy(),
+        "speed_up": replay.speed_up,
+        "methods": replay.methods,
+    }))
+}
+
+/// What there was in the log.
+fn log(counts: &Counts) -> Value {
+    json!({
+        "lines": counts.lines,
+        "requests": counts.requests,
+        "other_methods": counts.other_methods,
+        "unreadable": counts.unreadable,
+        "unsendable": counts.unsendable,
+        "first": counts.first,
+        "back": counts.back,
+        "jumps": counts.jumps,
+        "span_s": counts.span_s,
+        "error": counts.error,
     })
 }
 

@@ -13,6 +13,7 @@ use crate::conduct::Conduct;
 use crate::environment::Environment;
 use crate::measure::{Passed, Tally};
 use crate::plan::Plan;
+use crate::replay::Counts;
 use crate::written::Written;
 
 pub(crate) use fields::FORMAT;
@@ -31,6 +32,8 @@ pub struct Report {
     pub(crate) address: String,
     pub(crate) tally: Tally,
     pub(crate) machine: Passed,
+    /// What there was in the log that was replayed.
+    pub(crate) log: Option<Counts>,
     pub(crate) warm_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) is_interrupted: bool,

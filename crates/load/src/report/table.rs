@@ -32,6 +32,7 @@ fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
     let plan = &report.plan;
     let more = match plan.entries.len() {
         1 => String::new(),
+        _ if report.log.is_some() => String::new(),
         urls => format!(" and {} more", urls - 1),
     };
     let first = &plan.entries[0].url.text;
@@ -47,6 +48,7 @@ fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
             ..
         } => format!("open loop, {} requests/s", rate.text()),
         Pace::Open { rate, .. } => format!("open loop, {} requests/s (Poisson)", rate.text()),
+        Pace::Log(replay) => format!("open loop, {}", replay.title()),
     };
     let reuse = match plan.reuse {
         Reuse::KeepAlive => "kept",
@@ -82,6 +84,9 @@ fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
 
 fn totals(text: &mut String, report: &Report) -> std::fmt::Result {
     let tally = &report.tally;
+    if let Some(log) = &report.log {
+        writeln!(text, "log        {}", log.told())?;
+    }
     write!(
         text,
         "requests   {}, {} answered, {} failed",
@@ -169,7 +174,12 @@ fn parts(text: &mut String, report: &Report) -> std::fmt::Result {
         part(text, &format!("step {}", number + 1), step)?;
     }
     if !tally.classes.is_empty() {
-        writeln!(text, "\nby URL: answered, failed, and times")?;
+        let what = if report.log.is_some() {
+            "method"
+        } else {
+            "URL"
+        };
+        writeln!(text, "\nby {what}: answered, failed, and times")?;
     }
     let rows = report.rows();
     for (class, row) in tally.classes.iter().zip(&rows).take(CLASS_COUNT_MAX) {

@@ -174,7 +174,7 @@ impl Thread<'_> {
             return;
         };
         let lane = &mut self.lanes[conn];
-        let bytes = &self.prepared.requests[lane.kind as usize].bytes;
+        let bytes = lane.request(&self.prepared.requests);
         while one.sent_bytes < bytes.len() {
             match send(socket, &bytes[one.sent_bytes..], SendFlags::NOSIGNAL) {
                 Ok(count) => {
@@ -293,6 +293,7 @@ impl Thread<'_> {
                 answer,
                 class: kind.class as usize,
                 step: self.prepared.step(one.intended_ns),
+                logged_status: one.logged.as_ref().map_or(0, |logged| logged.status),
                 response_ns: now - one.intended_ns,
                 service_ns: now - one.begun_ns,
             };

@@ -5,6 +5,9 @@
 //! Idle --> (Opening) --> (Queued) --> Sending --> Waiting --> Idle | Paused
 //! ```
 
+use crate::replay::Logged;
+use crate::request::Request;
+
 /// What a lane is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
@@ -36,6 +39,10 @@ pub(crate) struct Lane {
     pub(crate) kind: u32,
     /// The connection that carries it.
     pub(crate) conn: u32,
+    /// What a log says of the request, where there is one.
+    pub(crate) logged: Option<Box<Logged>>,
+    /// Over HTTP/1, the request with the target of the log.
+    pub(crate) bytes: Vec<u8>,
     /// When the request was due, and when it was begun, in nanoseconds of the run.
     pub(crate) intended_ns: u64,
     pub(crate) begun_ns: u64,
@@ -52,9 +59,19 @@ impl Lane {
             again_count: 0,
             kind: 0,
             conn: 0,
+            logged: None,
+            bytes: Vec::new(),
             intended_ns: 0,
             begun_ns: 0,
             answered: 0,
+        }
+    }
+
+    /// The bytes of its request over HTTP/1, with those of all kinds of requests at hand.
+    pub(crate) fn request<'a>(&'a self, all: &'a [Request]) -> &'a [u8] {
+        match self.logged {
+            None => &all[self.kind as usize].bytes,
+            Some(_) => &self.bytes,
         }
     }
 

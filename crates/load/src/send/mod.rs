@@ -1,11 +1,12 @@
 //! Sending requests and reading answers: one loop per thread, each with its own connections.
 //!
-//! `thread` is the loop and decides what leaves when. A `lane` is a place for a request, a `conn`
+//! `thread` is the loop and decides what leaves when; `coming` is what is due next. A `lane` is a place for a request, a `conn`
 //! one for a connection; `exchange` moves the bytes of one that carries one request at a time,
 //! `multiplex` of one that carries several, `datagrams` below QUIC. `socket` opens connections,
 //! `tls` seals what goes over them; `h1`, `h2` and `h3` read answers.
 
 mod body;
+mod coming;
 mod conn;
 mod datagrams;
 mod event;
@@ -17,6 +18,7 @@ pub(crate) mod h3;
 mod lane;
 mod multiplex;
 mod prepared;
+mod queued;
 mod secure;
 mod socket;
 mod thread;

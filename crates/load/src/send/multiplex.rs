@@ -11,13 +11,14 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use super::coming::is_late;
 use super::conn::{Conn, Phase, Session};
 use super::event::Event;
 use super::exchange::Read;
 use super::h2;
-use super::lane::{Lane, State};
+use super::lane::State;
 use super::secure::{Flushed, told};
-use super::thread::{Thread, is_late};
+use super::thread::Thread;
 use super::tls::PIECE_BYTES;
 use crate::limits::{AGAIN_COUNT_MAX, TURN_BYTES_MAX};
 use crate::measure::Failure;
@@ -41,7 +42,7 @@ impl Thread<'_> {
         self.go_on(home, now);
     }
 
-    fn wait(&mut self, lane: usize, home: usize) {
+    pub(super) fn wait(&mut self, lane: usize, home: usize) {
         self.lanes[lane].conn = home as u32;
         if let Some(many) = &mut self.conns[home].many {
             many.waiting.push_back(lane as u32);
@@ -96,7 +97,8 @@ impl Thread<'_> {
                 }
             }
             lane.state = State::Waiting;
-            session.start(number, lane.kind as usize, self.prepared);
+            let path = lane.logged.as_ref().map(|logged| &*logged.target);
+            session.start(number, lane.kind as usize, path, self.prepared);
             if !many.is_dirty {
                 many.is_dirty = true;
                 self.dirty.push(conn);
@@ -109,35 +111,6 @@ impl Thread<'_> {
                 break;
             }
             lane.state = State::Queued;
-        }
-    }
-
-    /// Requests of an open loop that wait because the server takes no more on their connections.
-    pub(super) fn queued_count(&self) -> usize {
-        if !self.prepared.is_open || self.prepared.protocol == Protocol::H1 {
-            return 0;
-        }
-        let queued = |lane: &&Lane| lane.state == State::Queued;
-        self.lanes.iter().filter(queued).count()
-    }
-
-    /// The time for sending is over: requests of an open loop that still wait are not sent any more.
-    pub(super) fn give_up_queued(&mut self, now: u64) {
-        if self.queued_count() == 0 {
-            return;
-        }
-        for conn in 0..self.conn_count {
-            let Some(many) = &mut self.conns[conn].many else {
-                continue;
-            };
-            for lane in std::mem::take(&mut many.waiting) {
-                if self.lanes[lane as usize].state == State::Queued {
-                    let text = || "all streams were in use; more --connections may help".to_owned();
-                    self.failed(lane as usize, (Failure::Unsent, true), now, text);
-                } else {
-                    self.wait(lane as usize, conn);
-                }
-            }
         }
     }
 

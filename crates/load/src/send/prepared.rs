@@ -16,6 +16,7 @@ use crate::draw::Draw;
 use crate::expect::Expected;
 use crate::measure::Live;
 use crate::plan::{Pace, Plan, Protocol, Reuse};
+use crate::replay::Feed;
 use crate::request::Request;
 
 /// What all threads read.
@@ -109,6 +110,15 @@ impl Prepared {
     }
 }
 
+/// What says when a thread's requests are due.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// The answers to those before, in a closed loop.
+    Answers,
+    Rate(Schedule),
+    Log(Feed),
+}
+
 /// What one thread has of the whole.
 #[derive(Debug)]
 pub(crate) struct Share {
@@ -117,14 +127,19 @@ pub(crate) struct Share {
     pub(crate) quota: u64,
     /// Its number among all threads of all machines.
     pub(crate) number: usize,
-    /// When its requests are due, in an open loop.
-    pub(crate) schedule: Option<Schedule>,
+    /// When its requests are due.
+    pub(crate) source: Source,
     pub(crate) cpu: Option<usize>,
 }
 
 impl Share {
     /// The share of one thread.
-    pub(crate) fn of(plan: &Plan, thread: usize, shard: Option<Shard>) -> Share {
+    pub(crate) fn of(
+        plan: &Plan,
+        thread: usize,
+        shard: Option<Shard>,
+        feed: Option<Feed>,
+    ) -> Share {
         let count = plan.threads;
         let part = |whole: u64| {
             let (each, rest) = (whole / count as u64, whole % count as u64);
@@ -137,9 +152,10 @@ impl Share {
                 shard.count as usize * count,
             )
         });
-        let schedule = match &plan.pace {
-            Pace::Closed { .. } => None,
-            Pace::Open { rate, arrivals } => Some(Schedule::new(
+        let source = match &plan.pace {
+            Pace::Closed { .. } => Source::Answers,
+            Pace::Log(_) => feed.map_or(Source::Answers, Source::Log),
+            Pace::Open { rate, arrivals } => Source::Rate(Schedule::new(
                 rate,
                 *arrivals,
                 (plan.warm_up, plan.duration.unwrap_or_default()),
@@ -151,7 +167,7 @@ impl Share {
             connections: part(plan.connections as u64) as usize,
             quota: plan.count.map_or(u64::MAX, part),
             number: turn.0,
-            schedule,
+            source,
             cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[thread % plan.cpus.len()]),
         }
     }

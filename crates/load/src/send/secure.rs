@@ -86,7 +86,7 @@ impl Thread<'_> {
             }
             let one = &mut self.conns[conn];
             let lane = &mut self.lanes[conn];
-            let rest = &self.prepared.requests[lane.kind as usize].bytes[one.sent_bytes..];
+            let rest = &lane.request(&self.prepared.requests)[one.sent_bytes..];
             let Some(tls) = one.tls.as_mut().filter(|_| !rest.is_empty()) else {
                 lane.state = State::Waiting;
                 return;

@@ -22,19 +22,18 @@ use rustix::time::{
 };
 use rustls::ClientConfig;
 
+use super::coming::{Chooser, Coming, is_late};
 use super::conn::{Conn, Phase};
 use super::event::Event as Happened;
 use super::h3;
 use super::lane::{Lane, State};
-use super::prepared::{Choice, Prepared, Share};
+use super::prepared::{Prepared, Share};
 use super::socket::Opener;
 use super::trust;
-use crate::arrive::Schedule;
-use crate::draw::Draw;
-use crate::limits::{BACKLOG_COUNT_MAX, LATE, TICK};
+use crate::limits::{BACKLOG_BYTES_MAX, BACKLOG_COUNT_MAX, TICK};
 use crate::measure::{Failure, Tally, Told, thread_cpu_ns};
 use crate::plan::Protocol;
-use crate::random::Random;
+use crate::replay::Due;
 
 /// Events taken at once.
 const EVENT_COUNT: usize = 512;
@@ -78,10 +77,10 @@ pub(crate) struct Thread<'a> {
     pub(super) to_start: usize,
     /// Lanes without a request, in an open loop; the one that rested longest is next.
     free: VecDeque<usize>,
-    /// When the requests were due that wait for a free lane.
-    backlog: VecDeque<u64>,
-    schedule: Option<Schedule>,
-    next_due: Option<u64>,
+    /// The requests that are due and wait for a free lane, and the bytes they hold on to.
+    backlog: VecDeque<Due>,
+    backlog_bytes: usize,
+    coming: Coming,
     /// Lanes that begin again later.
     paused: BinaryHeap<Reverse<(u64, usize)>>,
     /// Connections that had more to read than one turn takes.
@@ -112,8 +111,6 @@ impl<'a> Thread<'a> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let timer = ticking()?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
-        let mut schedule = share.schedule;
-        let next_due = schedule.as_mut().and_then(Schedule::next);
         let classes = prepared.class_count;
         let tls = prepared
             .tls
@@ -146,8 +143,8 @@ impl<'a> Thread<'a> {
             to_start: CONNECTING_COUNT_MAX,
             free: (0..lane_count).collect(),
             backlog: VecDeque::new(),
-            schedule,
-            next_due,
+            backlog_bytes: 0,
+            coming: Coming::new(share.source),
             paused: BinaryHeap::new(),
             again: Vec::new(),
             buffer: vec![0; BUFFER_BYTES].into(),
@@ -217,7 +214,7 @@ impl<'a> Thread<'a> {
         let pause = self.paused.peek().map(|Reverse((until, _))| *until);
         let timer = self.timers.peek().map(|Reverse((until, _))| *until);
         let knock = self.knocking.peek().map(|Reverse((until, _))| *until);
-        let times = [pause, self.next_due, timer, knock];
+        let times = [pause, self.coming.next_ns(), timer, knock];
         let next = times.into_iter().flatten().min();
         let left = if self.again.is_empty() {
             next?.saturating_sub(now)
@@ -233,7 +230,7 @@ impl<'a> Thread<'a> {
     /// Nothing is on its way and nothing will be.
     fn is_over(&self, now: u64) -> bool {
         let has_more = if self.prepared.is_open {
-            self.next_due.is_some() || !self.backlog.is_empty()
+            !self.coming.is_over() || !self.backlog.is_empty()
         } else {
             !self.is_spent && self.may_send(now)
         };
@@ -290,21 +287,25 @@ impl<'a> Thread<'a> {
     /// Sends what is due on free lanes; what finds none waits. Returns the time it has become.
     fn issue(&mut self, mut now: u64) -> u64 {
         let mut count = 0;
-        while let Some(due) = self.next_due.filter(|due| *due <= now) {
-            if due >= self.prepared.end_ns || self.quota == 0 {
-                self.next_due = None;
+        while let Some(due) = self.coming.take(now) {
+            if due.at_ns >= self.prepared.end_ns || self.quota == 0 {
+                self.coming.end();
                 break;
             }
-            self.next_due = self.schedule.as_mut().and_then(Schedule::next);
-            self.count_due(due);
+            self.count_due(due.at_ns);
+            let has_room =
+                self.backlog.len() < BACKLOG_COUNT_MAX && self.backlog_bytes < BACKLOG_BYTES_MAX;
             match self.free.pop_front() {
                 Some(lane) => {
-                    let is_counted = due >= self.prepared.warm_ns && is_late(due, now);
+                    let is_counted = due.at_ns >= self.prepared.warm_ns && is_late(due.at_ns, now);
                     self.tally.late += u64::from(is_counted);
                     self.begin(lane, due, now);
                 }
-                None if self.backlog.len() < BACKLOG_COUNT_MAX => self.backlog.push_back(due),
-                None => self.unsent(due, now),
+                None if has_room => {
+                    self.backlog_bytes += due.bytes();
+                    self.backlog.push_back(due);
+                }
+                None => self.unsent(&due, now),
             }
             count += 1;
             if count % ARRIVAL_BATCH == 0 {
@@ -320,16 +321,18 @@ impl<'a> Thread<'a> {
             self.is_spent = !self.may_send(now);
             if !self.is_spent {
                 self.count_due(now);
-                self.begin(lane, now, now);
+                let logged = None;
+                self.begin(lane, Due { at_ns: now, logged }, now);
             }
             return;
         }
         while let Some(due) = self.backlog.pop_front() {
-            if now - due >= self.prepared.timeout_ns {
-                self.failed_before_sending(Failure::Timeout, due, now);
+            self.backlog_bytes -= due.bytes();
+            if now - due.at_ns >= self.prepared.timeout_ns {
+                self.failed_before_sending(Failure::Timeout, &due, now);
                 continue;
             }
-            let is_counted = due >= self.prepared.warm_ns && is_late(due, now);
+            let is_counted = due.at_ns >= self.prepared.warm_ns && is_late(due.at_ns, now);
             self.tally.waited += u64::from(is_counted);
             return self.begin(lane, due, now);
         }
@@ -350,10 +353,19 @@ impl<'a> Thread<'a> {
     }
 
     /// Gives a request to a lane.
-    fn begin(&mut self, lane: usize, intended_ns: u64, now: u64) {
-        let kind = self.chooser.next();
+    fn begin(&mut self, lane: usize, due: Due, now: u64) {
+        let kind = match &due.logged {
+            Some(logged) => logged.kind,
+            None => self.chooser.next(),
+        };
+        let intended_ns = due.at_ns;
         let one = &mut self.lanes[lane];
         one.kind = kind;
+        if let (Some(logged), Protocol::H1) = (&due.logged, self.prepared.protocol) {
+            let request = &self.prepared.requests[kind as usize];
+            request.write_to(&logged.target, &mut one.bytes);
+        }
+        one.logged = due.logged;
         one.intended_ns = intended_ns;
         one.begun_ns = now;
         one.is_measured = intended_ns >= self.prepared.warm_ns;
@@ -375,13 +387,18 @@ impl<'a> Thread<'a> {
     }
 
     /// A request that is not sent any more.
-    fn unsent(&mut self, due: u64, now: u64) {
+    fn unsent(&mut self, due: &Due, now: u64) {
         self.failed_before_sending(Failure::Unsent, due, now);
     }
 
-    fn failed_before_sending(&mut self, kind: Failure, due: u64, now: u64) {
+    fn failed_before_sending(&mut self, kind: Failure, due: &Due, now: u64) {
+        let asked = match &due.logged {
+            Some(logged) => logged.kind,
+            None => self.chooser.next(),
+        };
+        let due = due.at_ns;
         if due >= self.prepared.warm_ns {
-            let class = self.prepared.kind(self.chooser.next()).class;
+            let class = self.prepared.kind(asked).class;
             let place = (class as usize, self.prepared.step(due));
             let text = || "all connections were in use; more --connections may help".to_owned();
             self.tally.now_ns = now;
@@ -397,8 +414,9 @@ impl<'a> Thread<'a> {
             self.tally.answers_since_warm_up = 0;
         }
         if now >= self.prepared.end_ns {
+            self.backlog_bytes = 0;
             for due in std::mem::take(&mut self.backlog) {
-                self.unsent(due, now);
+                self.unsent(&due, now);
             }
             self.give_up_queued(now);
         }
@@ -446,46 +464,6 @@ impl<'a> Thread<'a> {
             }
         }
         self.tally
-    }
-}
-
-/// Did a request that was due then not leave in time, if it leaves now?
-pub(super) fn is_late(due_ns: u64, now: u64) -> bool {
-    now.saturating_sub(due_ns) > LATE.as_nanos() as u64
-}
-
-/// Chooses the kind of each request.
-enum Chooser<'a> {
-    InTurn { next: usize, count: usize },
-    Drawn(&'a Draw, Random),
-}
-
-impl Chooser<'_> {
-    /// That of one thread; each draws, or begins, differently.
-    fn new(prepared: &Prepared, number: usize) -> Chooser<'_> {
-        let count = prepared.kinds.len();
-        match &prepared.choice {
-            Choice::InTurn => Chooser::InTurn {
-                next: number % count,
-                count,
-            },
-            Choice::Drawn(draw, seed) => {
-                let own = (number as u64 + 1).wrapping_mul(0xa076_1d64_78bd_642f);
-                Chooser::Drawn(draw, Random::new(seed ^ own))
-            }
-        }
-    }
-
-    fn next(&mut self) -> u32 {
-        let kind = match self {
-            Chooser::InTurn { next, count } => {
-                let kind = *next;
-                *next = (kind + 1) % *count;
-                kind
-            }
-            Chooser::Drawn(draw, random) => draw.next(random),
-        };
-        kind as u32
     }
 }
 

@@ -99,6 +99,7 @@ fn title(glance: &Glance<'_>) -> Vec<Line<'static>> {
     let pace = match &plan.pace {
         Pace::Closed { .. } => "closed loop".to_owned(),
         Pace::Open { rate, .. } => format!("open loop, {} requests/s", rate.text()),
+        Pace::Log(replay) => format!("open loop, {}", replay.title()),
     };
     vec![
         Line::from(url).bold(),

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use super::frame::{self, Head, PAYLOAD_BYTES_MAX, PREFACE, code, flag, kind, setting};
 use super::hpack::{Known, Table};
-use super::request::{Requests, resize};
+use super::request::{Requests, resize, write_path};
 use crate::limits::HEAD_BYTES_MAX;
 use crate::request::Ask;
 use crate::send::fields::Arriving;
@@ -169,8 +169,8 @@ impl Session {
         open.map(|stream| stream.lane)
     }
 
-    /// Begins a request of a kind.
-    pub(crate) fn start(&mut self, lane: u32, kind: usize, common: &Common) {
+    /// Begins a request of a kind; a path is of one that had none yet.
+    pub(crate) fn start(&mut self, lane: u32, kind: usize, path: Option<&[u8]>, common: &Common) {
         debug_assert!(self.has_room());
         let ask = &common.asks[kind];
         let mask = self.streams.len() - 1;
@@ -206,13 +206,18 @@ impl Session {
         } else {
             0
         };
-        match self.resized.take() {
-            None => self.put_block(id, ends, block),
-            Some(table_bytes) => {
-                let mut resized = Vec::new();
-                resize(table_bytes, &mut resized);
-                resized.extend_from_slice(block);
-                self.put_block(id, ends, &resized);
+        match (self.resized.take(), path) {
+            (None, None) => self.put_block(id, ends, &block.bytes),
+            (resized, path) => {
+                let (mut own, mut own_path) = (Vec::new(), Vec::new());
+                if let Some(table_bytes) = resized {
+                    resize(table_bytes, &mut own);
+                }
+                if let Some(path) = path {
+                    write_path(path, &mut own_path);
+                }
+                block.write_to(&own_path, &mut own);
+                self.put_block(id, ends, &own);
             }
         }
         if !ask.body.is_empty() {
@@ -225,7 +230,7 @@ impl Session {
     pub(super) fn begin_all(&mut self, common: &Common) {
         self.has_settings = true;
         for lane in 0..self.wanted as u32 {
-            self.start(lane, 0, common);
+            self.start(lane, 0, None, common);
         }
         self.has_settings = false;
     }

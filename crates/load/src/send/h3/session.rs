@@ -14,9 +14,9 @@ use quinn_proto::{
 };
 
 use super::frames::{self, Fault, Frames, Uni};
-use super::qpack::Known;
+use super::qpack::{self, Known};
 use crate::measure::Failure;
-use crate::request::Ask;
+use crate::request::{Ask, Block};
 use crate::send::event::Event;
 use crate::send::fields::{Arriving, Wrong};
 
@@ -33,7 +33,9 @@ const PIECE_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct Common {
     /// What is sent before the body, for each kind of request.
-    pub(crate) heads: Vec<Vec<u8>>,
+    heads: Vec<Vec<u8>>,
+    /// The fields of each, for those that get a path later.
+    blocks: Vec<Block>,
     /// What else is to be known of each.
     pub(crate) asks: Vec<Ask>,
     pub(crate) known: Known,
@@ -42,15 +44,25 @@ pub(crate) struct Common {
 impl Common {
     /// Writes the requests out.
     pub(crate) fn new(fields: &[crate::request::Fields], asks: Vec<Ask>, known: Known) -> Common {
-        let heads = fields.iter().zip(&asks).map(|(fields, ask)| {
-            let block = super::qpack::pack(fields);
-            frames::request(&block, ask.body.len() as u64)
-        });
+        let blocks: Vec<Block> = fields.iter().map(qpack::pack).collect();
+        let head =
+            |(block, ask): (&Block, &Ask)| frames::request(&block.bytes, ask.body.len() as u64);
         Common {
-            heads: heads.collect(),
+            heads: blocks.iter().zip(&asks).map(head).collect(),
+            blocks,
             asks,
             known,
         }
+    }
+}
+
+impl Common {
+    /// What is sent before the body of a kind of request that has this path.
+    fn head_with(&self, kind: usize, path: &[u8]) -> Vec<u8> {
+        let (mut field, mut block) = (Vec::new(), Vec::new());
+        qpack::write_path(path, &mut field);
+        self.blocks[kind].write_to(&field, &mut block);
+        frames::request(&block, self.asks[kind].body.len() as u64)
     }
 }
 
@@ -59,6 +71,8 @@ impl Common {
 struct Stream {
     lane: u32,
     kind: usize,
+    /// What is sent before the body, where the request has a path of its own.
+    head: Option<Vec<u8>>,
     frames: Frames,
     arriving: Arriving,
     /// Bytes that are written, of head and body.
@@ -149,14 +163,15 @@ impl Session {
         self.streams.values().map(|stream| stream.lane).collect()
     }
 
-    /// Begins a request of a kind.
-    pub(crate) fn start(&mut self, lane: u32, kind: usize, common: &Common) {
+    /// Begins a request of a kind; a path is of one that had none yet.
+    pub(crate) fn start(&mut self, lane: u32, kind: usize, path: Option<&[u8]>, common: &Common) {
         let Some(id) = self.spare.take() else {
             return;
         };
         let stream = Stream {
             lane,
             kind,
+            head: path.map(|path| common.head_with(kind, path)),
             frames: Frames::new(),
             arriving: Arriving::new(common.asks[kind].is_hashed),
             written: 0,
@@ -170,7 +185,8 @@ impl Session {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        let (head, body) = (&common.heads[stream.kind], &common.asks[stream.kind].body);
+        let head = stream.head.as_ref().unwrap_or(&common.heads[stream.kind]);
+        let body = &common.asks[stream.kind].body;
         let mut sending = self.quic.send_stream(id);
         loop {
             let rest = match stream.written.checked_sub(head.len()) {
@@ -405,7 +421,8 @@ impl Session {
         let Some(event) = ended else {
             return Ok(());
         };
-        let whole_bytes = common.heads[kind].len() + common.asks[kind].body.len();
+        let head = stream.head.as_ref().unwrap_or(&common.heads[kind]);
+        let whole_bytes = head.len() + common.asks[kind].body.len();
         let is_whole = stream.written >= whole_bytes;
         match event {
             Event::Answered { .. } if is_whole => {
