@@ -113,6 +113,8 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         (None, Some(_)) => "POST".to_owned(),
         (None, None) => "GET".to_owned(),
     };
+    let fields = options.header.iter().map(|text| field(text));
+    let fields = fields.collect::<Result<_, _>>()?;
     // A log has an end of its own.
     let is_timed = (options.count.is_none() && !is_log) || options.duration.is_some();
     let has_warm_up = options.count.is_none() && !is_log;
@@ -145,11 +147,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         count: options.count,
         timeout: options.timeout,
         method,
-        fields: options
-            .header
-            .iter()
-            .map(|text| field(text))
-            .collect::<Result<_, _>>()?,
+        fields,
         body,
         expectations: options.expect,
         thresholds: options

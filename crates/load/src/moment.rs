@@ -96,7 +96,7 @@ pub(crate) fn common(bytes: &[u8]) -> Option<i64> {
     Some(parts.seconds()? - zone(&bytes[21..])?)
 }
 
-/// Reads `2026-01-31T12:00:00.250Z` as microseconds since 1970, and says whether there is a fraction.
+/// Reads `2026-01-31T12:00:00.250Z` as microseconds since 1970, and says whether it has a fraction.
 pub(crate) fn iso(text: &str) -> Option<(i64, bool)> {
     const MARKS: &[(usize, u8)] = &[(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
     let bytes = text.as_bytes();

@@ -1,5 +1,5 @@
-//! Access logs that are replayed: what a server hears is what the log says, at its times, over every
-//! protocol; what cannot be sent is counted.
+//! Access logs that are replayed: what a server hears is what the log says, at its times, over
+//! every protocol; what cannot be sent is counted.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

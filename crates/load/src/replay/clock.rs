@@ -25,7 +25,7 @@ pub(super) struct Clock {
     second_bytes: usize,
     /// The latest moment that was given.
     given_ns: u64,
-    /// Lines whose time was before that of a line before them, and those after which a new log began.
+    /// Lines older than a line before them: a little, and so much that another log began.
     pub(super) back_count: u64,
     pub(super) jump_count: u64,
 }

@@ -5,7 +5,7 @@
 //! {"time":"2026-11-21T21:13:07.250Z","method":"GET","target":"/a?b","status":200}
 //! ```
 //!
-//! What stands before the time and behind the status may be anything: names of virtual hosts, times.
+//! What stands before the time and behind the status may be anything: names of virtual hosts, ...
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Requests of an access log, sent again at their own times.
 //!
-//! `line` reads one line of a log, `clock` turns its times into moments of the run, `reader` reads a
-//! whole log on a thread of its own and hands its requests to the threads that send them, each
+//! `line` reads one line of a log, `clock` turns its times into moments of the run, `reader` reads
+//! a whole log on a thread of its own and hands its requests to the threads that send them, each
 //! through a `Feed`. Little of a log is in memory at a time: a second of it, and what threads have
 //! been handed ahead.
 

@@ -4,6 +4,7 @@ mod fields;
 mod figures;
 mod json;
 mod rows;
+mod schema;
 mod table;
 mod verdict;
 
@@ -17,8 +18,8 @@ use crate::replay::Counts;
 use crate::written::Written;
 
 pub(crate) use fields::FORMAT;
-pub use fields::{reference, schema};
 pub(crate) use json::{series, times};
+pub use schema::{reference, schema};
 
 /// The result of a run.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! What a thread is to send next: when the next request is due, by a rate or a log, and which kind of
-//! request it is.
+//! What a thread is to send next: when the next request is due, by a rate or a log, and which kind
+//! of request it is.
 
 use super::prepared::{Choice, Prepared, Source};
 use crate::draw::Draw;

@@ -1,9 +1,10 @@
 //! Sending requests and reading answers: one loop per thread, each with its own connections.
 //!
-//! `thread` is the loop and decides what leaves when; `coming` is what is due next. A `lane` is a place for a request, a `conn`
-//! one for a connection; `exchange` moves the bytes of one that carries one request at a time,
-//! `multiplex` of one that carries several, `datagrams` below QUIC. `socket` opens connections,
-//! `tls` seals what goes over them; `h1`, `h2` and `h3` read answers.
+//! `thread` is the loop and decides what leaves when; `coming` is what is due next. A `lane` is a
+//! place for a request, a `conn` one for a connection; `exchange` moves the bytes of one that
+//! carries one request at a time, `multiplex` of one that carries several (`queued` is what waits
+//! for room there), `datagrams` below QUIC. `socket` opens connections, `tls` seals what goes over
+//! them; `h1`, `h2` and `h3` read answers.
 
 mod body;
 mod coming;

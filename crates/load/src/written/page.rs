@@ -395,18 +395,7 @@ impl Written {
             ])
             .row(["received", &bytes(self.count("bytes.received") as f64)])
             .row(["of that, bodies", &bytes(self.count("bytes.bodies") as f64)]);
-        for (name, path) in [
-            ("lines of the log", "replay.lines"),
-            ("requests in it that were to be sent", "replay.requests"),
-            ("with other methods, left out", "replay.other_methods"),
-            ("that are no line of an access log", "replay.unreadable"),
-            ("whose target no request can say", "replay.unsendable"),
-            ("out of order", "replay.back"),
-        ] {
-            if let Some(number) = self.at(path).as_u64() {
-                table = table.row([name, &count(number)]);
-            }
-        }
+        table = self.log_rows(table);
         for (name, path) in [
             (
                 "memory of the watched process and below",
@@ -441,6 +430,23 @@ impl Written {
         }
         page.push(details);
         page.push(Details::new("Raw figures").part(Part::Raw(self.raw())));
+    }
+
+    /// What there was in the log that was replayed, if one was.
+    fn log_rows(&self, mut table: Table) -> Table {
+        for (name, path) in [
+            ("lines of the log", "replay.lines"),
+            ("requests in it that were to be sent", "replay.requests"),
+            ("with other methods, left out", "replay.other_methods"),
+            ("that are no line of an access log", "replay.unreadable"),
+            ("whose target no request can say", "replay.unsendable"),
+            ("out of order", "replay.back"),
+        ] {
+            if let Some(number) = self.at(path).as_u64() {
+                table = table.row([name, &count(number)]);
+            }
+        }
+        table
     }
 
     /// The result as JSON, without the histograms, which no person reads.
