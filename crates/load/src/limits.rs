@@ -14,6 +14,9 @@ pub const THREAD_COUNT_MAX: usize = 1024;
 pub const CONNECTION_COUNT_MAX: usize = 1_000_000;
 /// Kinds of requests of one run: URLs, or lines of a list.
 pub const URL_COUNT_MAX: usize = 100_000;
+/// Connections times rows of results, on one thread, up to which rows tell how fairly connections
+/// were answered.
+pub const CELL_COUNT_MAX: usize = 1 << 20;
 /// Longest list of URLs.
 pub const LIST_BYTES_MAX: u64 = 64 << 20;
 /// Longest line of a list of URLs.

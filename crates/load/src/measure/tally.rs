@@ -4,6 +4,7 @@ use super::failure::{Failure, Failures};
 use super::latency::Latency;
 use super::series::Series;
 use crate::expect::{Expected, hex};
+use crate::limits::CELL_COUNT_MAX;
 use crate::send::h1::Answer;
 
 /// How a request ended.
@@ -11,6 +12,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) answer: &'a Answer,
     pub(crate) class: usize,
     pub(crate) step: usize,
+    /// Which of the thread's connections it was asked on.
+    pub(crate) connection: usize,
     /// The status that a log has of the request; 0 for none.
     pub(crate) logged_status: u16,
     /// Nanoseconds from when the request was due.
@@ -27,6 +30,8 @@ pub(crate) struct Part {
     pub(crate) service: Latency,
     pub(crate) answered: u64,
     pub(crate) failures: Failures,
+    /// Answers of each connection; empty of a step, and where there are too many.
+    by_connection: Vec<u32>,
 }
 
 /// What one thread has counted, or several together.
@@ -81,10 +86,12 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn new(class_count: usize, step_count: usize, connection_count: usize) -> Tally {
-        let parts = |count: usize| {
+        let parts = |count: usize, connections: usize| {
             let count = if count > 1 { count } else { 0 };
-            (0..count).map(|_| Part::new()).collect()
+            (0..count).map(|_| Part::new(connections)).collect()
         };
+        let is_told = class_count.saturating_mul(connection_count) <= CELL_COUNT_MAX;
+        let connections_told = if is_told { connection_count } else { 0 };
         Tally {
             response: Latency::new(),
             service: Latency::new(),
@@ -104,8 +111,8 @@ impl Tally {
             handshakes_resumed: 0,
             tls: None,
             statuses: vec![0; 500],
-            classes: parts(class_count),
-            steps: parts(step_count),
+            classes: parts(class_count, connections_told),
+            steps: parts(step_count, 0),
             by_connection: vec![0; connection_count],
             last_ns: 0,
             now_ns: 0,
@@ -144,6 +151,11 @@ impl Tally {
         }
         self.series
             .answered(self.now_ns, outcome.response_ns, is_good);
+        if let Some(row) = self.classes.get_mut(outcome.class)
+            && let Some(count) = row.by_connection.get_mut(outcome.connection)
+        {
+            *count += 1;
+        }
         for part in self
             .parts(outcome.class, outcome.step)
             .into_iter()
@@ -226,6 +238,7 @@ impl Tally {
             own.service.merge(&others.service);
             own.answered += others.answered;
             own.failures.merge(others.failures);
+            own.by_connection.extend(others.by_connection);
         }
         self.by_connection.extend(other.by_connection);
         self.last_ns = self.last_ns.max(other.last_ns);
@@ -307,12 +320,18 @@ fn check<'a>(answer: &Answer, expected: &'a Expected, logged_status: u16) -> Opt
 }
 
 impl Part {
-    fn new() -> Part {
+    /// Jain's index over connections; none where they were not told apart.
+    pub(crate) fn fairness(&self) -> Option<f64> {
+        jain(self.by_connection.iter().map(|count| f64::from(*count)))
+    }
+
+    fn new(connection_count: usize) -> Part {
         Part {
             response: Latency::new(),
             service: Latency::new(),
             answered: 0,
             failures: Failures::default(),
+            by_connection: vec![0; connection_count],
         }
     }
 }
@@ -336,5 +355,11 @@ mod tests {
         assert_eq!(tally.fairness_by_weight(&[3.0, 1.0]), Some(1.0));
         tally.classes[1].answered = 0;
         assert_eq!(tally.fairness_by_weight(&[3.0, 1.0]), Some(0.5));
+        let mut tally = Tally::new(2, 1, 2);
+        assert_eq!(tally.classes[0].fairness(), None);
+        tally.classes[0].by_connection = vec![4, 0];
+        assert_eq!(tally.classes[0].fairness(), Some(0.5));
+        let tally = Tally::new(1000, 1, 1_000_000);
+        assert_eq!(tally.classes[0].fairness(), None);
     }
 }

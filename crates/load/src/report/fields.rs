@@ -487,6 +487,12 @@ pub(super) const FIELDS: &[Field] = &[
     ),
     ("urls[].method", Text, Never, "the method of the first"),
     ("urls[].weight", Number, Never, "the sum of their weights"),
+    (
+        "urls[].fairness",
+        Number,
+        Perhaps,
+        "as `fairness`, of its answers over connections; null where there are too many to tell apart",
+    ),
     ("urls[].answered", Integer, Never, "complete answers"),
     ("urls[].failed", Integer, Never, "failures"),
     ("urls[].failures", Objects, Never, "as `failures`"),

@@ -134,6 +134,9 @@ fn classes(report: &Report) -> Vec<Value> {
         class["method"] = row.method.into();
         class["weight"] = row.weight.into();
     }
+    for (class, part) in all.iter_mut().zip(&report.tally.classes) {
+        class["fairness"] = part.fairness().into();
+    }
     all
 }
 

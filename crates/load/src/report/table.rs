@@ -205,7 +205,11 @@ fn part(text: &mut String, name: &str, part: &Part) -> std::fmt::Result {
         false => writeln!(text, " ({})", kinds.join(", "))?,
     }
     row(text, "response", &part.response)?;
-    row(text, "service", &part.service)
+    row(text, "service", &part.service)?;
+    match part.fairness() {
+        Some(fairness) => writeln!(text, "{:<10} {fairness:.3} over connections", "fairness"),
+        None => Ok(()),
+    }
 }
 
 fn failures(text: &mut String, report: &Report) -> std::fmt::Result {

@@ -293,6 +293,7 @@ impl Thread<'_> {
                 answer,
                 class: kind.class as usize,
                 step: self.prepared.step(one.intended_ns),
+                connection: lane % self.conn_count,
                 logged_status: one.logged.as_ref().map_or(0, |logged| logged.status),
                 response_ns: now - one.intended_ns,
                 service_ns: now - one.begun_ns,

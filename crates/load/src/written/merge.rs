@@ -256,6 +256,9 @@ fn parts(all: &[Written], group: &str) -> Result<Value, String> {
             entry[field] = json!(sum);
         }
         entry["failures"] = sums_by_key(every().flat_map(|one| entries(&one["failures"])), "kind");
+        if group == "urls" {
+            entry["fairness"] = Value::Null;
+        }
         for kind in ["response", "service"] {
             entry[kind] = times(&added(every().map(|one| &one[kind]))?);
         }

@@ -407,11 +407,13 @@ impl Written {
                 table = table.row([name, &bytes(value)]);
             }
         }
-        if let Some(fairness) = self.number("fairness") {
-            table = table.row([
-                "fairness over connections (Jain; 1 is even)",
-                &format!("{fairness:.3}"),
-            ]);
+        for (name, path) in [
+            ("fairness over connections (Jain; 1 is even)", "fairness"),
+            ("fairness over URLs, by weight", "fairness_urls"),
+        ] {
+            if let Some(fairness) = self.number(path) {
+                table = table.row([name, &format!("{fairness:.3}")]);
+            }
         }
         if let Some(terms) = self.at("tls.terms").as_str() {
             let (full, resumed) = (self.count("tls.full"), self.count("tls.resumed"));

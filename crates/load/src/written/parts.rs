@@ -7,32 +7,33 @@ use crate::page::{Cell, Page, Table, Unit, count};
 
 impl Written {
     pub(super) fn push_parts(&self, page: &mut Page) {
+        let is_open = self.is_open();
         let part = |table: Table, name: String, value: &Value| {
-            let us = |field: &str| {
-                Cell::new(
-                    Unit::Nanoseconds
-                        .text(value["response"][field].as_f64().unwrap_or(f64::NAN) * 1e3),
-                )
+            let us = |kind: &str, field: &str| {
+                let us = value[kind][field].as_f64().unwrap_or(f64::NAN);
+                Cell::new(Unit::Nanoseconds.text(us * 1e3))
             };
             let number = |field: &str| Cell::new(count(value[field].as_u64().unwrap_or(0)));
-            table.row([
+            let mut cells = vec![
                 Cell::new(name),
                 number("answered"),
-                number("failed"),
-                Cell::new(kinds_of(&value["failures"])),
-                us("p50_us"),
-                us("p99_us"),
-                us("max_us"),
-            ])
+                number("failed").small(kinds_of(&value["failures"])),
+                us("response", "p50_us"),
+                us("response", "p99_us"),
+                us("response", "max_us"),
+            ];
+            if is_open {
+                cells.extend([us("service", "p50_us"), us("service", "p99_us")]);
+            }
+            table.row(cells)
         };
         let columns = |table: Table| {
-            table
-                .number("answered")
-                .number("failed")
-                .text("kinds")
-                .number("50 %")
-                .number("99 %")
-                .number("max")
+            let table = table.number("answered").number("failed");
+            let table = table.number("50 %").number("99 %").number("max");
+            match is_open {
+                true => table.number("service 50 %").number("service 99 %"),
+                false => table,
+            }
         };
         let steps = self.list("steps");
         if !steps.is_empty() {
