@@ -148,7 +148,8 @@ impl Client<'_> {
         let connections =
             count.map_or(row.connections, |count| row.connections.min(count as usize));
         Ok(Plan {
-            urls: vec![url],
+            entries: vec![url.into()],
+            seed: 1,
             unix: None,
             pace: Pace::Closed {
                 think: Duration::ZERO,

@@ -164,7 +164,8 @@ fn run(
         .parse()
         .map_err(CostError::Arguments)?;
     let plan = Plan {
-        urls: vec![url],
+        entries: vec![url.into()],
+        seed: 1,
         unix: match line.way {
             Way::Socket(path) => Some(path.to_owned()),
             Way::Direct | Way::Address(_) => None,

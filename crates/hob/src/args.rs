@@ -39,6 +39,10 @@ Examples:
       three steps of 10 s each; exit code 4 when the 99th percentile is above 50 ms
   hob bench http://127.0.0.1:8080/form --method POST --body form.txt --count 1000 \\
       --header Content-Type:text/plain --expect status=200 --expect size=12
+  hob bench http://127.0.0.1:8080/ --replay access.log --speed-up 10
+      the requests of an access log at their own times, ten times as fast
+  hob bench http://127.0.0.1:8080/ --urls urls.txt --rate 2000
+      requests drawn by weight from a list, each with a row of its own in the result
   hob bench https://127.0.0.1:8443/ --http 2 --connections 4 --streams 10
       4 connections of HTTP/2, each with 10 requests at once
   hob bench https://127.0.0.1:8443/ --http 3 --close --tls full
@@ -255,9 +259,17 @@ pub(crate) enum HttpVersion {
 pub(crate) struct BenchOptions {
     #[command(subcommand)]
     pub(crate) command: Option<BenchCommand>,
-    /// What to ask for, in turn: http[s]://HOST[:PORT]/PATH, all of one server
-    #[arg(required_unless_present_any = ["schema", "reference", "compare"], value_name = "URL")]
+    /// What to ask for, in turn: http[s]://HOST[:PORT]/PATH, all of one server. With --urls the
+    /// server that paths of the list are of
+    #[arg(
+        required_unless_present_any = ["schema", "reference", "compare", "list"],
+        value_name = "URL"
+    )]
     pub(crate) urls: Vec<Url>,
+    /// List of what to ask for, a line each: [METHOD] URL [weight=NUMBER] [name=WORD] [body=FILE]
+    /// [header=NAME:VALUE] [expect=WHAT=VALUE]. Drawn by weight, in turn where all weigh the same
+    #[arg(long = "urls", value_name = "FILE")]
+    pub(crate) list: Option<PathBuf>,
     /// Open loop: requests per second; A..B for a ramp, A,B,C for steps
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
@@ -269,8 +281,34 @@ pub(crate) struct BenchOptions {
         requires = "rate"
     )]
     pub(crate) arrivals: Gaps,
-    /// Number that random gaps follow from
-    #[arg(long, default_value_t = 1, requires = "rate")]
+    /// Open loop: send the requests of an access log at their own times; of the format common or
+    /// combined, or hob's JSON, perhaps compressed by gzip. The URL says which server
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["rate", "think", "list"]
+    )]
+    pub(crate) replay: Option<PathBuf>,
+    /// What the gaps between the requests of --replay are divided by
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1.0,
+        requires = "replay"
+    )]
+    pub(crate) speed_up: f64,
+    /// Methods of --replay that are sent, others are counted and left out: GET,HEAD,POST; those
+    /// beside GET and HEAD have the body of --body
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "GET,HEAD",
+        requires = "replay"
+    )]
+    pub(crate) replay_methods: Vec<String>,
+    /// Number that random gaps and draws follow from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Closed loop: pause between an answer and the next request
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "rate")]

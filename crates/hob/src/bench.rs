@@ -1,13 +1,16 @@
 //! `hob bench`: makes requests and measures how they are answered. Makes a plan of the arguments;
 //! everything else is in `hob_load`.
 
+mod list;
 mod tell;
 
 use std::io::IsTerminal;
 use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
-use hob_load::{Conduct, LoadError, Pace, Plan, Protocol, Reuse, Terms, View, limits, parse_cpus};
+use hob_load::{
+    Conduct, LoadError, Pace, Plan, Protocol, Replay, Reuse, Terms, View, limits, parse_cpus,
+};
 
 use crate::Refusal;
 use crate::args::{BenchCommand, BenchOptions, Gaps, Handshake, HttpVersion, Surroundings};
@@ -87,7 +90,8 @@ fn conduct(options: &BenchOptions, surroundings: &Surroundings) -> Conduct {
 }
 
 fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
-    let is_open = options.rate.is_some();
+    let is_open = options.rate.is_some() || options.replay.is_some();
+    let is_log = options.replay.is_some();
     let protocol = protocol(&options);
     let pace = pace(&options);
     let usual = if is_open {
@@ -104,14 +108,23 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         .as_deref()
         .map(|path| body(path, limits::BODY_BYTES_MAX))
         .transpose()?;
-    let method = match (options.method, &body) {
+    let method = match (options.method.clone(), &body) {
         (Some(method), _) => method,
         (None, Some(_)) => "POST".to_owned(),
         (None, None) => "GET".to_owned(),
     };
-    let is_timed = options.count.is_none() || options.duration.is_some();
+    let fields = options.header.iter().map(|text| field(text));
+    let fields = fields.collect::<Result<_, _>>()?;
+    // A log has an end of its own.
+    let is_timed = (options.count.is_none() && !is_log) || options.duration.is_some();
+    let has_warm_up = options.count.is_none() && !is_log;
+    let entries = match &pace {
+        Pace::Log(replay) => list::of_log(&options, replay, body.as_deref())?,
+        _ => list::entries(&options)?,
+    };
     Ok(Plan {
-        urls: options.urls,
+        entries,
+        seed: options.seed,
         unix: options.unix,
         protocol,
         streams: options.streams,
@@ -127,20 +140,14 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         is_resumption_off: options.full_handshakes || options.tls == Handshake::Full,
         threads: options.threads.unwrap_or(cpus.len().max(1)),
         cpus,
-        warm_up: options.warm_up.unwrap_or(if options.count.is_none() {
-            WARM_UP
-        } else {
-            Duration::ZERO
-        }),
+        warm_up: options
+            .warm_up
+            .unwrap_or(if has_warm_up { WARM_UP } else { Duration::ZERO }),
         duration: is_timed.then(|| options.duration.unwrap_or(DURATION)),
         count: options.count,
         timeout: options.timeout,
         method,
-        fields: options
-            .header
-            .iter()
-            .map(|text| field(text))
-            .collect::<Result<_, _>>()?,
+        fields,
         body,
         expectations: options.expect,
         thresholds: options
@@ -156,6 +163,13 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
 }
 
 fn pace(options: &BenchOptions) -> Pace {
+    if let Some(file) = &options.replay {
+        return Pace::Log(Replay {
+            file: file.clone(),
+            speed_up: options.speed_up,
+            methods: options.replay_methods.clone(),
+        });
+    }
     match options.rate.clone() {
         None => Pace::Closed {
             think: options.think.unwrap_or_default(),
@@ -166,7 +180,6 @@ fn pace(options: &BenchOptions) -> Pace {
                 Gaps::Constant => Arrivals::Constant,
                 Gaps::Poisson => Arrivals::Poisson,
             },
-            seed: options.seed,
         },
     }
 }

@@ -8,8 +8,12 @@ mod frames;
 mod h2;
 #[path = "bench/h3.rs"]
 mod h3;
+#[path = "bench/lists.rs"]
+mod lists;
 #[path = "bench/others.rs"]
 mod others;
+#[path = "bench/replay.rs"]
+mod replay;
 #[path = "bench/schema.rs"]
 mod schema;
 #[path = "bench/server.rs"]
@@ -463,6 +467,12 @@ fn result_is_what_the_schema_says() {
         ))
     });
     let (a, b) = (format!("{}a", server.url()), format!("{}b", server.url()));
+    let place = Place::new();
+    place.write(
+        "log",
+        "x\n- - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1\n",
+    );
+    let log = place.path("log");
     let open = [
         "--rate",
         "100,200",
@@ -476,6 +486,7 @@ fn result_is_what_the_schema_says() {
     let runs = [
         result(&[&[a.as_str()], &open[..]].concat()),
         result(&[&a, &b, "-n", "10", "--think", "1ms"]),
+        result(&[&server.url(), "--replay", log.to_str().unwrap()]),
     ];
     for run in &runs {
         conforms(run, &schema, &schema, "");

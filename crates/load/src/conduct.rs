@@ -134,6 +134,12 @@ impl FromStr for Stop {
     }
 }
 
+/// Seconds since 1970 of `YYYY-MM-DDTHH:MM:SSZ`.
+fn utc(text: &str) -> Option<f64> {
+    let (us, _) = crate::moment::iso(text).filter(|_| text.ends_with('Z'))?;
+    Some(us as f64 / 1e6)
+}
+
 /// Reads when to begin: seconds since 1970 or a moment of UTC such as `2026-01-31T12:00:00Z`.
 pub fn parse_moment(text: &str) -> Result<SystemTime, String> {
     let wrong = || {
@@ -141,54 +147,12 @@ pub fn parse_moment(text: &str) -> Result<SystemTime, String> {
     };
     let seconds = match text.parse::<f64>() {
         Ok(seconds) => seconds,
-        Err(_) => utc(text).ok_or_else(wrong)? as f64,
+        Err(_) => utc(text).ok_or_else(wrong)?,
     };
     if !(0.0..=4e9).contains(&seconds) {
         return Err(wrong());
     }
     Ok(SystemTime::UNIX_EPOCH + Duration::from_secs_f64(seconds))
-}
-
-/// Seconds since 1970 of `YYYY-MM-DDTHH:MM:SSZ`.
-fn utc(text: &str) -> Option<i64> {
-    let bytes = text.as_bytes();
-    let marks = [
-        (4, b'-'),
-        (7, b'-'),
-        (10, b'T'),
-        (13, b':'),
-        (16, b':'),
-        (19, b'Z'),
-    ];
-    let is_marked = |(at, mark): &(usize, u8)| bytes.get(*at) == Some(mark);
-    if bytes.len() != 20 || !marks.iter().all(is_marked) {
-        return None;
-    }
-    let number = |from: usize, to: usize| {
-        let digits = text.get(from..to)?;
-        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-        digits.parse::<i64>().ok().filter(|_| is_number)
-    };
-    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-    let is_sound = (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 60;
-    // The year begins in March, so that the leap day is its last.
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let days = 365 * year + year.div_euclid(4) - year.div_euclid(100)
-        + year.div_euclid(400)
-        + (153 * month + 2) / 5
-        + day
-        - 1
-        - 719_468;
-    is_sound.then_some(days * 86_400 + hour * 3600 + minute * 60 + second)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// Fields one run can look for: each is a bit.
 const FIELD_COUNT_MAX: usize = 64;
@@ -43,6 +44,12 @@ impl fmt::Display for Expectation {
 /// A hash as people write it.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The SHA-256 of a body as people write it.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes);
+    hex(digest.as_ref())
 }
 
 fn from_hex(text: &str) -> Option<[u8; 32]> {
@@ -114,28 +121,78 @@ fn status_range(text: &str) -> Option<(u16, u16)> {
     (first <= last).then_some((first, last))
 }
 
-/// All that is expected, ready to be asked.
-#[derive(Debug)]
+/// All that is expected of an answer, ready to be asked.
+#[derive(Debug, Clone)]
 pub(crate) struct Expected {
     /// For each code from 200 to 599: is it good?
     status: Vec<bool>,
+    /// Somebody has said which status is good.
+    pub(crate) has_own_status: bool,
     size: Option<u64>,
     /// SHA-256 of the body.
     pub(crate) hash: Option<[u8; 32]>,
-    pub(crate) fields: Vec<ExpectedField>,
+    /// All fields that are looked for in this run, each a bit.
+    pub(crate) fields: Arc<[ExpectedField]>,
+    /// Those that must be in this answer.
+    wanted_fields: u64,
+}
+
+/// What is expected of each of several answers: what is usual, and on top of it what each has of
+/// its own, which takes the place of a usual status, size or hash.
+pub(crate) fn expected_of<'a>(
+    usual: &'a [Expectation],
+    own: impl Iterator<Item = &'a [Expectation]> + Clone,
+) -> Result<Vec<Arc<Expected>>, String> {
+    let mut fields: Vec<ExpectedField> = Vec::new();
+    for one in usual.iter().chain(own.clone().flatten()) {
+        if let Expectation::Header(field) = one
+            && !fields.contains(field)
+        {
+            fields.push(field.clone());
+        }
+    }
+    if fields.len() > FIELD_COUNT_MAX {
+        return Err(format!(
+            "at most {FIELD_COUNT_MAX} header fields can be expected"
+        ));
+    }
+    let fields: Arc<[ExpectedField]> = fields.into();
+    let of_all = Arc::new(Expected::new(usual, &fields)?);
+    let each = own.map(|own| {
+        if own.is_empty() {
+            return Ok(of_all.clone());
+        }
+        let has = |kind: &Expectation| own.iter().any(|one| one.is_like(kind));
+        let kept = usual.iter().filter(|kind| !has(kind));
+        let whole: Vec<Expectation> = kept.chain(own).cloned().collect();
+        Expected::new(&whole, &fields).map(Arc::new)
+    });
+    each.collect()
+}
+
+impl Expectation {
+    /// Do both say something that can be said once?
+    fn is_like(&self, other: &Expectation) -> bool {
+        !matches!(self, Expectation::Header(_))
+            && std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
 }
 
 impl Expected {
-    /// Without an expectation of the status, 200 to 399 are good.
-    pub(crate) fn new(all: &[Expectation]) -> Result<Expected, String> {
+    /// Without an expectation of the status, 200 to 399 are good. `fields` has all that the run
+    /// looks for.
+    fn new(all: &[Expectation], fields: &Arc<[ExpectedField]>) -> Result<Expected, String> {
         let mut ranges = Vec::new();
         let mut size = None;
         let mut hash = None;
-        let mut fields = Vec::new();
+        let mut wanted_fields = 0;
         for one in all {
             match one {
                 Expectation::Status(more) => ranges.extend_from_slice(more),
-                Expectation::Header(field) => fields.push(field.clone()),
+                Expectation::Header(field) => {
+                    let place = fields.iter().position(|one| one == field);
+                    wanted_fields |= place.map_or(0, |place| 1 << place);
+                }
                 Expectation::Size(_) if size.is_some() => {
                     return Err("an answer has one size; give --expect size=... once".to_owned());
                 }
@@ -146,13 +203,9 @@ impl Expected {
                 Expectation::Sha256(bytes) => hash = Some(*bytes),
             }
         }
-        if ranges.is_empty() {
+        let has_own_status = !ranges.is_empty();
+        if !has_own_status {
             ranges.push((200, 399));
-        }
-        if fields.len() > FIELD_COUNT_MAX {
-            return Err(format!(
-                "at most {FIELD_COUNT_MAX} header fields can be expected"
-            ));
         }
         let is_good = |code: u16| {
             ranges
@@ -161,9 +214,11 @@ impl Expected {
         };
         Ok(Expected {
             status: (200..600).map(is_good).collect(),
+            has_own_status,
             size,
             hash,
-            fields,
+            fields: fields.clone(),
+            wanted_fields,
         })
     }
 
@@ -181,7 +236,7 @@ impl Expected {
 
     /// The first field that was not seen.
     pub(crate) fn missing_field(&self, seen: u64) -> Option<&str> {
-        let index = (!seen).trailing_zeros() as usize;
+        let index = (self.wanted_fields & !seen).trailing_zeros() as usize;
         self.fields.get(index).map(|field| field.name.as_str())
     }
 }
@@ -215,7 +270,7 @@ mod tests {
 
     #[test]
     fn usual_expectation_is_an_answer_below_400() {
-        let usual = Expected::new(&[]).unwrap();
+        let usual = Expected::new(&[], &Vec::new().into()).unwrap();
         let good: Vec<u16> = (0..700).filter(|code| usual.has_status(*code)).collect();
         assert_eq!(good, (200..400).collect::<Vec<u16>>());
         assert_eq!(usual.wanted_size(7), None);
@@ -223,9 +278,30 @@ mod tests {
     }
 
     #[test]
+    fn own_expectation_takes_the_place_of_a_usual_one_of_its_kind() {
+        let of = |texts: &[&str]| -> Vec<Expectation> {
+            texts.iter().map(|text| text.parse().unwrap()).collect()
+        };
+        let usual = of(&["status=200", "size=5"]);
+        let own = of(&["status=404"]);
+        let all = expected_of(&usual, [own.as_slice(), &[]].into_iter()).unwrap();
+        assert!(all[0].has_status(404) && !all[0].has_status(200));
+        assert_eq!(all[0].wanted_size(6), Some(5));
+        assert!(all[1].has_status(200));
+        let twice = of(&["size=1", "size=2"]);
+        assert!(expected_of(&[], [twice.as_slice()].into_iter()).is_err());
+    }
+
+    #[test]
     fn first_missing_field_is_named() {
         let all = ["header=a", "header=b"].map(|text| text.parse().unwrap());
-        let expected = Expected::new(&all).unwrap();
+        let own = [[].as_slice(), &all[..1]];
+        let expected = expected_of(&all[1..], own.into_iter()).unwrap();
+        assert_eq!(expected[0].missing_field(0), Some("b"));
+        assert_eq!(expected[0].missing_field(1), None);
+        let expected = &expected[1];
+        assert_eq!(expected.missing_field(1), Some("a"));
+        let expected = &expected_of(&all, [[].as_slice()].into_iter()).unwrap()[0];
         assert_eq!(expected.missing_field(0), Some("a"));
         assert_eq!(expected.missing_field(1), Some("b"));
         assert_eq!(expected.missing_field(3), None);

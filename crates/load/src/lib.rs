@@ -8,17 +8,23 @@
 #![deny(missing_docs)]
 
 pub mod arrive;
+mod check;
 mod conduct;
+mod draw;
+mod entry;
 mod environment;
 mod error;
 mod expect;
 pub mod layout;
 pub mod limits;
+mod list;
 mod measure;
+mod moment;
 pub mod page;
 mod plan;
 mod quantity;
 mod random;
+mod replay;
 mod report;
 mod request;
 mod run;
@@ -31,12 +37,15 @@ mod watch;
 mod written;
 
 pub use conduct::{Conduct, Shard, Stop, View, parse_moment};
+pub use entry::Entry;
 pub use environment::Environment;
 pub use error::LoadError;
 pub use expect::Expectation;
+pub use list::{ListError, parse_list};
 pub use measure::{Cgroup, Process, Processes, replay_histogram, tick_ns};
 pub use plan::{Pace, Plan, Protocol, Reuse, Terms};
 pub use quantity::{parse_cpus, parse_duration};
+pub use replay::{LineFault, LogLine, Replay};
 pub use report::{Report, environment_fields, reference, schema};
 pub use run::{run, run_through, run_until, run_with, stop_at_signals};
 pub use send::h1::{Answer, AnswerReader, Asked, BadAnswer, Progress};

@@ -12,8 +12,37 @@ pub const AGAIN_COUNT_MAX: u8 = 10;
 pub const THREAD_COUNT_MAX: usize = 1024;
 /// Connections of one run.
 pub const CONNECTION_COUNT_MAX: usize = 1_000_000;
-/// URLs of one run.
-pub const URL_COUNT_MAX: usize = 1000;
+/// Kinds of requests of one run: URLs, or lines of a list.
+pub const URL_COUNT_MAX: usize = 100_000;
+/// Connections times rows of results, on one thread, up to which rows tell how fairly connections
+/// were answered.
+pub const CELL_COUNT_MAX: usize = 1 << 20;
+/// Longest list of URLs.
+pub const LIST_BYTES_MAX: u64 = 64 << 20;
+/// Longest line of a list of URLs.
+pub const LIST_LINE_BYTES_MAX: usize = 16 * 1024;
+/// Longest line of an access log; a longer one is counted and left out.
+pub const LOG_LINE_BYTES_MAX: usize = 64 * 1024;
+/// Longest target in one.
+pub const LOG_TARGET_BYTES_MAX: usize = 16 * 1024;
+/// Requests of one second of a log that are spread over it; the rest of it is due at its end.
+pub const LOG_SECOND_COUNT_MAX: usize = 1 << 18;
+/// Bytes of their targets.
+pub const LOG_SECOND_BYTES_MAX: usize = 64 << 20;
+/// Lines of a log that a thread is handed at once.
+pub const LOG_BATCH_LINES: usize = 64;
+/// Bytes of their targets.
+pub const LOG_BATCH_BYTES: usize = 64 * 1024;
+/// Such batches that a thread has ahead.
+pub const LOG_BATCH_COUNT_MAX: usize = 64;
+/// Methods that are sent of a log.
+pub const LOG_METHOD_COUNT_MAX: usize = 16;
+/// Bytes of targets of a log that are due and wait for a connection, on one thread.
+pub const BACKLOG_BYTES_MAX: usize = 256 << 20;
+/// How often a thread looks for more of a log that is not read that far.
+pub const LOG_LOOK_PERIOD: Duration = Duration::from_millis(1);
+/// Rows of results that they are told apart in.
+pub const ROW_COUNT_MAX: usize = 1000;
 /// Steps of a rate.
 pub const STEP_COUNT_MAX: usize = 1000;
 /// Highest rate, in requests per second.

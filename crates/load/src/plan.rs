@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::arrive::{Arrivals, Rate};
+use crate::entry::Entry;
 use crate::expect::Expectation;
+use crate::replay::Replay;
 use crate::threshold::Threshold;
-use crate::url::Url;
 
 /// When the next request leaves.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,9 +23,10 @@ pub enum Pace {
         rate: Rate,
         /// With which gaps.
         arrivals: Arrivals,
-        /// Where random gaps begin.
-        seed: u64,
     },
+    /// Open loop: requests are due when they were by a log, whatever the server does. What is asked
+    /// for is then [`Replay::entries`].
+    Log(Replay),
 }
 
 /// What requests are written in.
@@ -88,8 +90,10 @@ pub enum Reuse {
 /// What a run is to do. Every field is checked by [`crate::run`] before anything is sent.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What is asked for, in turn; all of one origin.
-    pub urls: Vec<Url>,
+    /// What is asked for, all of one origin: in turn, or drawn by weight where weights differ.
+    pub entries: Vec<Entry>,
+    /// Where random gaps and draws begin.
+    pub seed: u64,
     /// A Unix socket to connect to instead of the URLs' host.
     pub unix: Option<PathBuf>,
     /// What requests are written in.
@@ -120,11 +124,11 @@ pub struct Plan {
     pub count: Option<u64>,
     /// Longest wait for an answer.
     pub timeout: Duration,
-    /// The method of every request.
+    /// The method of requests that have none of their own.
     pub method: String,
     /// Header fields of every request.
     pub fields: Vec<(String, String)>,
-    /// The body of every request; none where there is to be none.
+    /// The body of requests with neither a method nor a body of their own; none for none.
     pub body: Option<Vec<u8>>,
     /// What answers must be.
     pub expectations: Vec<Expectation>,

@@ -1,16 +1,55 @@
 //! Requests, written out once before the run.
 
+use std::sync::Arc;
+
+use crate::entry::Entry;
 use crate::plan::{Plan, Protocol, Reuse};
-use crate::url::Url;
 
 /// One request as it goes over the wire in HTTP/1, head and body.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) bytes: Vec<u8>,
+    /// Where the target belongs, of a request that gets it later.
+    target_at: usize,
 }
 
-/// The fields of a request as HTTP/2 and HTTP/3 have them, in the order they are sent.
+impl Request {
+    /// The request with a target.
+    pub(crate) fn write_to(&self, target: &[u8], out: &mut Vec<u8>) {
+        let (before, behind) = self.bytes.split_at(self.target_at);
+        out.clear();
+        out.extend_from_slice(before);
+        out.extend_from_slice(target);
+        out.extend_from_slice(behind);
+    }
+}
+
+/// The fields of a request as HTTP/2 and HTTP/3 have them, in the order they are sent. An empty
+/// `:path` stands for one that the request gets later.
 pub(crate) type Fields = Vec<(String, String)>;
+
+/// Does a field stand for a path that the request gets later?
+pub(crate) fn is_path_to_come((name, value): &(String, String)) -> bool {
+    name == ":path" && value.is_empty()
+}
+
+/// Fields written out, perhaps without the path.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) bytes: Vec<u8>,
+    /// Where the path belongs, of one that gets it later.
+    pub(crate) path_at: usize,
+}
+
+impl Block {
+    /// Puts the fields down, with a path where they have none.
+    pub(crate) fn write_to(&self, path: &[u8], out: &mut Vec<u8>) {
+        let (before, behind) = self.bytes.split_at(self.path_at);
+        out.extend_from_slice(before);
+        out.extend_from_slice(path);
+        out.extend_from_slice(behind);
+    }
+}
 
 /// Fields that decide where a request ends; they follow from the plan.
 const OURS: &[&str] = &[
@@ -23,18 +62,25 @@ const OURS: &[&str] = &[
 /// Fields of one connection, which later versions do not have. //= rfc9113#8.2.2
 const OLD: &[&str] = &["keep-alive", "proxy-connection", "te"];
 
-/// Says what in the plan cannot be sent.
-fn check(plan: &Plan) -> Result<(), String> {
-    if !is_token(&plan.method) {
-        return Err(format!(
-            "{:?} is no method; write GET, POST, ...",
-            plan.method
-        ));
+/// What several requests on one connection need to know of a kind of request.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) body: Arc<[u8]>,
+    pub(crate) is_head: bool,
+    /// The hash of the answer's body is wanted.
+    pub(crate) is_hashed: bool,
+}
+
+/// Says what cannot be sent.
+fn check(plan: &Plan, entry: &Entry) -> Result<(), String> {
+    let method = entry.method(plan);
+    if !is_token(method) {
+        return Err(format!("{method:?} is no method; write GET, POST, ..."));
     }
-    if plan.method.eq_ignore_ascii_case("CONNECT") {
+    if method.eq_ignore_ascii_case("CONNECT") {
         return Err("CONNECT makes a tunnel, which is no request to measure".to_owned());
     }
-    for (name, value) in &plan.fields {
+    for (name, value) in entry.fields(plan) {
         check_field(name, value)?;
         let is_old = OLD.iter().any(|old| name.eq_ignore_ascii_case(old));
         if is_old && plan.protocol != Protocol::H1 {
@@ -47,44 +93,43 @@ fn check(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// The fields for one URL, or what in the plan cannot be sent.
-pub(crate) fn fields(plan: &Plan, url: &Url) -> Result<Fields, String> {
-    check(plan)?;
+/// The fields of a request, or what cannot be sent.
+pub(crate) fn fields(plan: &Plan, entry: &Entry) -> Result<Fields, String> {
+    check(plan, entry)?;
+    let url = &entry.url;
     let is_host = |name: &str| name.eq_ignore_ascii_case("host");
-    let host = plan.fields.iter().find(|(name, _)| is_host(name));
+    let host = entry.fields(plan).find(|(name, _)| is_host(name));
     let host = host.map_or(url.authority.as_str(), |(_, value)| value);
     let scheme = if url.is_secure { "https" } else { "http" };
     let mut fields: Fields = [
-        (":method", plan.method.as_str()),
+        (":method", entry.method(plan)),
         (":scheme", scheme),
         (":authority", host),
         (":path", url.target.as_str()),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .to_vec();
-    let others = plan.fields.iter().filter(|(name, _)| !is_host(name));
+    let others = entry.fields(plan).filter(|(name, _)| !is_host(name));
     fields.extend(others.map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
-    if let Some(body) = &plan.body {
+    if let Some(body) = entry.body(plan) {
         fields.push(("content-length".to_owned(), body.len().to_string()));
     }
     Ok(fields)
 }
 
-/// The request for one URL in HTTP/1, or what in the plan cannot be sent.
-pub(crate) fn write(plan: &Plan, url: &Url) -> Result<Request, String> {
-    check(plan)?;
-    let mut head = format!("{} {} HTTP/1.1\r\n", plan.method, url.target);
-    if !plan
-        .fields
-        .iter()
-        .any(|(name, _)| name.eq_ignore_ascii_case("host"))
-    {
+/// A request in HTTP/1, or what cannot be sent.
+pub(crate) fn write(plan: &Plan, entry: &Entry) -> Result<Request, String> {
+    check(plan, entry)?;
+    let (url, body) = (&entry.url, entry.body(plan));
+    let mut head = format!("{} {} HTTP/1.1\r\n", entry.method(plan), url.target);
+    let is_host = |(name, _): &(String, String)| name.eq_ignore_ascii_case("host");
+    if !entry.fields(plan).any(is_host) {
         head.push_str(&format!("Host: {}\r\n", url.authority));
     }
-    for (name, value) in &plan.fields {
+    for (name, value) in entry.fields(plan) {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    if let Some(body) = &plan.body {
+    if let Some(body) = body {
         head.push_str(&format!("Content-Length: {}\r\n", body.len()));
     }
     if plan.reuse == Reuse::PerRequest {
@@ -92,8 +137,9 @@ pub(crate) fn write(plan: &Plan, url: &Url) -> Result<Request, String> {
     }
     head.push_str("\r\n");
     let mut bytes = head.into_bytes();
-    bytes.extend_from_slice(plan.body.as_deref().unwrap_or_default());
-    Ok(Request { bytes })
+    bytes.extend_from_slice(body.unwrap_or_default());
+    let target_at = entry.method(plan).len() + 1;
+    Ok(Request { bytes, target_at })
 }
 
 fn check_field(name: &str, value: &str) -> Result<(), String> {

@@ -13,20 +13,20 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::arrive::Rate;
+use crate::check::check;
 use crate::conduct::{Conduct, View};
+use crate::draw::Draw;
+use crate::entry::{Entry, Rows};
 use crate::environment::Environment;
 use crate::error::LoadError;
-use crate::expect::Expected;
-use crate::limits::{
-    BODY_BYTES_MAX, CONNECTION_COUNT_MAX, LANE_COUNT_MAX, OTHER_DESCRIPTOR_COUNT, STREAM_COUNT_MAX,
-    THREAD_COUNT_MAX, URL_COUNT_MAX,
-};
+use crate::expect::{Expected, expected_of};
+use crate::limits::{BODY_BYTES_MAX, OTHER_DESCRIPTOR_COUNT};
 use crate::measure::{Cgroup, Live, Passed, Tally, moment, passed};
-use crate::plan::{Pace, Plan, Protocol, Reuse};
+use crate::plan::{Pace, Plan, Protocol};
+use crate::replay::{Counts, Feed, Reader};
 use crate::report::Report;
 use crate::request;
-use crate::send::{Address, Prepared, Share, Thread, Trust, client_config, h2, h3};
+use crate::send::{Address, Choice, Kind, Prepared, Share, Thread, Trust, client_config, h2, h3};
 use crate::watch::Watch;
 
 /// How often it is looked whether a moment has come.
@@ -95,7 +95,15 @@ fn conducted(
     let cgroup = conduct.cgroup.as_deref().map(Cgroup::find);
     let cgroup = cgroup.transpose().map_err(LoadError::Arguments)?;
     let written = Written::new(&plan).map_err(LoadError::Arguments)?;
-    let expected = Expected::new(&plan.expectations).map_err(LoadError::Arguments)?;
+    let own = plan.entries.iter().map(|entry| &entry.expectations[..]);
+    let expected = expected_of(&plan.expectations, own).map_err(LoadError::Arguments)?;
+    let mut log = match &plan.pace {
+        Pace::Log(replay) => {
+            let opened = Reader::open(replay, plan.threads, conduct.shard);
+            Some(opened.map_err(LoadError::Arguments)?)
+        }
+        _ => None,
+    };
     raise_descriptors(plan.connections)?;
     let address = reach(&plan, probe)?;
     let tls = tls(&plan, &address)?;
@@ -106,14 +114,26 @@ fn conducted(
     prepared.live = Live::new(prepared.warm_ns, conduct.view != View::Nothing);
     prepared.tls = tls;
     let begun_at = SystemTime::now();
-    let (tally, machine, stopped) = measure(&plan, &prepared, &conduct, cgroup.as_ref())?;
+    let measured = measure(&plan, &prepared, &conduct, cgroup.as_ref(), log.take())?;
+    let Measured {
+        tally,
+        machine,
+        stopped,
+        log,
+    } = measured;
     let is_interrupted = stopped.is_none() && prepared.is_stopped.load(Ordering::Relaxed);
+    if let (Some(counts), Pace::Log(replay), 0) = (&log, &plan.pace, tally.due)
+        && !is_interrupted
+        && conduct.shard.is_none()
+    {
+        return Err(LoadError::Arguments(replay.nothing(counts)));
+    }
     if tally.due > 0 && tally.answered == 0 && !is_interrupted && stopped.is_none() {
         let first = tally.failures.all().next();
         let (kind, _, example) = first.unwrap_or(("unanswered", 0, ""));
         return Err(LoadError::Server(format!(
             "{}: no request was answered; the first failure was {kind}: {example}",
-            plan.urls[0].text
+            plan.entries[0].url.text
         )));
     }
     Ok(Report {
@@ -124,68 +144,12 @@ fn conducted(
         address: prepared.address.to_string(),
         tally,
         machine,
+        log,
         warm_ns: prepared.warm_ns,
         end_ns: prepared.end_ns,
         is_interrupted,
         begun_at,
     })
-}
-
-/// What a plan asks for together may make no sense, though each part does.
-fn check(plan: &Plan) -> Result<(), LoadError> {
-    let wrong = |text: String| Err(LoadError::Arguments(text));
-    let Some(first) = plan.urls.first() else {
-        return wrong("there is no URL to ask for".to_owned());
-    };
-    if plan.urls.len() > URL_COUNT_MAX {
-        return wrong(format!("at most {URL_COUNT_MAX} URLs"));
-    }
-    if let Some(other) = plan.urls.iter().find(|url| url.origin() != first.origin()) {
-        return wrong(format!(
-            "{} and {} are of two servers; one run measures one server",
-            first.text, other.text
-        ));
-    }
-    if !(1..=CONNECTION_COUNT_MAX).contains(&plan.connections) {
-        return wrong(format!("connections: from 1 to {CONNECTION_COUNT_MAX}"));
-    }
-    check_streams(plan)?;
-    if !(1..=THREAD_COUNT_MAX.min(plan.connections)).contains(&plan.threads) {
-        return wrong(format!(
-            "threads: from 1 to {THREAD_COUNT_MAX}, each with a connection at least ({} {})",
-            plan.connections,
-            if plan.connections == 1 {
-                "is asked for"
-            } else {
-                "are asked for"
-            },
-        ));
-    }
-    if plan.timeout.is_zero() {
-        return wrong("the timeout must be longer than nothing".to_owned());
-    }
-    if plan.duration.is_none() && plan.count.is_none() {
-        return wrong("a run ends after a time, a count or both".to_owned());
-    }
-    if plan.duration.is_some_and(|duration| duration.is_zero()) || plan.count == Some(0) {
-        return wrong("a run of no length measures nothing".to_owned());
-    }
-    if let (Pace::Open { rate, .. }, None) = (&plan.pace, plan.duration)
-        && !matches!(rate, Rate::Constant(_))
-    {
-        return wrong(format!(
-            "the rate {} changes over a time: say --for how long",
-            rate.text()
-        ));
-    }
-    if plan
-        .body
-        .as_ref()
-        .is_some_and(|body| body.len() as u64 > BODY_BYTES_MAX)
-    {
-        return wrong(format!("a body has at most {BODY_BYTES_MAX} bytes"));
-    }
-    Ok(())
 }
 
 /// The part of a plan that is carried out here, where several machines share it.
@@ -217,37 +181,6 @@ fn wait_until(moment: SystemTime, is_stopped: &AtomicBool) -> Result<(), LoadErr
     Ok(())
 }
 
-fn check_streams(plan: &Plan) -> Result<(), LoadError> {
-    let wrong = |text: String| Err(LoadError::Arguments(text));
-    if plan.protocol == Protocol::H3 && (!plan.urls[0].is_secure || plan.unix.is_some()) {
-        return wrong(
-            "HTTP/3 is spoken over QUIC alone: write https://, without --unix".to_owned(),
-        );
-    }
-    if !(1..=STREAM_COUNT_MAX).contains(&plan.streams) {
-        return wrong(format!("streams: from 1 to {STREAM_COUNT_MAX}"));
-    }
-    if plan.streams == 1 {
-        return Ok(());
-    }
-    if plan.protocol == Protocol::H1 {
-        return wrong(
-            "a connection of HTTP/1.1 carries one request at a time; --streams needs --http 2 or 3"
-                .to_owned(),
-        );
-    }
-    if plan.reuse == Reuse::PerRequest {
-        return wrong("with a connection for every request there is one stream on each".to_owned());
-    }
-    if plan.streams * plan.connections > LANE_COUNT_MAX {
-        return wrong(format!(
-            "{} connections with {} streams each are more than {LANE_COUNT_MAX} requests at once",
-            plan.connections, plan.streams
-        ));
-    }
-    Ok(())
-}
-
 /// The requests as the protocol has them.
 #[derive(Default)]
 struct Written {
@@ -258,10 +191,18 @@ struct Written {
 impl Written {
     fn new(plan: &Plan) -> Result<Written, String> {
         let mut written = Written::default();
-        for url in &plan.urls {
+        let mut body_bytes = 0;
+        for entry in &plan.entries {
+            let own = entry.body(plan).map_or(0, <[u8]>::len) as u64;
+            body_bytes += own;
+            if own > BODY_BYTES_MAX || body_bytes > BODY_BYTES_MAX {
+                return Err(format!(
+                    "the bodies of all requests have at most {BODY_BYTES_MAX} bytes together"
+                ));
+            }
             match plan.protocol {
-                Protocol::H1 => written.h1.push(request::write(plan, url)?),
-                _ => written.fields.push(request::fields(plan, url)?),
+                Protocol::H1 => written.h1.push(request::write(plan, entry)?),
+                _ => written.fields.push(request::fields(plan, entry)?),
             }
         }
         Ok(written)
@@ -271,7 +212,7 @@ impl Written {
 fn prepare(
     plan: &Plan,
     written: Written,
-    expected: Expected,
+    expected: Vec<Arc<Expected>>,
     address: Address,
     is_stopped: Arc<AtomicBool>,
 ) -> Prepared {
@@ -279,39 +220,34 @@ fn prepare(
     let (think, rate) = match &plan.pace {
         Pace::Closed { think } => (*think, None),
         Pace::Open { rate, .. } => (Duration::ZERO, Some(rate.clone())),
+        Pace::Log(_) => (Duration::ZERO, None),
     };
-    let is_head = plan.method == "HEAD";
+    let rows = Rows::of(&plan.entries);
+    let kinds = kinds(plan, &rows, expected);
+    let fields_wanted = kinds[0].expected.fields.clone();
     let h2 = (plan.protocol == Protocol::H2).then(|| {
         let fields: Vec<_> = written.fields.iter().map(Vec::as_slice).collect();
         h2::Common {
             requests: h2::Requests::new(&fields),
-            body: plan.body.clone().unwrap_or_default(),
-            known: h2::Known::new(&expected.fields),
-            is_head,
-            is_hashed: expected.hash.is_some(),
+            asks: asks(plan, &kinds),
+            known: h2::Known::new(&fields_wanted),
         }
     });
     let h3 = (plan.protocol == Protocol::H3).then(|| {
-        let known = h3::Known::new(&expected.fields);
-        let body = plan.body.clone().unwrap_or_default();
-        h3::Common::new(
-            &written.fields,
-            body,
-            known,
-            (is_head, expected.hash.is_some()),
-        )
+        let known = h3::Known::new(&fields_wanted);
+        h3::Common::new(&written.fields, asks(plan, &kinds), known)
     });
     Prepared {
         protocol: plan.protocol,
         streams: plan.streams,
-        class_count: plan.urls.len(),
+        choice: choice(plan),
+        kinds,
+        class_count: rows.first.len(),
         requests: written.h1,
         h2,
         h3,
         address,
-        expected,
-        is_head,
-        is_open: rate.is_some(),
+        is_open: !matches!(plan.pace, Pace::Closed { .. }),
         reuse: plan.reuse,
         tls: None,
         has_resumption: !plan.is_resumption_off,
@@ -325,6 +261,40 @@ fn prepare(
         begun: Instant::now(),
         is_stopped,
         live: Live::new(warm_ns, false),
+    }
+}
+
+fn kinds(plan: &Plan, rows: &Rows, expected: Vec<Arc<Expected>>) -> Vec<Kind> {
+    let all = plan.entries.iter().zip(&rows.of_entry).zip(expected);
+    all.map(|((entry, row), expected)| Kind {
+        class: *row,
+        is_head: entry.method(plan) == "HEAD",
+        expected,
+    })
+    .collect()
+}
+
+/// What connections that carry several requests need to know of each kind.
+fn asks(plan: &Plan, kinds: &[Kind]) -> Vec<request::Ask> {
+    let of_plan: Arc<[u8]> = plan.body.as_deref().unwrap_or_default().into();
+    let ask = |(entry, kind): (&Entry, &Kind)| request::Ask {
+        body: match (&entry.body, entry.body(plan)) {
+            (Some(own), _) => own.clone(),
+            (None, Some(_)) => of_plan.clone(),
+            (None, None) => Arc::new([]),
+        },
+        is_head: kind.is_head,
+        is_hashed: kind.expected.hash.is_some(),
+    };
+    plan.entries.iter().zip(kinds).map(ask).collect()
+}
+
+/// In turn, unless some are to come more often than others.
+fn choice(plan: &Plan) -> Choice {
+    let weights: Vec<f64> = plan.entries.iter().map(|entry| entry.weight).collect();
+    match weights.iter().all(|weight| *weight == weights[0]) {
+        true => Choice::InTurn,
+        false => Choice::Drawn(Draw::new(&weights), plan.seed),
     }
 }
 
@@ -360,7 +330,7 @@ fn tls(
     plan: &Plan,
     address: &Address,
 ) -> Result<Option<(ClientConfig, ServerName<'static>)>, LoadError> {
-    let url = &plan.urls[0];
+    let url = &plan.entries[0].url;
     if !url.is_secure {
         return Ok(None);
     }
@@ -393,7 +363,7 @@ fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
             ))),
         };
     }
-    let url = &plan.urls[0];
+    let url = &plan.entries[0].url;
     let addresses = (url.host.as_str(), url.port).to_socket_addrs();
     let addresses: Vec<SocketAddr> = match addresses {
         Ok(addresses) => addresses.collect(),
@@ -430,18 +400,31 @@ fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
     }))
 }
 
+/// What came of the threads.
+struct Measured {
+    tally: Tally,
+    machine: Passed,
+    stopped: Option<String>,
+    log: Option<Counts>,
+}
+
 /// Runs the threads and puts together what they counted.
 fn measure(
     plan: &Plan,
     prepared: &Prepared,
     conduct: &Conduct,
     cgroup: Option<&Cgroup>,
-) -> Result<(Tally, Passed, Option<String>), LoadError> {
+    log: Option<(Reader, Vec<Feed>)>,
+) -> Result<Measured, LoadError> {
     let (ended, ends) = channel();
     std::thread::scope(|scope| {
+        let (reader, feeds) = log.unzip();
+        let mut feeds = feeds.unwrap_or_default().into_iter();
+        // It ends with the log, or when the threads have ended that it reads for.
+        let reader = reader.map(|reader| scope.spawn(|| reader.run()));
         let mut threads = Vec::new();
         for number in 0..plan.threads {
-            let share = Share::of(plan, number, conduct.shard);
+            let share = Share::of(plan, number, conduct.shard, feeds.next());
             let ended: Sender<()> = ended.clone();
             let work = move || {
                 let counted = Thread::new(prepared, share).and_then(Thread::run);
@@ -476,6 +459,16 @@ fn measure(
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             whole.merge(counted.map_err(LoadError::system("cannot run a thread"))?);
         }
-        Ok((whole, passed(&before, &after), stopped))
+        let joined = |reader: std::thread::ScopedJoinHandle<'_, Counts>| {
+            reader
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        Ok(Measured {
+            tally: whole,
+            machine: passed(&before, &after),
+            stopped,
+            log: reader.map(joined),
+        })
     })
 }

@@ -1,5 +1,6 @@
 //! Where requests go: the URLs of the command line, taken apart.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// A URL of `http` or `https`.
@@ -61,6 +62,25 @@ impl Url {
     /// What all URLs of a run have together: whether it is `https`, host and port.
     pub fn origin(&self) -> (bool, &str, u16) {
         (self.is_secure, &self.host, self.port)
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Url {
+    /// Has it neither a path nor a query?
+    pub fn is_root(&self) -> bool {
+        self.target == "/"
+    }
+
+    /// Another path of the same server.
+    pub(crate) fn with_target(&self, target: &str) -> Result<Url, String> {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        format!("{scheme}://{}{target}", self.authority).parse()
     }
 }
 

@@ -1,6 +1,8 @@
 //! The same over HTTP/2: fields, windows, streams, and servers that refuse, break and go away.
 
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, FrameServer, GOAWAY, HEADERS, PING, RST_STREAM,
@@ -8,6 +10,9 @@ use super::frames::{
 };
 use super::harness::{Place, text_of};
 use super::{bench, number, result};
+
+/// SETTINGS_MAX_CONCURRENT_STREAMS. //= rfc9113#6.5.2
+const ONE_STREAM: [u8; 6] = [0, 3, 0, 0, 0, 1];
 
 #[test]
 fn fields_and_their_values_are_found_wherever_the_server_packs_them() {
@@ -264,4 +269,49 @@ fn streams_that_make_no_sense_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{}", text_of(&output));
         assert!(text_of(&output).contains(says), "{}", text_of(&output));
     }
+}
+
+#[test]
+fn requests_of_an_open_loop_that_wait_for_a_stream_are_told() {
+    const DUE: u64 = 200;
+    // One stream at a time, and five times the gap between requests for each answer.
+    let server = FrameServer::start(&ONE_STREAM, |_, stream| {
+        let (_keep, clock): (Sender<()>, Receiver<()>) = channel();
+        let _ = clock.recv_timeout(Duration::from_millis(5));
+        Reply::Bytes(ok(stream))
+    });
+    let url = server.url();
+    // More streams than requests: none waits for one of our own.
+    let run = [
+        &url, "--http", "2", "-c", "1", "-m", "500", "--rate", "1000",
+    ];
+    let result = result(&[&run[..], &["--for", "200ms", "--warm-up", "0s"]].concat());
+    assert_eq!(number(&result, "requests.due"), DUE);
+    let (answered, failed) = (
+        number(&result, "requests.answered"),
+        number(&result, "requests.failed"),
+    );
+    assert_eq!(answered + failed, DUE, "{result:#}");
+    if failed > 0 {
+        assert_eq!(result["failures"][0]["kind"], "unsent", "{result:#}");
+    }
+    // All but the first leave later than they were due, whether it is the server or this machine.
+    let (waited, late) = (
+        number(&result, "requests.waited"),
+        number(&result, "requests.late"),
+    );
+    assert!(waited + late + 1 >= answered, "{result:#}");
+}
+
+#[test]
+fn run_ends_early_when_too_many_requests_wait_for_a_stream() {
+    let server = FrameServer::start(&ONE_STREAM, |_, _| Reply::Bytes(Vec::new()));
+    let url = server.url();
+    let run = [
+        &url, "--http", "2", "-c", "1", "-m", "500", "--rate", "10000", "-n", "300",
+    ];
+    let output = bench(&[&run[..], &["--timeout", "1h", "--stop-if", "backlog>200"]].concat());
+    assert_eq!(output.status.code(), Some(5), "{}", text_of(&output));
+    let wanted = "ended early: backlog>200: ";
+    assert!(text_of(&output).contains(wanted), "{}", text_of(&output));
 }

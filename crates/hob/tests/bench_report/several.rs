@@ -239,3 +239,103 @@ fn single_runs_are_compared_by_their_seconds() {
         "{text}"
     );
 }
+
+/// A result as a hob wrote it that did not know of lists, and did not tell all of a plan.
+fn as_older(result: &Value) -> Value {
+    let mut older = result.clone();
+    let remove = |value: &mut Value, names: &[&str]| {
+        let fields = value.as_object_mut().unwrap();
+        names.iter().for_each(|name| drop(fields.remove(*name)));
+    };
+    remove(&mut older, &["fairness_urls", "replay"]);
+    let names = [
+        "weights",
+        "seed",
+        "headers",
+        "body_bytes",
+        "body_sha256",
+        "list_sha256",
+        "tls",
+        "replay",
+    ];
+    remove(&mut older["plan"], &names);
+    for row in older["urls"].as_array_mut().unwrap() {
+        let names = [
+            "name",
+            "url_count",
+            "method",
+            "weight",
+            "failures",
+            "service",
+        ];
+        remove(row, &names);
+    }
+    older
+}
+
+#[test]
+fn results_of_an_older_hob_are_read_as_ever() {
+    let server = hello();
+    let place = Place::new();
+    let (a, b) = (format!("{}a", server.url()), format!("{}b", server.url()));
+    let run = |shard: &str| {
+        let more = ["-n", "40", "--rate", "1000", "-c", "4", "--shard", shard];
+        result(0, &[&[a.as_str(), b.as_str()], &more[..]].concat())
+    };
+    let (new, other) = (run("1/2"), run("2/2"));
+    place.write("old", &as_older(&new).to_string());
+    place.write("new", &new.to_string());
+    place.write("other", &as_older(&other).to_string());
+    let [old, new, other] = ["old", "new", "other"].map(|name| place.path(name));
+    let [old, new, other] = [&old, &new, &other].map(|path| path.to_str().unwrap());
+    for files in [[old, new], [new, old]] {
+        let text = said(0, &["--compare", files[0], files[1]]);
+        assert!(!text.contains("plan"), "{text}");
+    }
+    for files in [[old, other], [new, other]] {
+        let page = place.path("page.html");
+        let html = ["--html", page.to_str().unwrap()];
+        let merged = result(0, &[&["merge"], &files[..], &html[..]].concat());
+        let answered = merged["urls"].as_array().unwrap().iter();
+        let answered: Vec<&Value> = answered.map(|row| &row["answered"]).collect();
+        assert_eq!(answered, [20, 20]);
+        let page = std::fs::read_to_string(page).unwrap();
+        assert!(page.contains(&b), "no {b}");
+    }
+}
+
+#[test]
+fn shards_of_a_list_make_one_result_and_those_of_another_list_do_not() {
+    let server = hello();
+    let place = Place::new();
+    place.write("list", "/a weight=3 name=a expect=size=7\n/b name=b\n");
+    let list = place.path("list");
+    let plan = ["-n", "100", "-c", "4", "--urls", list.to_str().unwrap()];
+    let files = shards(&place, &server, &plan);
+    let merged = result(0, &["merge", &files[0], &files[1]]);
+    let schema = said(0, &["--schema"]);
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    conforms(&merged, &schema, &schema, "");
+    let (a, b) = (&merged["urls"][0], &merged["urls"][1]);
+    let [in_a, in_b] = [a, b].map(|row| row["answered"].as_u64().unwrap());
+    assert_eq!(
+        (in_a + in_b, &a["name"], &b["name"]),
+        (100, &json!("a"), &json!("b"))
+    );
+    let failures = json!([{
+        "kind": "size", "count": in_a, "first": "6 bytes instead of 7",
+    }]);
+    assert_eq!((&a["failures"], &b["failures"]), (&failures, &json!([])));
+    assert_eq!(a["service"]["count"], in_a);
+    // The same URLs and weights, but something else is expected.
+    place.write("list", "/a weight=3 name=a\n/b name=b\n");
+    let more = ["--shard", "2/2"];
+    let other = result(
+        0,
+        &[&[server.url().as_str()], &plan[..], &more[..]].concat(),
+    );
+    place.write("other", &other.to_string());
+    let other = place.path("other");
+    let text = said(2, &["merge", &files[0], other.to_str().unwrap()]);
+    assert!(text.contains("different plans: list_sha256 is "), "{text}");
+}

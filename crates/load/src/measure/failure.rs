@@ -47,7 +47,7 @@ pub(crate) const FAILURES: &[(Failure, &str, &str)] = &[
     (
         Failure::Unsent,
         "unsent",
-        "the request was due, but no connection was free until the end",
+        "the request was due, but no connection, or no stream on one, was free until the end",
     ),
     (
         Failure::Status,
@@ -82,6 +82,11 @@ impl Failures {
         let (count, first) = &mut self.kinds[kind as usize];
         *count += 1;
         first.get_or_insert_with(example);
+    }
+
+    /// Has there been none of a kind?
+    pub(crate) fn is_new(&self, kind: Failure) -> bool {
+        self.kinds[kind as usize].0 == 0
     }
 
     pub(crate) fn merge(&mut self, other: Failures) {

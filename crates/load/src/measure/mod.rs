@@ -11,7 +11,7 @@ mod series;
 mod tally;
 
 pub use cgroup::Cgroup;
-pub(crate) use failure::{FAILURES, Failure};
+pub(crate) use failure::{FAILURES, Failure, Failures};
 pub(crate) use latency::Latency;
 pub use latency::replay_histogram;
 pub(crate) use live::{Counts, Live, Told};

@@ -4,6 +4,7 @@ use super::failure::{Failure, Failures};
 use super::latency::Latency;
 use super::series::Series;
 use crate::expect::{Expected, hex};
+use crate::limits::CELL_COUNT_MAX;
 use crate::send::h1::Answer;
 
 /// How a request ended.
@@ -11,6 +12,10 @@ pub(crate) struct Outcome<'a> {
     pub(crate) answer: &'a Answer,
     pub(crate) class: usize,
     pub(crate) step: usize,
+    /// Which of the thread's connections it was asked on.
+    pub(crate) connection: usize,
+    /// The status that a log has of the request; 0 for none.
+    pub(crate) logged_status: u16,
     /// Nanoseconds from when the request was due.
     pub(crate) response_ns: u64,
     /// Nanoseconds from when it was sent.
@@ -21,8 +26,12 @@ pub(crate) struct Outcome<'a> {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) response: Latency,
+    /// From the actual start; empty in a closed loop.
+    pub(crate) service: Latency,
     pub(crate) answered: u64,
-    pub(crate) failed: u64,
+    pub(crate) failures: Failures,
+    /// Answers of each connection; empty of a step, and where there are too many.
+    by_connection: Vec<u32>,
 }
 
 /// What one thread has counted, or several together.
@@ -77,10 +86,12 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn new(class_count: usize, step_count: usize, connection_count: usize) -> Tally {
-        let parts = |count: usize| {
+        let parts = |count: usize, connections: usize| {
             let count = if count > 1 { count } else { 0 };
-            (0..count).map(|_| Part::new()).collect()
+            (0..count).map(|_| Part::new(connections)).collect()
         };
+        let is_told = class_count.saturating_mul(connection_count) <= CELL_COUNT_MAX;
+        let connections_told = if is_told { connection_count } else { 0 };
         Tally {
             response: Latency::new(),
             service: Latency::new(),
@@ -100,8 +111,8 @@ impl Tally {
             handshakes_resumed: 0,
             tls: None,
             statuses: vec![0; 500],
-            classes: parts(class_count),
-            steps: parts(step_count),
+            classes: parts(class_count, connections_told),
+            steps: parts(step_count, 0),
             by_connection: vec![0; connection_count],
             last_ns: 0,
             now_ns: 0,
@@ -132,18 +143,32 @@ impl Tally {
         if let Some(count) = self.statuses.get_mut(usize::from(answer.status) - 100) {
             *count += 1;
         }
-        let is_good = self.check(answer, expected);
+        let bad = check(answer, expected, outcome.logged_status);
+        let is_good = bad.is_none();
         self.good += u64::from(is_good);
+        if let Some(wrong) = &bad {
+            self.failures.add(wrong.kind(), || wrong.text());
+        }
         self.series
             .answered(self.now_ns, outcome.response_ns, is_good);
+        if let Some(row) = self.classes.get_mut(outcome.class)
+            && let Some(count) = row.by_connection.get_mut(outcome.connection)
+        {
+            *count += 1;
+        }
         for part in self
             .parts(outcome.class, outcome.step)
             .into_iter()
             .flatten()
         {
             part.response.record(outcome.response_ns);
+            if is_open {
+                part.service.record(outcome.service_ns);
+            }
             part.answered += 1;
-            part.failed += u64::from(!is_good);
+            if let Some(wrong) = &bad {
+                part.failures.add(wrong.kind(), || wrong.text());
+            }
         }
     }
 
@@ -161,47 +186,24 @@ impl Tally {
         if is_wait {
             self.response.record(waited_ns);
         }
-        self.failures.add(kind, example);
+        let parts = self.parts(class, step);
+        let is_new = parts
+            .iter()
+            .flatten()
+            .any(|part| part.failures.is_new(kind));
+        let example = match is_new || self.failures.is_new(kind) {
+            true => example(),
+            false => String::new(),
+        };
+        self.failures.add(kind, || example.clone());
         self.series
             .failed(self.now_ns, is_wait.then_some(waited_ns));
         for part in self.parts(class, step).into_iter().flatten() {
             if is_wait {
                 part.response.record(waited_ns);
             }
-            part.failed += 1;
+            part.failures.add(kind, || example.clone());
         }
-    }
-
-    fn check(&mut self, answer: &Answer, expected: &Expected) -> bool {
-        if !expected.has_status(answer.status) {
-            self.failures
-                .add(Failure::Status, || answer.status.to_string());
-            return false;
-        }
-        if let Some(wanted) = expected.wanted_size(answer.body_bytes) {
-            let size = answer.body_bytes;
-            self.failures.add(Failure::Size, || {
-                format!("{size} bytes instead of {wanted}")
-            });
-            return false;
-        }
-        if let Some(wanted) = expected.hash
-            && answer.body_hash != Some(wanted)
-        {
-            let hash = answer.body_hash;
-            self.failures.add(Failure::Hash, || match hash {
-                Some(hash) => format!("sha256={}", hex(&hash)),
-                None => "the body was not looked at".to_owned(),
-            });
-            return false;
-        }
-        if let Some(name) = expected.missing_field(answer.fields_seen) {
-            self.failures.add(Failure::Header, || {
-                format!("{name} is missing or has another value")
-            });
-            return false;
-        }
-        true
     }
 
     fn parts(&mut self, class: usize, step: usize) -> [Option<&mut Part>; 2] {
@@ -233,8 +235,10 @@ impl Tally {
         let parts = self.classes.iter_mut().chain(&mut self.steps);
         for (own, others) in parts.zip(other.classes.into_iter().chain(other.steps)) {
             own.response.merge(&others.response);
+            own.service.merge(&others.service);
             own.answered += others.answered;
-            own.failed += others.failed;
+            own.failures.merge(others.failures);
+            own.by_connection.extend(others.by_connection);
         }
         self.by_connection.extend(other.by_connection);
         self.last_ns = self.last_ns.max(other.last_ns);
@@ -247,22 +251,87 @@ impl Tally {
 
     /// Jain's index over connections: 1 when all got equally many answers, 1/n when one got all.
     pub(crate) fn fairness(&self) -> Option<f64> {
-        let sum: f64 = self.by_connection.iter().map(|count| *count as f64).sum();
-        let squares: f64 = self
-            .by_connection
-            .iter()
-            .map(|count| (*count as f64).powi(2))
-            .sum();
-        (squares > 0.0).then(|| sum * sum / (self.by_connection.len() as f64 * squares))
+        jain(self.by_connection.iter().map(|count| *count as f64))
+    }
+
+    /// Jain's index over rows of the results, of their answers beside their weights.
+    pub(crate) fn fairness_by_weight(&self, weights: &[f64]) -> Option<f64> {
+        let rows = self.classes.iter().zip(weights);
+        jain(rows.map(|(row, weight)| row.answered as f64 / weight))
     }
 }
 
+fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for share in shares {
+        count += 1.0;
+        sum += share;
+        squares += share * share;
+    }
+    (squares > 0.0).then(|| sum * sum / (count * squares))
+}
+
+/// What is wrong with an answer.
+enum Wrong<'a> {
+    Status(u16),
+    Size { is: u64, wanted: u64 },
+    Hash(Option<[u8; 32]>),
+    Header(&'a str),
+}
+
+impl Wrong<'_> {
+    fn kind(&self) -> Failure {
+        match self {
+            Wrong::Status(_) => Failure::Status,
+            Wrong::Size { .. } => Failure::Size,
+            Wrong::Hash(_) => Failure::Hash,
+            Wrong::Header(_) => Failure::Header,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Wrong::Status(status) => status.to_string(),
+            Wrong::Size { is, wanted } => format!("{is} bytes instead of {wanted}"),
+            Wrong::Hash(Some(hash)) => format!("sha256={}", hex(hash)),
+            Wrong::Hash(None) => "the body was not looked at".to_owned(),
+            Wrong::Header(name) => format!("{name} is missing or has another value"),
+        }
+    }
+}
+
+/// The first thing that is wrong with an answer, if anything is.
+fn check<'a>(answer: &Answer, expected: &'a Expected, logged_status: u16) -> Option<Wrong<'a>> {
+    // What was not found then need not be found now, unless somebody says so.
+    let is_as_logged = answer.status == logged_status && !expected.has_own_status;
+    if !expected.has_status(answer.status) && !is_as_logged {
+        return Some(Wrong::Status(answer.status));
+    }
+    if let Some(wanted) = expected.wanted_size(answer.body_bytes) {
+        let is = answer.body_bytes;
+        return Some(Wrong::Size { is, wanted });
+    }
+    if expected.hash.is_some() && answer.body_hash != expected.hash {
+        return Some(Wrong::Hash(answer.body_hash));
+    }
+    expected
+        .missing_field(answer.fields_seen)
+        .map(Wrong::Header)
+}
+
 impl Part {
-    fn new() -> Part {
+    /// Jain's index over connections; none where they were not told apart.
+    pub(crate) fn fairness(&self) -> Option<f64> {
+        jain(self.by_connection.iter().map(|count| f64::from(*count)))
+    }
+
+    fn new(connection_count: usize) -> Part {
         Part {
             response: Latency::new(),
+            service: Latency::new(),
             answered: 0,
-            failed: 0,
+            failures: Failures::default(),
+            by_connection: vec![0; connection_count],
         }
     }
 }
@@ -279,5 +348,18 @@ mod tests {
         assert_eq!(tally.fairness(), Some(1.0));
         tally.by_connection = vec![8, 0, 0, 0];
         assert_eq!(tally.fairness(), Some(0.25));
+        let mut tally = Tally::new(2, 1, 1);
+        assert_eq!(tally.fairness_by_weight(&[3.0, 1.0]), None);
+        tally.classes[0].answered = 30;
+        tally.classes[1].answered = 10;
+        assert_eq!(tally.fairness_by_weight(&[3.0, 1.0]), Some(1.0));
+        tally.classes[1].answered = 0;
+        assert_eq!(tally.fairness_by_weight(&[3.0, 1.0]), Some(0.5));
+        let mut tally = Tally::new(2, 1, 2);
+        assert_eq!(tally.classes[0].fairness(), None);
+        tally.classes[0].by_connection = vec![4, 0];
+        assert_eq!(tally.classes[0].fairness(), Some(0.5));
+        let tally = Tally::new(1000, 1, 1_000_000);
+        assert_eq!(tally.classes[0].fairness(), None);
     }
 }

@@ -1,22 +1,31 @@
 //! Every field of a result in JSON, once: the schema and the page in the docs are made of this.
 
-use serde_json::{Value, json};
-
-use super::comparison::COMPARISON;
+use crate::layout::Field;
 use crate::layout::Kind::{
     Integer, Integers, Number, Numbers, Object, Objects, Text, Texts, Times, Truth,
 };
 use crate::layout::Null::{Never, Perhaps};
-use crate::layout::{self, Field};
 
 /// Grows when a field changes its meaning or goes; fields may be added without it.
 pub(crate) const FORMAT: u32 = 1;
 
 /// The fields of the whole. A parent stands before its children; `[]` marks what repeats.
-const FIELDS: &[Field] = &[
+pub(super) const FIELDS: &[Field] = &[
     ("format", Integer, Never, "version of this layout: 1"),
     ("plan", Object, Never, "what was asked for"),
-    ("plan.urls", Texts, Never, "the URLs, asked for in turn"),
+    ("plan.urls", Texts, Never, "the URLs, in turn or by weight"),
+    (
+        "plan.weights",
+        Numbers,
+        Never,
+        "how often each is asked for beside the others; in turn where all are alike",
+    ),
+    (
+        "plan.seed",
+        Integer,
+        Never,
+        "number that random gaps and draws followed from",
+    ),
     ("plan.address", Text, Never, "where the server was found"),
     ("plan.protocol", Text, Never, "`h1`, `h2` or `h3`"),
     (
@@ -25,7 +34,43 @@ const FIELDS: &[Field] = &[
         Never,
         "requests at once on a connection",
     ),
-    ("plan.method", Text, Never, "method of every request"),
+    (
+        "plan.method",
+        Text,
+        Never,
+        "method of requests without one of their own",
+    ),
+    (
+        "plan.headers",
+        Texts,
+        Never,
+        "header fields of every request, as `NAME: VALUE`",
+    ),
+    (
+        "plan.body_bytes",
+        Integer,
+        Perhaps,
+        "length of the body of `--body`; null without one",
+    ),
+    (
+        "plan.body_sha256",
+        Text,
+        Perhaps,
+        "its SHA-256 in hexadecimal digits",
+    ),
+    (
+        "plan.list_sha256",
+        Text,
+        Perhaps,
+        "SHA-256 over what requests of a list have of their own: names, methods, bodies, expectations; \
+         null where they have nothing",
+    ),
+    (
+        "plan.tls",
+        Text,
+        Perhaps,
+        "`full` or `resumed`: how connections shake hands; null in clear text",
+    ),
     ("plan.loop", Text, Never, "`closed` or `open`"),
     (
         "plan.rate",
@@ -44,6 +89,25 @@ const FIELDS: &[Field] = &[
         Number,
         Perhaps,
         "pause between answer and next request, in a closed loop",
+    ),
+    (
+        "plan.replay",
+        Object,
+        Perhaps,
+        "the log that was replayed; null without one",
+    ),
+    ("plan.replay.file", Text, Never, "its file"),
+    (
+        "plan.replay.speed_up",
+        Number,
+        Never,
+        "what gaps between its requests were divided by",
+    ),
+    (
+        "plan.replay.methods",
+        Texts,
+        Never,
+        "methods that were sent",
     ),
     (
         "plan.connections",
@@ -202,13 +266,74 @@ const FIELDS: &[Field] = &[
         "requests.waited",
         Integer,
         Never,
-        "sent more than 1 ms late because no connection was free",
+        "sent more than 1 ms late because no connection, or no stream on one, was free",
     ),
     (
         "requests.again",
         Integer,
         Never,
         "sent again because the server refused to begin them",
+    ),
+    (
+        "replay",
+        Object,
+        Perhaps,
+        "what there was in the log that was replayed, as far as it was read; null without one",
+    ),
+    ("replay.lines", Integer, Never, "lines"),
+    (
+        "replay.requests",
+        Integer,
+        Never,
+        "those that are requests to send, of all shards",
+    ),
+    (
+        "replay.other_methods",
+        Integer,
+        Never,
+        "those with a method that is not sent",
+    ),
+    (
+        "replay.unreadable",
+        Integer,
+        Never,
+        "those that are no line of an access log",
+    ),
+    (
+        "replay.unsendable",
+        Integer,
+        Never,
+        "those whose target no request can say",
+    ),
+    (
+        "replay.first",
+        Text,
+        Perhaps,
+        "the first line of these two kinds, and why",
+    ),
+    (
+        "replay.back",
+        Integer,
+        Never,
+        "requests up to a minute older than one before them, sent as if they were not",
+    ),
+    (
+        "replay.jumps",
+        Integer,
+        Never,
+        "requests older than that, from which on another log was taken to begin",
+    ),
+    (
+        "replay.span_s",
+        Number,
+        Never,
+        "time from the first request to the last, by the log's own clock",
+    ),
+    (
+        "replay.error",
+        Text,
+        Perhaps,
+        "why it was not read to its end",
     ),
     ("connections", Object, Never, "connections"),
     (
@@ -318,11 +443,51 @@ const FIELDS: &[Field] = &[
         Never,
         "the times of each stretch, as `histogram` below",
     ),
-    ("urls", Objects, Never, "by URL; empty where there is one"),
-    ("urls[].url", Text, Never, "the URL"),
+    (
+        "urls",
+        Objects,
+        Never,
+        "by URL, or by name in a list; empty where there is one",
+    ),
+    (
+        "urls[].name",
+        Text,
+        Never,
+        "the name in the list, else the URL, with its method where that is not GET",
+    ),
+    ("urls[].url", Text, Never, "the URL, the first of the name"),
+    (
+        "urls[].url_count",
+        Integer,
+        Never,
+        "URLs that have the name",
+    ),
+    ("urls[].method", Text, Never, "the method of the first"),
+    ("urls[].weight", Number, Never, "the sum of their weights"),
+    (
+        "urls[].fairness",
+        Number,
+        Perhaps,
+        "as `fairness`, of its answers over connections; null where there are too many to tell apart",
+    ),
     ("urls[].answered", Integer, Never, "complete answers"),
     ("urls[].failed", Integer, Never, "failures"),
+    ("urls[].failures", Objects, Never, "as `failures`"),
+    (
+        "urls[].failures[].kind",
+        Text,
+        Never,
+        "one of the kinds below",
+    ),
+    ("urls[].failures[].count", Integer, Never, "how many"),
+    (
+        "urls[].failures[].first",
+        Text,
+        Never,
+        "what the first one was",
+    ),
     ("urls[].response", Times, Perhaps, "as `latency.response`"),
+    ("urls[].service", Times, Perhaps, "as `latency.service`"),
     (
         "steps",
         Objects,
@@ -331,12 +496,33 @@ const FIELDS: &[Field] = &[
     ),
     ("steps[].answered", Integer, Never, "complete answers"),
     ("steps[].failed", Integer, Never, "failures"),
+    ("steps[].failures", Objects, Never, "as `failures`"),
+    (
+        "steps[].failures[].kind",
+        Text,
+        Never,
+        "one of the kinds below",
+    ),
+    ("steps[].failures[].count", Integer, Never, "how many"),
+    (
+        "steps[].failures[].first",
+        Text,
+        Never,
+        "what the first one was",
+    ),
     ("steps[].response", Times, Perhaps, "as `latency.response`"),
+    ("steps[].service", Times, Perhaps, "as `latency.service`"),
     (
         "fairness",
         Number,
         Perhaps,
         "Jain's index of answers over connections: 1 is even, 1/n all to one",
+    ),
+    (
+        "fairness_urls",
+        Number,
+        Perhaps,
+        "the same over `urls`, of answers beside weights; null where there is one",
     ),
     ("client", Object, Never, "the load generator"),
     (
@@ -428,7 +614,7 @@ const FIELDS: &[Field] = &[
 ];
 
 /// The fields of an object of times.
-const TIMES: &[Field] = &[
+pub(super) const TIMES: &[Field] = &[
     ("count", Integer, Never, "times recorded"),
     ("mean_us", Number, Never, "their mean"),
     ("min_us", Number, Never, "the shortest"),
@@ -447,74 +633,3 @@ const TIMES: &[Field] = &[
         "all of them in nanoseconds: HdrHistogram's compressed V2 layout in base64",
     ),
 ];
-
-/// The JSON schema of a result.
-pub fn schema() -> Value {
-    let mut times = layout::object(TIMES);
-    times["title"] = "times in microseconds, right to a thousandth".into();
-    let mut comparison = layout::object(COMPARISON);
-    comparison["title"] = "result of `hob bench --compare --json`".into();
-    let defined = json!({ "times": times, "comparison": comparison });
-    layout::schema("result of `hob bench --json`", FIELDS, defined)
-}
-
-/// Whether a result that was written down is laid out like this; else what is not.
-pub(crate) fn check(result: &Value) -> Result<(), String> {
-    layout::check(result, FIELDS, TIMES)
-}
-
-/// The fields below `environment`: the machine a result was made on, as other results have it too.
-pub fn environment_fields() -> Vec<Field> {
-    let of_environment = |(path, ..): &&Field| path.starts_with("environment.");
-    FIELDS.iter().filter(of_environment).copied().collect()
-}
-
-/// The reference page, in Markdown.
-pub fn reference() -> String {
-    let mut text = String::from(
-        "# The result of a load test\n\n\
-         `hob bench --json` prints one JSON object with these fields; `hob bench --schema` prints \
-         its JSON schema. Every field is always there; those marked *or null* hold null where \
-         there is nothing to tell. New fields may be added; `format` grows when one changes its meaning.\n\n",
-    );
-    text.push_str(&layout::table(FIELDS));
-    text.push_str("\n## Times\n\nIn microseconds, each right to a thousandth of itself.\n\n");
-    text.push_str(&layout::table(TIMES));
-    text.push_str(
-        "\n## Comparison\n\nWhat `hob bench --compare A B --json` prints; its schema is \
-         `#/$defs/comparison` of that of results.\n\n",
-    );
-    text.push_str(&layout::table(COMPARISON));
-    text.push_str("\n## Kinds of failure\n\n| kind | means |\n| --- | --- |\n");
-    for (_, name, means) in crate::measure::FAILURES {
-        text.push_str(&format!("| `{name}` | {means} |\n"));
-    }
-    text.push_str(
-        "\n## Figures for thresholds\n\nWhat `--fail-if` can hold against a limit: `p50`, `p99`, \
-         `p99.9` or any other percentile of the response times, and\n\n| figure | means |\n\
-         | --- | --- |\n",
-    );
-    for (name, _, means) in crate::threshold::METRICS {
-        text.push_str(&format!("| `{name}` | {means} |\n"));
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn schema_has_every_field_of_the_table() {
-        let schema = schema();
-        for (path, ..) in FIELDS {
-            let pointer = path
-                .replace("[].", "/items/properties/")
-                .replace('.', "/properties/");
-            let found = schema.pointer(&format!("/properties/{pointer}"));
-            assert!(found.is_some(), "{path}");
-        }
-        let rate = &schema["properties"]["rate"]["properties"]["offered_per_s"];
-        assert_eq!(rate["type"], json!(["number", "null"]));
-    }
-}

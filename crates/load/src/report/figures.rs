@@ -30,7 +30,7 @@ impl Report {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.plan.pace, Pace::Open { .. })
+        !matches!(self.plan.pace, Pace::Closed { .. })
     }
 
     pub(super) fn per_second(&self, count: u64) -> f64 {

@@ -8,8 +8,10 @@ use super::Report;
 use super::fields::FORMAT;
 use super::verdict;
 use crate::arrive::Arrivals;
-use crate::measure::{Interval, Latency, Part, Series};
+use crate::expect::sha256;
+use crate::measure::{Failures, Interval, Latency, Part, Series};
 use crate::plan::{Pace, Reuse};
+use crate::replay::Counts;
 
 /// Writes the whole.
 pub(super) fn write(report: &Report) -> Value {
@@ -18,10 +20,6 @@ pub(super) fn write(report: &Report) -> Value {
     let notes = verdict::notes(report);
     let begun_at = report.begun_at.duration_since(UNIX_EPOCH);
     let begun_at = begun_at.unwrap_or_default();
-    let mut classes = parts(&tally.classes);
-    for (class, url) in classes.iter_mut().zip(&report.plan.urls) {
-        class["url"] = url.text.as_str().into();
-    }
     json!({
         "format": FORMAT,
         "plan": plan(report),
@@ -34,6 +32,7 @@ pub(super) fn write(report: &Report) -> Value {
         "command": report.conduct.command,
         "environment": report.environment.json(),
         "requests": requests(report),
+        "replay": report.log.as_ref().map(log),
         "connections": { "opened": tally.opened },
         "tls": {
             "terms": tally.tls,
@@ -50,16 +49,17 @@ pub(super) fn write(report: &Report) -> Value {
             "sent": tally.sent_bytes,
         },
         "status": statuses(report),
-        "failures": failures(report),
+        "failures": failures(&tally.failures),
         "latency": {
             "response": times(&tally.response),
             "service": times(if report.is_open() { &tally.service } else { &tally.response }),
             "connect": times(&tally.connect),
         },
         "series": series(&tally.series),
-        "urls": classes,
-        "steps": parts(&tally.steps),
+        "urls": classes(report),
+        "steps": parts(report, &tally.steps),
         "fairness": tally.fairness(),
+        "fairness_urls": report.fairness_by_weight(),
         "client": {
             "cpu_us_per_request": report.client_cpu_us(),
             "busy_percent": tally.busy_share * 100.0,
@@ -101,21 +101,43 @@ fn statuses(report: &Report) -> Vec<Value> {
         .collect()
 }
 
-fn failures(report: &Report) -> Vec<Value> {
-    let all = report.tally.failures.all();
+fn failures(failures: &Failures) -> Vec<Value> {
+    let all = failures.all();
     all.map(|(kind, count, first)| json!({ "kind": kind, "count": count, "first": first }))
         .collect()
 }
 
-fn parts(parts: &[Part]) -> Vec<Value> {
+fn parts(report: &Report, parts: &[Part]) -> Vec<Value> {
     let part = |part: &Part| {
+        let service = match report.is_open() {
+            true => &part.service,
+            false => &part.response,
+        };
         json!({
             "answered": part.answered,
-            "failed": part.failed,
+            "failed": part.failures.count(),
+            "failures": failures(&part.failures),
             "response": times(&part.response),
+            "service": times(service),
         })
     };
     parts.iter().map(part).collect()
+}
+
+/// What came of each row of URLs, with what was asked for.
+fn classes(report: &Report) -> Vec<Value> {
+    let mut all = parts(report, &report.tally.classes);
+    for (class, row) in all.iter_mut().zip(report.rows()) {
+        class["name"] = row.name.into();
+        class["url"] = row.url.into();
+        class["url_count"] = row.url_count.into();
+        class["method"] = row.method.into();
+        class["weight"] = row.weight.into();
+    }
+    for (class, part) in all.iter_mut().zip(&report.tally.classes) {
+        class["fairness"] = part.fairness().into();
+    }
+    all
 }
 
 fn thresholds(report: &Report) -> Vec<Value> {
@@ -134,24 +156,41 @@ fn plan(report: &Report) -> Value {
     let plan = &report.plan;
     let (rate, arrivals, think) = match &plan.pace {
         Pace::Closed { think } => (None, None, Some(think.as_secs_f64())),
-        Pace::Open { rate, arrivals, .. } => {
+        Pace::Open { rate, arrivals } => {
             let arrivals = match arrivals {
                 Arrivals::Constant => "constant",
                 Arrivals::Poisson => "poisson",
             };
             (Some(rate.text()), Some(arrivals), None)
         }
+        Pace::Log(_) => (None, None, None),
     };
     json!({
-        "urls": plan.urls.iter().map(|url| url.text.as_str()).collect::<Vec<_>>(),
+        "urls": plan
+            .entries
+            .iter()
+            .map(|entry| entry.url.text.as_str())
+            .collect::<Vec<_>>(),
+        "weights": plan.entries.iter().map(|entry| entry.weight).collect::<Vec<_>>(),
+        "seed": plan.seed,
         "address": report.address,
         "protocol": plan.protocol.name(),
         "streams": plan.streams,
         "method": plan.method,
+        "headers": plan
+            .fields
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect::<Vec<_>>(),
+        "body_bytes": plan.body.as_ref().map(Vec::len),
+        "body_sha256": plan.body.as_ref().map(|body| sha256(body)),
+        "list_sha256": report.list_hash(),
+        "tls": report.tls_mode(),
         "loop": if report.is_open() { "open" } else { "closed" },
         "rate": rate,
         "arrivals": arrivals,
         "think_s": think,
+        "replay": replay(&plan.pace),
         "connections": plan.connections,
         "keep_alive": plan.reuse == Reuse::KeepAlive,
         "threads": plan.threads,
@@ -165,6 +204,31 @@ fn plan(report: &Report) -> Value {
             .iter()
             .map(ToString::to_string)
             .collect::<Vec<_>>(),
+    })
+}
+
+fn replay(pace: &Pace) -> Option<Value> {
+    let Pace::Log(replay) = pace else { return None };
+    Some(json!({
+        "file": replay.file.to_string_lossy(),
+        "speed_up": replay.speed_up,
+        "methods": replay.methods,
+    }))
+}
+
+/// What there was in the log.
+fn log(counts: &Counts) -> Value {
+    json!({
+        "lines": counts.lines,
+        "requests": counts.requests,
+        "other_methods": counts.other_methods,
+        "unreadable": counts.unreadable,
+        "unsendable": counts.unsendable,
+        "first": counts.first,
+        "back": counts.back,
+        "jumps": counts.jumps,
+        "span_s": counts.span_s,
+        "error": counts.error,
     })
 }
 

@@ -4,6 +4,8 @@ mod comparison;
 mod fields;
 mod figures;
 mod json;
+mod rows;
+mod schema;
 mod table;
 mod verdict;
 
@@ -13,11 +15,13 @@ use crate::conduct::Conduct;
 use crate::environment::Environment;
 use crate::measure::{Passed, Tally};
 use crate::plan::Plan;
+use crate::replay::Counts;
 use crate::written::Written;
 
-pub(crate) use fields::{FORMAT, check};
-pub use fields::{environment_fields, reference, schema};
+pub(crate) use fields::FORMAT;
 pub(crate) use json::{series, times};
+pub(crate) use schema::check;
+pub use schema::{environment_fields, reference, schema};
 
 /// The result of a run.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ pub struct Report {
     pub(crate) address: String,
     pub(crate) tally: Tally,
     pub(crate) machine: Passed,
+    /// What there was in the log that was replayed.
+    pub(crate) log: Option<Counts>,
     pub(crate) warm_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) is_interrupted: bool,

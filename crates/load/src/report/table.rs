@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Report;
 use super::verdict;
 use crate::arrive::Arrivals;
-use crate::measure::Latency;
+use crate::measure::{Latency, Part};
 use crate::page::{bytes, count, rate, time};
 use crate::plan::{Pace, Reuse};
 
@@ -30,11 +30,13 @@ pub(super) fn write(report: &Report) -> String {
 
 fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
     let plan = &report.plan;
-    let more = match plan.urls.len() {
+    let more = match plan.entries.len() {
         1 => String::new(),
+        _ if report.log.is_some() => String::new(),
         urls => format!(" and {} more", urls - 1),
     };
-    writeln!(text, "{}{more} at {}", plan.urls[0].text, report.address)?;
+    let first = &plan.entries[0].url.text;
+    writeln!(text, "{first}{more} at {}", report.address)?;
     let pace = match &plan.pace {
         Pace::Closed { think } if think.is_zero() => "closed loop".to_owned(),
         Pace::Closed { think } => {
@@ -46,6 +48,7 @@ fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
             ..
         } => format!("open loop, {} requests/s", rate.text()),
         Pace::Open { rate, .. } => format!("open loop, {} requests/s (Poisson)", rate.text()),
+        Pace::Log(replay) => format!("open loop, {}", replay.title()),
     };
     let reuse = match plan.reuse {
         Reuse::KeepAlive => "kept",
@@ -81,6 +84,9 @@ fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
 
 fn totals(text: &mut String, report: &Report) -> std::fmt::Result {
     let tally = &report.tally;
+    if let Some(log) = &report.log {
+        writeln!(text, "log        {}", log.told())?;
+    }
     write!(
         text,
         "requests   {}, {} answered, {} failed",
@@ -162,30 +168,48 @@ fn row(text: &mut String, name: &str, times: &Latency) -> std::fmt::Result {
 fn parts(text: &mut String, report: &Report) -> std::fmt::Result {
     let tally = &report.tally;
     if !tally.steps.is_empty() {
-        writeln!(
-            text,
-            "\nby step of the rate: answered, failed, and response times"
-        )?;
+        writeln!(text, "\nby step of the rate: answered, failed, and times")?;
     }
     for (number, step) in tally.steps.iter().enumerate() {
-        let counts = format!("{} {}", count(step.answered), count(step.failed));
-        writeln!(text, "step {}: {counts}", number + 1)?;
-        row(text, "", &step.response)?;
+        part(text, &format!("step {}", number + 1), step)?;
     }
     if !tally.classes.is_empty() {
-        writeln!(text, "\nby URL: answered, failed, and response times")?;
+        let what = if report.log.is_some() {
+            "method"
+        } else {
+            "URL"
+        };
+        writeln!(text, "\nby {what}: answered, failed, and times")?;
     }
-    let classes = tally.classes.iter().zip(&report.plan.urls);
-    for (class, url) in classes.take(CLASS_COUNT_MAX) {
-        let counts = format!("{} {}", count(class.answered), count(class.failed));
-        writeln!(text, "{}: {counts}", url.text)?;
-        row(text, "", &class.response)?;
+    let rows = report.rows();
+    for (class, row) in tally.classes.iter().zip(&rows).take(CLASS_COUNT_MAX) {
+        part(text, &row.name, class)?;
     }
     if tally.classes.len() > CLASS_COUNT_MAX {
         let more = tally.classes.len() - CLASS_COUNT_MAX;
         writeln!(text, "... and {more} more; --json has all")?;
     }
     Ok(())
+}
+
+/// A part of the requests: how many, what failed, and how long they took.
+fn part(text: &mut String, name: &str, part: &Part) -> std::fmt::Result {
+    let failed = part.failures.count();
+    write!(text, "{name}: {} {}", count(part.answered), count(failed))?;
+    let kinds = part.failures.all();
+    let kinds: Vec<String> = kinds
+        .map(|(kind, number, _)| format!("{kind} {}", count(number)))
+        .collect();
+    match kinds.is_empty() {
+        true => writeln!(text)?,
+        false => writeln!(text, " ({})", kinds.join(", "))?,
+    }
+    row(text, "response", &part.response)?;
+    row(text, "service", &part.service)?;
+    match part.fairness() {
+        Some(fairness) => writeln!(text, "{:<10} {fairness:.3} over connections", "fairness"),
+        None => Ok(()),
+    }
 }
 
 fn failures(text: &mut String, report: &Report) -> std::fmt::Result {
@@ -235,14 +259,22 @@ fn costs(text: &mut String, report: &Report) -> std::fmt::Result {
             count(report.tally.waited)
         )?;
     }
-    match report.tally.fairness() {
-        Some(fairness) if report.plan.connections > 1 => {
-            writeln!(
-                text,
-                "fairness     {fairness:.3} over connections (Jain; 1 is even)"
-            )
-        }
-        _ => Ok(()),
+    if let Some(fairness) = report
+        .tally
+        .fairness()
+        .filter(|_| report.plan.connections > 1)
+    {
+        writeln!(
+            text,
+            "fairness     {fairness:.3} over connections (Jain; 1 is even)"
+        )?;
+    }
+    match report.fairness_by_weight() {
+        Some(fairness) => writeln!(
+            text,
+            "fairness     {fairness:.3} over URLs, answers beside weights (Jain; 1 is even)"
+        ),
+        None => Ok(()),
     }
 }
 

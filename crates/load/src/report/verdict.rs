@@ -1,6 +1,7 @@
 //! Whether a result can be believed, and whether it is good enough.
 
 use super::Report;
+use crate::replay::Counts;
 use crate::threshold::{Metric, Threshold, Unit};
 
 /// A thread that is busy for more of its time may have been the limit itself.
@@ -75,6 +76,11 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
     if let Some(stopped) = &report.stopped {
         remark(format!("the run was ended early: {stopped}"));
     }
+    report
+        .log
+        .iter()
+        .flat_map(Counts::notes)
+        .for_each(&mut remark);
     let waited = report.percent_of_due(tally.waited);
     if waited > LATE_PERCENT_MAX {
         remark(format!(

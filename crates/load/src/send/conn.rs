@@ -144,17 +144,23 @@ impl Session {
         }
     }
 
-    /// Begins a request of a class.
-    pub(crate) fn start(&mut self, lane: u32, class: usize, prepared: &Prepared) {
+    /// Begins a request of a kind; a path is of one that had none yet.
+    pub(crate) fn start(
+        &mut self,
+        lane: u32,
+        kind: usize,
+        path: Option<&[u8]>,
+        prepared: &Prepared,
+    ) {
         match self {
             Session::H2(session) => {
                 if let Some(common) = &prepared.h2 {
-                    session.start(lane, class, common);
+                    session.start(lane, kind, path, common);
                 }
             }
             Session::H3(session) => {
                 if let Some(common) = &prepared.h3 {
-                    session.start(lane, class, common);
+                    session.start(lane, kind, path, common);
                 }
             }
         }

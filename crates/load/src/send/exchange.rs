@@ -174,7 +174,7 @@ impl Thread<'_> {
             return;
         };
         let lane = &mut self.lanes[conn];
-        let bytes = &self.prepared.requests[lane.class as usize].bytes;
+        let bytes = lane.request(&self.prepared.requests);
         while one.sent_bytes < bytes.len() {
             match send(socket, &bytes[one.sent_bytes..], SendFlags::NOSIGNAL) {
                 Ok(count) => {
@@ -219,7 +219,8 @@ impl Thread<'_> {
 
     fn read(&mut self, conn: usize, has_ended: bool) -> Read {
         let one = &mut self.conns[conn];
-        let is_measured = self.lanes[conn].is_measured;
+        let lane = &self.lanes[conn];
+        let (is_measured, asked) = (lane.is_measured, self.prepared.asked(lane.kind));
         let Some(socket) = &one.socket else {
             return Read::Nothing;
         };
@@ -247,8 +248,7 @@ impl Thread<'_> {
             let progress = if is_skipped {
                 Ok(one.reader.skip(count as u64))
             } else {
-                one.reader
-                    .read(&self.buffer[..count], self.prepared.asked())
+                one.reader.read(&self.buffer[..count], asked)
             };
             match progress {
                 // More than was asked for: the answer is whole, the connection of no use.
@@ -288,17 +288,19 @@ impl Thread<'_> {
         self.tally.answers_since_warm_up += 1;
         if one.is_measured {
             one.answered += 1;
+            let kind = self.prepared.kind(one.kind);
             let outcome = Outcome {
                 answer,
-                class: one.class as usize,
+                class: kind.class as usize,
                 step: self.prepared.step(one.intended_ns),
+                connection: lane % self.conn_count,
+                logged_status: one.logged.as_ref().map_or(0, |logged| logged.status),
                 response_ns: now - one.intended_ns,
                 service_ns: now - one.begun_ns,
             };
-            let expected = &self.prepared.expected;
             self.tally.now_ns = now;
             self.tally
-                .answered(&outcome, expected, self.prepared.is_open);
+                .answered(&outcome, &kind.expected, self.prepared.is_open);
         }
         self.rest(lane, self.prepared.think_ns, now);
     }
@@ -326,7 +328,8 @@ impl Thread<'_> {
     ) {
         let one = &self.lanes[lane];
         if one.is_measured {
-            let place = (one.class as usize, self.prepared.step(one.intended_ns));
+            let class = self.prepared.kind(one.kind).class as usize;
+            let place = (class, self.prepared.step(one.intended_ns));
             self.tally.now_ns = now;
             self.tally
                 .failed(kind, place, now - one.intended_ns, example);

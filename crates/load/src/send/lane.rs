@@ -5,6 +5,9 @@
 //! Idle --> (Opening) --> (Queued) --> Sending --> Waiting --> Idle | Paused
 //! ```
 
+use crate::replay::Logged;
+use crate::request::Request;
+
 /// What a lane is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
@@ -28,12 +31,18 @@ pub(crate) struct Lane {
     pub(crate) state: State,
     /// Whether the request counts: it was due after the warm-up.
     pub(crate) is_measured: bool,
+    /// Whether it was counted already that the request did not leave when it was due.
+    pub(crate) is_delayed: bool,
     /// How often the request was sent again, because the server had not looked at it.
     pub(crate) again_count: u8,
-    /// The URL that was asked for.
-    pub(crate) class: u32,
+    /// The kind of request.
+    pub(crate) kind: u32,
     /// The connection that carries it.
     pub(crate) conn: u32,
+    /// What a log says of the request, where there is one.
+    pub(crate) logged: Option<Box<Logged>>,
+    /// Over HTTP/1, the request with the target of the log.
+    pub(crate) bytes: Vec<u8>,
     /// When the request was due, and when it was begun, in nanoseconds of the run.
     pub(crate) intended_ns: u64,
     pub(crate) begun_ns: u64,
@@ -46,12 +55,23 @@ impl Lane {
         Lane {
             state: State::Idle,
             is_measured: false,
+            is_delayed: false,
             again_count: 0,
-            class: 0,
+            kind: 0,
             conn: 0,
+            logged: None,
+            bytes: Vec::new(),
             intended_ns: 0,
             begun_ns: 0,
             answered: 0,
+        }
+    }
+
+    /// The bytes of its request over HTTP/1, with those of all kinds of requests at hand.
+    pub(crate) fn request<'a>(&'a self, all: &'a [Request]) -> &'a [u8] {
+        match self.logged {
+            None => &all[self.kind as usize].bytes,
+            Some(_) => &self.bytes,
         }
     }
 

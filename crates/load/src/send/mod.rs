@@ -1,11 +1,13 @@
 //! Sending requests and reading answers: one loop per thread, each with its own connections.
 //!
-//! `thread` is the loop and decides what leaves when. A `lane` is a place for a request, a `conn`
-//! one for a connection; `exchange` moves the bytes of one that carries one request at a time,
-//! `multiplex` of one that carries several, `datagrams` below QUIC. `socket` opens connections,
-//! `tls` seals what goes over them; `h1`, `h2` and `h3` read answers.
+//! `thread` is the loop and decides what leaves when; `coming` is what is due next. A `lane` is a
+//! place for a request, a `conn` one for a connection; `exchange` moves the bytes of one that
+//! carries one request at a time, `multiplex` of one that carries several (`queued` is what waits
+//! for room there), `datagrams` below QUIC. `socket` opens connections, `tls` seals what goes over
+//! them; `h1`, `h2` and `h3` read answers.
 
 mod body;
+mod coming;
 mod conn;
 mod datagrams;
 pub(crate) mod digits;
@@ -18,13 +20,14 @@ pub(crate) mod h3;
 mod lane;
 mod multiplex;
 mod prepared;
+mod queued;
 mod secure;
 mod socket;
 mod thread;
 mod tls;
 mod trust;
 
-pub(crate) use prepared::{Prepared, Share};
+pub(crate) use prepared::{Choice, Kind, Prepared, Share};
 pub(crate) use socket::Address;
 pub(crate) use thread::Thread;
 pub(crate) use trust::{Trust, client_config};

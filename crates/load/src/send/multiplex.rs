@@ -11,6 +11,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
+use super::coming::is_late;
 use super::conn::{Conn, Phase, Session};
 use super::event::Event;
 use super::exchange::Read;
@@ -41,7 +42,7 @@ impl Thread<'_> {
         self.go_on(home, now);
     }
 
-    fn wait(&mut self, lane: usize, home: usize) {
+    pub(super) fn wait(&mut self, lane: usize, home: usize) {
         self.lanes[lane].conn = home as u32;
         if let Some(many) = &mut self.conns[home].many {
             many.waiting.push_back(lane as u32);
@@ -90,10 +91,14 @@ impl Thread<'_> {
                 lane.begun_ns = now;
                 if !self.prepared.is_open {
                     lane.intended_ns = now;
+                } else if !lane.is_delayed && is_late(lane.intended_ns, now) {
+                    lane.is_delayed = true;
+                    self.tally.waited += u64::from(lane.is_measured);
                 }
             }
             lane.state = State::Waiting;
-            session.start(number, lane.class as usize, self.prepared);
+            let path = lane.logged.as_ref().map(|logged| &*logged.target);
+            session.start(number, lane.kind as usize, path, self.prepared);
             if !many.is_dirty {
                 many.is_dirty = true;
                 self.dirty.push(conn);
@@ -373,7 +378,7 @@ impl Thread<'_> {
             return Flushed::All;
         };
         loop {
-            let bytes = session.unsent(&common.body);
+            let bytes = session.unsent(common);
             if bytes.is_empty() {
                 return Flushed::All;
             }
@@ -404,7 +409,7 @@ impl Thread<'_> {
             else {
                 return Flushed::All;
             };
-            let bytes = session.unsent(&common.body);
+            let bytes = session.unsent(common);
             let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
             // What cannot be encrypted is a connection that the server has ended: reading tells.
             if piece.is_empty() || tls.encrypt(piece).is_err() {

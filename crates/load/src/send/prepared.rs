@@ -1,5 +1,6 @@
 //! The plan as threads need it: everything written out, every time in nanoseconds of the run.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -11,9 +12,11 @@ use super::socket::Address;
 use super::{h2, h3};
 use crate::arrive::Schedule;
 use crate::conduct::Shard;
+use crate::draw::Draw;
 use crate::expect::Expected;
 use crate::measure::Live;
 use crate::plan::{Pace, Plan, Protocol, Reuse};
+use crate::replay::Feed;
 use crate::request::Request;
 
 /// What all threads read.
@@ -22,17 +25,18 @@ pub(crate) struct Prepared {
     pub(crate) protocol: Protocol,
     /// Requests at once on a connection.
     pub(crate) streams: usize,
-    /// URLs.
+    /// The kinds of requests, and how the next one is chosen.
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) choice: Choice,
+    /// Rows of the results that kinds belong to.
     pub(crate) class_count: usize,
-    /// The requests over HTTP/1.
+    /// The requests over HTTP/1, by kind.
     pub(crate) requests: Vec<Request>,
     /// The requests over HTTP/2.
     pub(crate) h2: Option<h2::Common>,
     /// The requests over HTTP/3.
     pub(crate) h3: Option<h3::Common>,
     pub(crate) address: Address,
-    pub(crate) expected: Expected,
-    pub(crate) is_head: bool,
     pub(crate) is_open: bool,
     pub(crate) reuse: Reuse,
     /// What to say about TLS and who the server must be; none in clear text.
@@ -52,16 +56,40 @@ pub(crate) struct Prepared {
     pub(crate) live: Live,
 }
 
+/// One kind of request.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// The row of the results it belongs to.
+    pub(crate) class: u32,
+    pub(crate) is_head: bool,
+    pub(crate) expected: Arc<Expected>,
+}
+
+/// Which kind of request comes next.
+#[derive(Debug)]
+pub(crate) enum Choice {
+    /// The one behind the last.
+    InTurn,
+    /// By weight, from a seed.
+    Drawn(Draw, u64),
+}
+
 impl Prepared {
     pub(crate) fn now(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
     }
 
-    pub(crate) fn asked(&self) -> Asked<'_> {
+    pub(crate) fn kind(&self, kind: u32) -> &Kind {
+        &self.kinds[kind as usize]
+    }
+
+    /// What decides how the answer to a kind of request is read.
+    pub(crate) fn asked(&self, kind: u32) -> Asked<'_> {
+        let kind = self.kind(kind);
         Asked {
-            is_head: self.is_head,
-            fields: &self.expected.fields,
-            is_hashed: self.expected.hash.is_some(),
+            is_head: kind.is_head,
+            fields: &kind.expected.fields,
+            is_hashed: kind.expected.hash.is_some(),
         }
     }
 
@@ -82,22 +110,36 @@ impl Prepared {
     }
 }
 
+/// What says when a thread's requests are due.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// The answers to those before, in a closed loop.
+    Answers,
+    Rate(Schedule),
+    Log(Feed),
+}
+
 /// What one thread has of the whole.
 #[derive(Debug)]
 pub(crate) struct Share {
     pub(crate) connections: usize,
     /// Measured requests it may send.
     pub(crate) quota: u64,
-    /// The URL it begins with, so that threads do not ask for the same one at once.
-    pub(crate) first_class: usize,
-    /// When its requests are due, in an open loop.
-    pub(crate) schedule: Option<Schedule>,
+    /// Its number among all threads of all machines.
+    pub(crate) number: usize,
+    /// When its requests are due.
+    pub(crate) source: Source,
     pub(crate) cpu: Option<usize>,
 }
 
 impl Share {
     /// The share of one thread.
-    pub(crate) fn of(plan: &Plan, thread: usize, shard: Option<Shard>) -> Share {
+    pub(crate) fn of(
+        plan: &Plan,
+        thread: usize,
+        shard: Option<Shard>,
+        feed: Option<Feed>,
+    ) -> Share {
         let count = plan.threads;
         let part = |whole: u64| {
             let (each, rest) = (whole / count as u64, whole % count as u64);
@@ -110,25 +152,22 @@ impl Share {
                 shard.count as usize * count,
             )
         });
-        let schedule = match &plan.pace {
-            Pace::Closed { .. } => None,
-            Pace::Open {
-                rate,
-                arrivals,
-                seed,
-            } => Some(Schedule::new(
+        let source = match &plan.pace {
+            Pace::Closed { .. } => Source::Answers,
+            Pace::Log(_) => feed.map_or(Source::Answers, Source::Log),
+            Pace::Open { rate, arrivals } => Source::Rate(Schedule::new(
                 rate,
                 *arrivals,
                 (plan.warm_up, plan.duration.unwrap_or_default()),
                 turn,
-                *seed,
+                plan.seed,
             )),
         };
         Share {
             connections: part(plan.connections as u64) as usize,
             quota: plan.count.map_or(u64::MAX, part),
-            first_class: thread % plan.urls.len(),
-            schedule,
+            number: turn.0,
+            source,
             cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[thread % plan.cpus.len()]),
         }
     }

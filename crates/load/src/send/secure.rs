@@ -86,7 +86,7 @@ impl Thread<'_> {
             }
             let one = &mut self.conns[conn];
             let lane = &mut self.lanes[conn];
-            let rest = &self.prepared.requests[lane.class as usize].bytes[one.sent_bytes..];
+            let rest = &lane.request(&self.prepared.requests)[one.sent_bytes..];
             let Some(tls) = one.tls.as_mut().filter(|_| !rest.is_empty()) else {
                 lane.state = State::Waiting;
                 return;
@@ -125,6 +125,7 @@ impl Thread<'_> {
     /// Reads records, and the answer that is in them.
     pub(super) fn read_secure(&mut self, conn: usize, has_ended: bool) -> Read {
         let is_counted = self.counts_bytes(conn);
+        let asked = self.prepared.asked(self.lanes[conn].kind);
         let one = &mut self.conns[conn];
         let (Some(socket), Some(tls)) = (&one.socket, &mut one.tls) else {
             return Read::Nothing;
@@ -145,7 +146,7 @@ impl Thread<'_> {
                 self.tally.received_bytes += count as u64;
             }
             let bytes = &mut self.buffer[..kept + count];
-            let (reader, asked) = (&mut one.reader, self.prepared.asked());
+            let reader = &mut one.reader;
             let mut is_complete = false;
             let mut bad = None;
             let done = tls.process(bytes, |plain| {

@@ -22,6 +22,7 @@ use rustix::time::{
 };
 use rustls::ClientConfig;
 
+use super::coming::{Chooser, Coming, is_late};
 use super::conn::{Conn, Phase};
 use super::event::Event as Happened;
 use super::h3;
@@ -29,10 +30,10 @@ use super::lane::{Lane, State};
 use super::prepared::{Prepared, Share};
 use super::socket::Opener;
 use super::trust;
-use crate::arrive::Schedule;
-use crate::limits::{BACKLOG_COUNT_MAX, LATE, TICK};
+use crate::limits::{BACKLOG_BYTES_MAX, BACKLOG_COUNT_MAX, TICK};
 use crate::measure::{Failure, Tally, Told, thread_cpu_ns};
 use crate::plan::Protocol;
+use crate::replay::Due;
 
 /// Events taken at once.
 const EVENT_COUNT: usize = 512;
@@ -76,10 +77,10 @@ pub(crate) struct Thread<'a> {
     pub(super) to_start: usize,
     /// Lanes without a request, in an open loop; the one that rested longest is next.
     free: VecDeque<usize>,
-    /// When the requests were due that wait for a free lane.
-    backlog: VecDeque<u64>,
-    schedule: Option<Schedule>,
-    next_due: Option<u64>,
+    /// The requests that are due and wait for a free lane, and the bytes they hold on to.
+    backlog: VecDeque<Due>,
+    backlog_bytes: usize,
+    coming: Coming,
     /// Lanes that begin again later.
     paused: BinaryHeap<Reverse<(u64, usize)>>,
     /// Connections that had more to read than one turn takes.
@@ -90,7 +91,7 @@ pub(crate) struct Thread<'a> {
     quota: u64,
     /// A request of a closed loop was not sent because the run is over.
     is_spent: bool,
-    next_class: usize,
+    chooser: Chooser<'a>,
     pub(super) busy_count: usize,
     /// CPU time and moment at which the warm-up was seen to be over.
     warm: Option<(u64, u64)>,
@@ -110,8 +111,6 @@ impl<'a> Thread<'a> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let timer = ticking()?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
-        let mut schedule = share.schedule;
-        let next_due = schedule.as_mut().and_then(Schedule::next);
         let classes = prepared.class_count;
         let tls = prepared
             .tls
@@ -144,8 +143,8 @@ impl<'a> Thread<'a> {
             to_start: CONNECTING_COUNT_MAX,
             free: (0..lane_count).collect(),
             backlog: VecDeque::new(),
-            schedule,
-            next_due,
+            backlog_bytes: 0,
+            coming: Coming::new(share.source),
             paused: BinaryHeap::new(),
             again: Vec::new(),
             buffer: vec![0; BUFFER_BYTES].into(),
@@ -154,7 +153,7 @@ impl<'a> Thread<'a> {
                 .beginning(prepared.warm_ns),
             quota: share.quota,
             is_spent: false,
-            next_class: share.first_class,
+            chooser: Chooser::new(prepared, share.number),
             busy_count: 0,
             warm: None,
             told: Told::default(),
@@ -215,7 +214,7 @@ impl<'a> Thread<'a> {
         let pause = self.paused.peek().map(|Reverse((until, _))| *until);
         let timer = self.timers.peek().map(|Reverse((until, _))| *until);
         let knock = self.knocking.peek().map(|Reverse((until, _))| *until);
-        let times = [pause, self.next_due, timer, knock];
+        let times = [pause, self.coming.next_ns(), timer, knock];
         let next = times.into_iter().flatten().min();
         let left = if self.again.is_empty() {
             next?.saturating_sub(now)
@@ -231,7 +230,7 @@ impl<'a> Thread<'a> {
     /// Nothing is on its way and nothing will be.
     fn is_over(&self, now: u64) -> bool {
         let has_more = if self.prepared.is_open {
-            self.next_due.is_some() || !self.backlog.is_empty()
+            !self.coming.is_over() || !self.backlog.is_empty()
         } else {
             !self.is_spent && self.may_send(now)
         };
@@ -288,21 +287,25 @@ impl<'a> Thread<'a> {
     /// Sends what is due on free lanes; what finds none waits. Returns the time it has become.
     fn issue(&mut self, mut now: u64) -> u64 {
         let mut count = 0;
-        while let Some(due) = self.next_due.filter(|due| *due <= now) {
-            if due >= self.prepared.end_ns || self.quota == 0 {
-                self.next_due = None;
+        while let Some(due) = self.coming.take(now) {
+            if due.at_ns >= self.prepared.end_ns || self.quota == 0 {
+                self.coming.end();
                 break;
             }
-            self.next_due = self.schedule.as_mut().and_then(Schedule::next);
-            self.count_due(due);
+            self.count_due(due.at_ns);
+            let has_room =
+                self.backlog.len() < BACKLOG_COUNT_MAX && self.backlog_bytes < BACKLOG_BYTES_MAX;
             match self.free.pop_front() {
                 Some(lane) => {
-                    let is_late = now - due > LATE.as_nanos() as u64;
-                    self.tally.late += u64::from(is_late && due >= self.prepared.warm_ns);
+                    let is_counted = due.at_ns >= self.prepared.warm_ns && is_late(due.at_ns, now);
+                    self.tally.late += u64::from(is_counted);
                     self.begin(lane, due, now);
                 }
-                None if self.backlog.len() < BACKLOG_COUNT_MAX => self.backlog.push_back(due),
-                None => self.unsent(due, now),
+                None if has_room => {
+                    self.backlog_bytes += due.bytes();
+                    self.backlog.push_back(due);
+                }
+                None => self.unsent(&due, now),
             }
             count += 1;
             if count % ARRIVAL_BATCH == 0 {
@@ -318,18 +321,19 @@ impl<'a> Thread<'a> {
             self.is_spent = !self.may_send(now);
             if !self.is_spent {
                 self.count_due(now);
-                self.begin(lane, now, now);
+                let logged = None;
+                self.begin(lane, Due { at_ns: now, logged }, now);
             }
             return;
         }
         while let Some(due) = self.backlog.pop_front() {
-            if now - due >= self.prepared.timeout_ns {
-                self.failed_before_sending(Failure::Timeout, due, now);
+            self.backlog_bytes -= due.bytes();
+            if now - due.at_ns >= self.prepared.timeout_ns {
+                self.failed_before_sending(Failure::Timeout, &due, now);
                 continue;
             }
-            if due >= self.prepared.warm_ns && now - due > LATE.as_nanos() as u64 {
-                self.tally.waited += 1;
-            }
+            let is_counted = due.at_ns >= self.prepared.warm_ns && is_late(due.at_ns, now);
+            self.tally.waited += u64::from(is_counted);
             return self.begin(lane, due, now);
         }
         self.free.push_back(lane);
@@ -349,13 +353,23 @@ impl<'a> Thread<'a> {
     }
 
     /// Gives a request to a lane.
-    fn begin(&mut self, lane: usize, intended_ns: u64, now: u64) {
-        let class = self.take_class();
+    fn begin(&mut self, lane: usize, due: Due, now: u64) {
+        let kind = match &due.logged {
+            Some(logged) => logged.kind,
+            None => self.chooser.next(),
+        };
+        let intended_ns = due.at_ns;
         let one = &mut self.lanes[lane];
-        one.class = class as u32;
+        one.kind = kind;
+        if let (Some(logged), Protocol::H1) = (&due.logged, self.prepared.protocol) {
+            let request = &self.prepared.requests[kind as usize];
+            request.write_to(&logged.target, &mut one.bytes);
+        }
+        one.logged = due.logged;
         one.intended_ns = intended_ns;
         one.begun_ns = now;
         one.is_measured = intended_ns >= self.prepared.warm_ns;
+        one.is_delayed = is_late(intended_ns, now);
         self.busy_count += 1;
         if self.prepared.protocol != Protocol::H1 {
             return self.begin_many(lane, now);
@@ -372,21 +386,20 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// The URL whose turn it is.
-    fn take_class(&mut self) -> usize {
-        let class = self.next_class;
-        self.next_class = (class + 1) % self.prepared.class_count;
-        class
-    }
-
     /// A request that is not sent any more.
-    fn unsent(&mut self, due: u64, now: u64) {
+    fn unsent(&mut self, due: &Due, now: u64) {
         self.failed_before_sending(Failure::Unsent, due, now);
     }
 
-    fn failed_before_sending(&mut self, kind: Failure, due: u64, now: u64) {
+    fn failed_before_sending(&mut self, kind: Failure, due: &Due, now: u64) {
+        let asked = match &due.logged {
+            Some(logged) => logged.kind,
+            None => self.chooser.next(),
+        };
+        let due = due.at_ns;
         if due >= self.prepared.warm_ns {
-            let place = (self.take_class(), self.prepared.step(due));
+            let class = self.prepared.kind(asked).class;
+            let place = (class as usize, self.prepared.step(due));
             let text = || "all connections were in use; more --connections may help".to_owned();
             self.tally.now_ns = now;
             self.tally.failed(kind, place, now - due, text);
@@ -401,9 +414,11 @@ impl<'a> Thread<'a> {
             self.tally.answers_since_warm_up = 0;
         }
         if now >= self.prepared.end_ns {
+            self.backlog_bytes = 0;
             for due in std::mem::take(&mut self.backlog) {
-                self.unsent(due, now);
+                self.unsent(&due, now);
             }
+            self.give_up_queued(now);
         }
         for lane in 0..self.lanes.len() {
             let is_up = now.saturating_sub(self.lanes[lane].begun_ns) >= self.prepared.timeout_ns;
@@ -411,8 +426,9 @@ impl<'a> Thread<'a> {
                 self.timed_out(lane, now);
             }
         }
+        let backlog = self.backlog.len() + self.queued_count();
         let live = &self.prepared.live;
-        live.tell(&mut self.told, &self.tally, self.backlog.len(), now);
+        live.tell(&mut self.told, &self.tally, backlog, now);
     }
 
     /// No complete answer came in time.

@@ -94,11 +94,12 @@ fn draw(frame: &mut Frame<'_>, glance: &Glance<'_>) {
 
 fn title(glance: &Glance<'_>) -> Vec<Line<'static>> {
     let plan = glance.plan;
-    let url = plan.urls.first().map_or("", |url| url.text.as_str());
+    let url = plan.entries.first().map_or("", |entry| &entry.url.text);
     let url: String = url.chars().filter(|one| !one.is_control()).collect();
     let pace = match &plan.pace {
         Pace::Closed { .. } => "closed loop".to_owned(),
         Pace::Open { rate, .. } => format!("open loop, {} requests/s", rate.text()),
+        Pace::Log(replay) => format!("open loop, {}", replay.title()),
     };
     vec![
         Line::from(url).bold(),
@@ -202,12 +203,14 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     use super::*;
+    use crate::Url;
     use crate::measure::{Live, Tally, Told};
     use crate::plan::{Plan, Protocol, Reuse, Terms};
 
     fn plan() -> Plan {
         Plan {
-            urls: vec!["http://127.0.0.1:1/a?x".parse().unwrap()],
+            entries: vec!["http://127.0.0.1:1/a?x".parse::<Url>().unwrap().into()],
+            seed: 1,
             unix: None,
             pace: Pace::Closed {
                 think: Duration::ZERO,

@@ -76,6 +76,7 @@ impl Written {
         }
         value["series"] = series(&together(all, begun_ms)?);
         value["fairness"] = Value::Null;
+        value["fairness_urls"] = Value::Null;
         machines(&mut value, all);
         notes(&mut value, all, &shards);
         let mut merged = Written { value };
@@ -173,16 +174,17 @@ fn shards(all: &[Written]) -> Result<Vec<Shard>, String> {
 }
 
 /// In what two plans differ; where the server was found and which process was watched may differ
-/// from machine to machine.
+/// from machine to machine. What one of them does not tell, because an older hob wrote it, is not
+/// held against the other.
 pub(super) fn differences(one: &Value, other: &Value) -> Vec<String> {
     const OWN: &[&str] = &["address", "pid"];
     let empty = Map::new();
     let [one, other] = [one, other].map(|plan| plan.as_object().unwrap_or(&empty));
-    let all = one
-        .keys()
-        .chain(other.keys().filter(|name| !one.contains_key(*name)));
-    all.filter(|name| !OWN.contains(&name.as_str()) && one.get(*name) != other.get(*name))
-        .cloned()
+    let both = one
+        .iter()
+        .filter_map(|(name, value)| Some((name, value, other.get(name)?)));
+    both.filter(|(name, value, other)| !OWN.contains(&name.as_str()) && value != other)
+        .map(|(name, ..)| name.clone())
         .collect()
 }
 
@@ -212,8 +214,16 @@ fn rates(all: &[Written], elapsed: f64) -> Value {
 
 /// Entries of lists put together by a key; their `count` is added, the rest is of the first one.
 fn by_key(all: &[Written], list: &str, key: &str) -> Value {
+    sums_by_key(all.iter().flat_map(|one| one.list(list)), key)
+}
+
+fn entries(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn sums_by_key<'a>(all: impl Iterator<Item = &'a Value>, key: &str) -> Value {
     let mut found: Vec<Value> = Vec::new();
-    for entry in all.iter().flat_map(|one| one.list(list)) {
+    for entry in all {
         match found.iter_mut().find(|known| known[key] == entry[key]) {
             Some(known) => {
                 let [one, other] = [&*known, entry].map(|part| part["count"].as_u64().unwrap_or(0));
@@ -245,7 +255,13 @@ fn parts(all: &[Written], group: &str) -> Result<Value, String> {
             let sum: u64 = every().filter_map(|one| one[field].as_u64()).sum();
             entry[field] = json!(sum);
         }
-        entry["response"] = times(&added(every().map(|one| &one["response"]))?);
+        entry["failures"] = sums_by_key(every().flat_map(|one| entries(&one["failures"])), "kind");
+        if group == "urls" {
+            entry["fairness"] = Value::Null;
+        }
+        for kind in ["response", "service"] {
+            entry[kind] = times(&added(every().map(|one| &one[kind]))?);
+        }
     }
     Ok(whole.into())
 }

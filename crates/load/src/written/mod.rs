@@ -6,6 +6,7 @@ mod figure;
 mod hdr;
 mod merge;
 mod page;
+mod parts;
 mod sample;
 mod words;
 

@@ -24,6 +24,7 @@ impl Written {
         let first = urls.first().copied().unwrap_or("?");
         let mut page = Page::new(match urls.len() {
             0 | 1 => format!("Load test of {first}"),
+            _ if self.at("replay").is_object() => format!("Load test of {first} with a log"),
             count => format!("Load test of {first} and {} more", count - 1),
         });
         page.subtitle(self.setting());
@@ -39,9 +40,17 @@ impl Written {
 
     /// How it was measured, in a line.
     fn setting(&self) -> String {
-        let pace = match self.at("plan.rate").as_str() {
-            Some(rate) => format!("open loop, {rate} requests/s"),
-            None => "closed loop".to_owned(),
+        let (rate, log) = (
+            self.at("plan.rate").as_str(),
+            self.at("plan.replay.file").as_str(),
+        );
+        let pace = match (rate, log) {
+            (Some(rate), _) => format!("open loop, {rate} requests/s"),
+            (None, Some(log)) => {
+                let speed_up = self.number("plan.replay.speed_up").unwrap_or(1.0);
+                format!("open loop, requests of {log} {speed_up} times as fast as they were")
+            }
+            (None, None) => "closed loop".to_owned(),
         };
         let reuse = if self.is("plan.keep_alive") {
             "kept"
@@ -354,58 +363,6 @@ impl Written {
         }
     }
 
-    fn push_parts(&self, page: &mut Page) {
-        let part = |table: Table, name: String, value: &Value| {
-            let us = |field: &str| {
-                Cell::new(
-                    Unit::Nanoseconds
-                        .text(value["response"][field].as_f64().unwrap_or(f64::NAN) * 1e3),
-                )
-            };
-            let number = |field: &str| Cell::new(count(value[field].as_u64().unwrap_or(0)));
-            table.row([
-                Cell::new(name),
-                number("answered"),
-                number("failed"),
-                us("p50_us"),
-                us("p99_us"),
-                us("max_us"),
-            ])
-        };
-        let columns = |table: Table| {
-            table
-                .number("answered")
-                .number("failed")
-                .number("50 %")
-                .number("99 %")
-                .number("max")
-        };
-        let steps = self.list("steps");
-        if !steps.is_empty() {
-            let rates: Vec<&str> = self.text("plan.rate").split(',').collect();
-            let mut table = columns(Table::new("By step of the rate").text("requests/s"));
-            for (index, step) in steps.iter().enumerate() {
-                let name = rates
-                    .get(index)
-                    .map_or_else(|| format!("{}", index + 1), |rate| (*rate).to_owned());
-                table = part(table, name, step);
-            }
-            page.push(table);
-        }
-        let urls = self.list("urls");
-        if !urls.is_empty() {
-            let mut table = columns(Table::new("By URL").text("URL"));
-            for url in urls {
-                table = part(
-                    table,
-                    url["url"].as_str().unwrap_or_default().to_owned(),
-                    url,
-                );
-            }
-            page.push(table);
-        }
-    }
-
     fn push_machine(&self, page: &mut Page) {
         page.section("How it was measured");
         let command: Vec<&str> = self.texts("command").collect();
@@ -438,6 +395,7 @@ impl Written {
             ])
             .row(["received", &bytes(self.count("bytes.received") as f64)])
             .row(["of that, bodies", &bytes(self.count("bytes.bodies") as f64)]);
+        table = self.log_rows(table);
         for (name, path) in [
             (
                 "memory of the watched process and below",
@@ -449,11 +407,13 @@ impl Written {
                 table = table.row([name, &bytes(value)]);
             }
         }
-        if let Some(fairness) = self.number("fairness") {
-            table = table.row([
-                "fairness over connections (Jain; 1 is even)",
-                &format!("{fairness:.3}"),
-            ]);
+        for (name, path) in [
+            ("fairness over connections (Jain; 1 is even)", "fairness"),
+            ("fairness over URLs, by weight", "fairness_urls"),
+        ] {
+            if let Some(fairness) = self.number(path) {
+                table = table.row([name, &format!("{fairness:.3}")]);
+            }
         }
         if let Some(terms) = self.at("tls.terms").as_str() {
             let (full, resumed) = (self.count("tls.full"), self.count("tls.resumed"));
@@ -472,6 +432,23 @@ impl Written {
         }
         page.push(details);
         page.push(Details::new("Raw figures").part(Part::Raw(self.raw())));
+    }
+
+    /// What there was in the log that was replayed, if one was.
+    fn log_rows(&self, mut table: Table) -> Table {
+        for (name, path) in [
+            ("lines of the log", "replay.lines"),
+            ("requests in it that were to be sent", "replay.requests"),
+            ("with other methods, left out", "replay.other_methods"),
+            ("that are no line of an access log", "replay.unreadable"),
+            ("whose target no request can say", "replay.unsendable"),
+            ("out of order", "replay.back"),
+        ] {
+            if let Some(number) = self.at(path).as_u64() {
+                table = table.row([name, &count(number)]);
+            }
+        }
+        table
     }
 
     /// The result as JSON, without the histograms, which no person reads.

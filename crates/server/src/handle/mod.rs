@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod cgi;
 pub mod error_page;
+mod fields;
 pub mod files;
 pub mod html;
 pub mod plain;

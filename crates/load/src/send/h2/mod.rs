@@ -2,6 +2,9 @@
 //! `request` our fields, `hpack` the server's.
 
 use std::fmt::Write;
+use std::sync::Arc;
+
+use crate::request::Ask;
 
 mod fixed;
 mod frame;
@@ -22,10 +25,12 @@ pub fn replay(pieces: &[&[u8]]) -> String {
     let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let common = Common {
         requests: Requests::new(&[&fields]),
-        body: Vec::new(),
+        asks: vec![Ask {
+            body: Arc::new([]),
+            is_head: false,
+            is_hashed: false,
+        }],
         known: Known::new(&[]),
-        is_head: false,
-        is_hashed: false,
     };
     let mut session = Session::new(STREAMS as usize);
     session.begin_all(&common);

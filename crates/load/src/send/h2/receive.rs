@@ -253,7 +253,8 @@ impl Session {
     fn end(&mut self, at: usize, common: &Common, events: &mut Vec<Event>) {
         let stream = &mut self.streams[at];
         let (id, lane, left) = (stream.id, stream.lane, stream.left);
-        match stream.arriving.end(common.is_head) {
+        let is_head = common.asks[stream.kind as usize].is_head;
+        match stream.arriving.end(is_head) {
             Err(why) => return self.malformed(at, why, events),
             Ok(answer) => events.push(Event::Answered {
                 lane,

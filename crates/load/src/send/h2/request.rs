@@ -6,6 +6,7 @@
 //! table gets all fields written out.
 
 use super::fixed::FIXED;
+use crate::request::{Block, is_path_to_come};
 use crate::send::fields::number::{write, write_text};
 
 /// The table a server has before it says otherwise. //= rfc9113#6.5.2
@@ -15,11 +16,11 @@ const TABLE_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Packed {
     /// As the first one of a connection: what repeats goes into the table.
-    pub(crate) first: Vec<u8>,
+    pub(crate) first: Block,
     /// As every later one.
-    pub(crate) again: Vec<u8>,
+    pub(crate) again: Block,
     /// Without the table.
-    pub(crate) plain: Vec<u8>,
+    pub(crate) plain: Block,
 }
 
 /// All requests of a run.
@@ -41,8 +42,9 @@ impl Requests {
             let is_alike = requests.iter().all(|fields| fields.contains(field));
             let size = field.0.len() + field.1.len() + 32;
             let has_room = table_bytes + size <= TABLE_BYTES;
-            let is_new = fixed_place(field).is_none() && !kept.contains(&field);
-            if is_alike && has_room && is_new {
+            let is_new =
+                fixed_place(field).is_none() && !kept.contains(&field) && !is_path_to_come(field);
+            if is_alike && has_room && is_new && are_in_order(requests, kept.last(), field) {
                 table_bytes += size;
                 kept.push(field);
             }
@@ -59,6 +61,15 @@ impl Requests {
     }
 }
 
+/// Do all requests have a field behind the one that was kept last? Whichever is a connection's
+/// first puts them into the table in its own order.
+fn are_in_order(requests: &[&[Field]], last: Option<&&Field>, field: &Field) -> bool {
+    let Some(last) = last else { return true };
+    let place = |fields: &[Field], wanted: &Field| fields.iter().position(|one| one == wanted);
+    let mut all = requests.iter();
+    all.all(|fields| place(fields, last) < place(fields, field))
+}
+
 /// A change of the server's table, which must stand before the next fields. //= rfc7541#6.3
 pub(crate) fn resize(table_bytes: usize, out: &mut Vec<u8>) {
     write(table_bytes, 5, 0x20, out);
@@ -70,8 +81,16 @@ enum Way {
     Again,
 }
 
-fn pack(fields: &[Field], kept: &[&Field], way: Way) -> Vec<u8> {
+/// A path as a field that leaves the server's table alone.
+pub(crate) fn write_path(path: &[u8], out: &mut Vec<u8>) {
+    let place = FIXED.iter().position(|(name, _)| *name == ":path");
+    write(place.map_or(0, |at| at + 1), 4, 0, out);
+    write_text(path, 7, 0, out);
+}
+
+fn pack(fields: &[Field], kept: &[&Field], way: Way) -> Block {
     let mut out = Vec::new();
+    let mut path_at = 0;
     // Whichever request is a connection's first, what it puts into the table is in the same order.
     debug_assert!(
         kept.iter()
@@ -79,6 +98,10 @@ fn pack(fields: &[Field], kept: &[&Field], way: Way) -> Vec<u8> {
     );
     let mut put = 0;
     for field in fields {
+        if is_path_to_come(field) {
+            path_at = out.len();
+            continue;
+        }
         if let Some(place) = fixed_place(field) {
             write(place, 7, 0x80, &mut out);
             continue;
@@ -97,7 +120,10 @@ fn pack(fields: &[Field], kept: &[&Field], way: Way) -> Vec<u8> {
             None => literal(field, 4, 0, &mut out),
         }
     }
-    out
+    Block {
+        bytes: out,
+        path_at,
+    }
 }
 
 fn literal((name, value): &Field, bits: u32, first: u8, out: &mut Vec<u8>) {
@@ -144,8 +170,8 @@ mod tests {
             &[0x58, 0x86, 0xa8, 0xeb, 0x10, 0x64, 0x9c, 0xbf],
         ]
         .concat();
-        assert_eq!(all.packed[0].first, first);
-        assert_eq!(all.packed[0].again, [0x82, 0x86, 0xbf, 0x84, 0xbe]);
+        assert_eq!(all.packed[0].first.bytes, first);
+        assert_eq!(all.packed[0].again.bytes, [0x82, 0x86, 0xbf, 0x84, 0xbe]);
         assert_eq!(all.table_bytes, 57 + 53);
     }
 
@@ -153,9 +179,46 @@ mod tests {
     fn paths_that_differ_are_written_out_and_leave_the_table_alone() {
         let (a, b) = (fields("/a"), fields("/b"));
         let all = Requests::new(&[&a, &b]);
-        assert_eq!(all.packed[0].again[..3], all.packed[1].again[..3]);
-        assert_eq!(all.packed[0].again[3..], [0x04, 0x02, b'/', b'a', 0xbe][..]);
+        assert_eq!(
+            all.packed[0].again.bytes[..3],
+            all.packed[1].again.bytes[..3]
+        );
+        assert_eq!(
+            all.packed[0].again.bytes[3..],
+            [0x04, 0x02, b'/', b'a', 0xbe][..]
+        );
         assert_eq!(all.table_bytes, 57 + 53);
-        assert!(!all.packed[0].plain.contains(&0xbe));
+        assert!(!all.packed[0].plain.bytes.contains(&0xbe));
+    }
+
+    #[test]
+    fn fields_in_another_order_do_not_go_into_the_table() {
+        let more = |order: [&str; 2]| {
+            let own = order.map(|name| (name.to_owned(), "v".to_owned()));
+            [fields("/"), own.to_vec()].concat()
+        };
+        let (ab, ba) = (more(["x-a", "x-b"]), more(["x-b", "x-a"]));
+        let all = Requests::new(&[&ab, &ba]);
+        // Authority, Cache-Control and the one that is behind them in both.
+        assert_eq!(all.table_bytes, 57 + 53 + 36);
+    }
+
+    #[test]
+    fn path_that_comes_later_is_put_where_it_belongs() {
+        let (root, later) = (fields("/a?b"), fields(""));
+        let (whole, hole) = (Requests::new(&[&root]), Requests::new(&[&later]));
+        let mut path = Vec::new();
+        write_path(b"/a?b", &mut path);
+        let put = |block: &Block| {
+            let mut out = Vec::new();
+            block.write_to(&path, &mut out);
+            out
+        };
+        assert_eq!(
+            put(&hole.packed[0].plain),
+            whole.packed[0].plain.bytes[..].to_vec()
+        );
+        assert_eq!(hole.table_bytes, 57 + 53);
+        assert!(put(&hole.packed[0].again).ends_with(&[path.as_slice(), &[0xbe]].concat()));
     }
 }

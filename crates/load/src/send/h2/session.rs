@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 
 use super::frame::{self, Head, PAYLOAD_BYTES_MAX, PREFACE, code, flag, kind, setting};
 use super::hpack::{Known, Table};
-use super::request::{Requests, resize};
+use super::request::{Requests, resize, write_path};
 use crate::limits::HEAD_BYTES_MAX;
+use crate::request::Ask;
 use crate::send::fields::Arriving;
 
 /// The window a server has for everything, and for each answer, at the beginning.
@@ -30,10 +31,9 @@ const STREAM_MAX: u32 = (1 << 31) - (1 << 22);
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) requests: Requests,
-    pub(crate) body: Vec<u8>,
+    /// What else is to be known of each kind of request.
+    pub(crate) asks: Vec<Ask>,
     pub(crate) known: Known,
-    pub(crate) is_head: bool,
-    pub(crate) is_hashed: bool,
 }
 
 /// A stream that is open.
@@ -42,6 +42,8 @@ pub(super) struct Stream {
     /// 0: this place is free.
     pub(super) id: u32,
     pub(super) lane: u32,
+    /// The kind of request.
+    pub(super) kind: u32,
     pub(super) arriving: Arriving,
     /// Bytes of the request's body that are still to be sent.
     pub(super) left: u64,
@@ -95,6 +97,7 @@ pub(crate) struct Session {
 const FREE: Stream = Stream {
     id: 0,
     lane: 0,
+    kind: 0,
     arriving: Arriving::NEW,
     left: 0,
     window: 0,
@@ -166,9 +169,10 @@ impl Session {
         open.map(|stream| stream.lane)
     }
 
-    /// Begins a request of a class.
-    pub(crate) fn start(&mut self, lane: u32, class: usize, common: &Common) {
+    /// Begins a request of a kind; a path is of one that had none yet.
+    pub(crate) fn start(&mut self, lane: u32, kind: usize, path: Option<&[u8]>, common: &Common) {
         debug_assert!(self.has_room());
+        let ask = &common.asks[kind];
         let mask = self.streams.len() - 1;
         while self.streams[(self.next_id as usize / 2) & mask].id != 0 {
             self.next_id += 2;
@@ -182,12 +186,13 @@ impl Session {
         self.streams[(id as usize / 2) & mask] = Stream {
             id,
             lane,
-            left: common.body.len() as u64,
+            kind: kind as u32,
+            left: ask.body.len() as u64,
             window: self.window_new,
-            arriving: Arriving::new(common.is_hashed),
+            arriving: Arriving::new(ask.is_hashed),
             ..FREE
         };
-        let packed = &common.requests.packed[class];
+        let packed = &common.requests.packed[kind];
         let block = match self.packing {
             Packing::First => {
                 self.packing = Packing::Again;
@@ -196,23 +201,28 @@ impl Session {
             Packing::Again => &packed.again,
             Packing::Plain => &packed.plain,
         };
-        let ends = if common.body.is_empty() {
+        let ends = if ask.body.is_empty() {
             flag::END_STREAM
         } else {
             0
         };
-        match self.resized.take() {
-            None => self.put_block(id, ends, block),
-            Some(table_bytes) => {
-                let mut resized = Vec::new();
-                resize(table_bytes, &mut resized);
-                resized.extend_from_slice(block);
-                self.put_block(id, ends, &resized);
+        match (self.resized.take(), path) {
+            (None, None) => self.put_block(id, ends, &block.bytes),
+            (resized, path) => {
+                let (mut own, mut own_path) = (Vec::new(), Vec::new());
+                if let Some(table_bytes) = resized {
+                    resize(table_bytes, &mut own);
+                }
+                if let Some(path) = path {
+                    write_path(path, &mut own_path);
+                }
+                block.write_to(&own_path, &mut own);
+                self.put_block(id, ends, &own);
             }
         }
-        if !common.body.is_empty() {
+        if !ask.body.is_empty() {
             self.bodies.push_back(id);
-            self.put_bodies(&common.body);
+            self.put_bodies(common);
         }
     }
 
@@ -220,7 +230,7 @@ impl Session {
     pub(super) fn begin_all(&mut self, common: &Common) {
         self.has_settings = true;
         for lane in 0..self.wanted as u32 {
-            self.start(lane, 0, common);
+            self.start(lane, 0, None, common);
         }
         self.has_settings = false;
     }
@@ -249,7 +259,7 @@ impl Session {
     }
 
     /// Writes as much of the bodies as windows and room allow.
-    fn put_bodies(&mut self, body: &[u8]) {
+    fn put_bodies(&mut self, common: &Common) {
         let mut without_room = 0;
         while without_room < self.bodies.len() && self.out.len() < OUT_BYTES_MAX && self.window > 0
         {
@@ -260,6 +270,7 @@ impl Session {
                 continue;
             };
             let stream = &mut self.streams[at];
+            let body = &common.asks[stream.kind as usize].body;
             let most = (self.payload_bytes_max as i64)
                 .min(self.window)
                 .min(stream.window);
@@ -293,12 +304,12 @@ impl Session {
     }
 
     /// What is to be sent.
-    pub(crate) fn unsent(&mut self, body: &[u8]) -> &[u8] {
+    pub(crate) fn unsent(&mut self, common: &Common) -> &[u8] {
         if self.out_sent == self.out.len() {
             self.out.clear();
             self.out_sent = 0;
             if !self.bodies.is_empty() {
-                self.put_bodies(body);
+                self.put_bodies(common);
             }
         }
         &self.out[self.out_sent..]

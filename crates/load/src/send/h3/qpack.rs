@@ -3,7 +3,7 @@
 
 use super::fixed::FIXED;
 use crate::expect::ExpectedField;
-use crate::request::Fields;
+use crate::request::{Block as Packed, Fields, is_path_to_come};
 use crate::send::fields::number::{read, read_text, write, write_text};
 use crate::send::fields::{Block, Meaning, Size, Wrong};
 
@@ -77,9 +77,15 @@ impl Known {
 }
 
 /// Writes the fields of a request.
-pub(crate) fn pack(fields: &Fields) -> Vec<u8> {
+pub(crate) fn pack(fields: &Fields) -> Packed {
     let mut out = vec![0, 0];
-    for (name, value) in fields {
+    let mut path_at = 0;
+    for field in fields {
+        if is_path_to_come(field) {
+            path_at = out.len();
+            continue;
+        }
+        let (name, value) = field;
         let is_whole = |entry: &(&str, &str)| *entry == (name.as_str(), value.as_str());
         let is_named = |entry: &(&str, &str)| entry.0 == name;
         if let Some(at) = FIXED.iter().position(is_whole) {
@@ -92,7 +98,17 @@ pub(crate) fn pack(fields: &Fields) -> Vec<u8> {
         }
         write_text(value.as_bytes(), 7, 0, &mut out);
     }
-    out
+    Packed {
+        bytes: out,
+        path_at,
+    }
+}
+
+/// A path as a field.
+pub(crate) fn write_path(path: &[u8], out: &mut Vec<u8>) {
+    let place = FIXED.iter().position(|(name, _)| *name == ":path");
+    write(place.unwrap_or(0), 4, 0x50, out);
+    write_text(path, 7, 0, out);
 }
 
 #[cfg(test)]
@@ -114,9 +130,9 @@ mod tests {
         let fields = vec![(":path".to_owned(), "/index.html".to_owned())];
         let mut wanted = vec![0, 0, 0x51, 0x80 | 8];
         crate::send::fields::huffman::encode(b"/index.html", &mut wanted);
-        assert_eq!(pack(&fields), wanted);
+        assert_eq!(pack(&fields).bytes, wanted);
         let get = vec![(":method".to_owned(), "GET".to_owned())];
-        assert_eq!(pack(&get), [0, 0, 0xc0 | 17]);
+        assert_eq!(pack(&get).bytes, [0, 0, 0xc0 | 17]);
     }
 
     #[test]

@@ -14,8 +14,9 @@ use quinn_proto::{
 };
 
 use super::frames::{self, Fault, Frames, Uni};
-use super::qpack::Known;
+use super::qpack::{self, Known};
 use crate::measure::Failure;
+use crate::request::{Ask, Block};
 use crate::send::event::Event;
 use crate::send::fields::{Arriving, Wrong};
 
@@ -31,30 +32,37 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// What all sessions of a run read.
 #[derive(Debug)]
 pub(crate) struct Common {
-    /// What is sent before the body, for each URL.
-    pub(crate) heads: Vec<Vec<u8>>,
-    pub(crate) body: Vec<u8>,
+    /// What is sent before the body, for each kind of request.
+    heads: Vec<Vec<u8>>,
+    /// The fields of each, for those that get a path later.
+    blocks: Vec<Block>,
+    /// What else is to be known of each.
+    pub(crate) asks: Vec<Ask>,
     pub(crate) known: Known,
-    pub(crate) is_head: bool,
-    pub(crate) is_hashed: bool,
 }
 
 impl Common {
     /// Writes the requests out.
-    pub(crate) fn new(
-        fields: &[crate::request::Fields],
-        body: Vec<u8>,
-        known: Known,
-        (is_head, is_hashed): (bool, bool),
-    ) -> Common {
-        let head = |fields| frames::request(&super::qpack::pack(fields), body.len() as u64);
+    pub(crate) fn new(fields: &[crate::request::Fields], asks: Vec<Ask>, known: Known) -> Common {
+        let blocks: Vec<Block> = fields.iter().map(qpack::pack).collect();
+        let head =
+            |(block, ask): (&Block, &Ask)| frames::request(&block.bytes, ask.body.len() as u64);
         Common {
-            heads: fields.iter().map(head).collect(),
-            body,
+            heads: blocks.iter().zip(&asks).map(head).collect(),
+            blocks,
+            asks,
             known,
-            is_head,
-            is_hashed,
         }
+    }
+}
+
+impl Common {
+    /// What is sent before the body of a kind of request that has this path.
+    fn head_with(&self, kind: usize, path: &[u8]) -> Vec<u8> {
+        let (mut field, mut block) = (Vec::new(), Vec::new());
+        qpack::write_path(path, &mut field);
+        self.blocks[kind].write_to(&field, &mut block);
+        frames::request(&block, self.asks[kind].body.len() as u64)
     }
 }
 
@@ -62,7 +70,9 @@ impl Common {
 #[derive(Debug)]
 struct Stream {
     lane: u32,
-    class: usize,
+    kind: usize,
+    /// What is sent before the body, where the request has a path of its own.
+    head: Option<Vec<u8>>,
     frames: Frames,
     arriving: Arriving,
     /// Bytes that are written, of head and body.
@@ -153,16 +163,17 @@ impl Session {
         self.streams.values().map(|stream| stream.lane).collect()
     }
 
-    /// Begins a request of a class.
-    pub(crate) fn start(&mut self, lane: u32, class: usize, common: &Common) {
+    /// Begins a request of a kind; a path is of one that had none yet.
+    pub(crate) fn start(&mut self, lane: u32, kind: usize, path: Option<&[u8]>, common: &Common) {
         let Some(id) = self.spare.take() else {
             return;
         };
         let stream = Stream {
             lane,
-            class,
+            kind,
+            head: path.map(|path| common.head_with(kind, path)),
             frames: Frames::new(),
-            arriving: Arriving::new(common.is_hashed),
+            arriving: Arriving::new(common.asks[kind].is_hashed),
             written: 0,
         };
         self.streams.insert(id, stream);
@@ -174,12 +185,13 @@ impl Session {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        let head = &common.heads[stream.class];
+        let head = stream.head.as_ref().unwrap_or(&common.heads[stream.kind]);
+        let body = &common.asks[stream.kind].body;
         let mut sending = self.quic.send_stream(id);
         loop {
             let rest = match stream.written.checked_sub(head.len()) {
                 None => &head[stream.written..],
-                Some(of_body) => &common.body[of_body..],
+                Some(of_body) => &body[of_body..],
             };
             if rest.is_empty() {
                 // The server may have said that it wants no more of it: then this is no error.
@@ -364,7 +376,7 @@ impl Session {
         let Some(stream) = self.streams.get_mut(&id) else {
             return Ok(());
         };
-        let lane = stream.lane;
+        let (lane, kind) = (stream.lane, stream.kind);
         let mut receiving = self.quic.recv_stream(id);
         let Ok(mut chunks) = receiving.read(true) else {
             return Ok(());
@@ -387,7 +399,7 @@ impl Session {
                     break Some(Event::Malformed { lane, why });
                 }
                 Ok(None) => {
-                    break Some(match stream.arriving.end(common.is_head) {
+                    break Some(match stream.arriving.end(common.asks[kind].is_head) {
                         Ok(answer) => Event::Answered {
                             lane,
                             answer: *answer,
@@ -409,7 +421,9 @@ impl Session {
         let Some(event) = ended else {
             return Ok(());
         };
-        let is_whole = stream.written >= common.heads[stream.class].len() + common.body.len();
+        let head = stream.head.as_ref().unwrap_or(&common.heads[kind]);
+        let whole_bytes = head.len() + common.asks[kind].body.len();
+        let is_whole = stream.written >= whole_bytes;
         match event {
             Event::Answered { .. } if is_whole => {
                 self.streams.remove(&id);

@@ -1,0 +1,114 @@
+//! What a plan asks for together may make no sense, though each part does.
+
+use crate::arrive::Rate;
+use crate::entry::Rows;
+use crate::error::LoadError;
+use crate::limits::{
+    CONNECTION_COUNT_MAX, LANE_COUNT_MAX, ROW_COUNT_MAX, STREAM_COUNT_MAX, THREAD_COUNT_MAX,
+    URL_COUNT_MAX,
+};
+use crate::plan::{Pace, Plan, Protocol, Reuse};
+
+/// Refuses a plan that cannot be carried out.
+pub(crate) fn check(plan: &Plan) -> Result<(), LoadError> {
+    let wrong = |text: String| Err(LoadError::Arguments(text));
+    check_entries(plan)?;
+    if !(1..=CONNECTION_COUNT_MAX).contains(&plan.connections) {
+        return wrong(format!("connections: from 1 to {CONNECTION_COUNT_MAX}"));
+    }
+    check_streams(plan)?;
+    if !(1..=THREAD_COUNT_MAX.min(plan.connections)).contains(&plan.threads) {
+        return wrong(format!(
+            "threads: from 1 to {THREAD_COUNT_MAX}, each with a connection at least ({} {})",
+            plan.connections,
+            if plan.connections == 1 {
+                "is asked for"
+            } else {
+                "are asked for"
+            },
+        ));
+    }
+    if plan.timeout.is_zero() {
+        return wrong("the timeout must be longer than nothing".to_owned());
+    }
+    let is_log = matches!(plan.pace, Pace::Log(_));
+    if plan.duration.is_none() && plan.count.is_none() && !is_log {
+        return wrong("a run ends after a time, a count or both".to_owned());
+    }
+    if plan.duration.is_some_and(|duration| duration.is_zero()) || plan.count == Some(0) {
+        return wrong("a run of no length measures nothing".to_owned());
+    }
+    if let (Pace::Open { rate, .. }, None) = (&plan.pace, plan.duration)
+        && !matches!(rate, Rate::Constant(_))
+    {
+        return wrong(format!(
+            "the rate {} changes over a time: say --for how long",
+            rate.text()
+        ));
+    }
+    Ok(())
+}
+
+/// What is asked for must be of one server, and not more than can be told apart.
+fn check_entries(plan: &Plan) -> Result<(), LoadError> {
+    let wrong = |text: String| Err(LoadError::Arguments(text));
+    let Some(first) = plan.entries.first().map(|entry| &entry.url) else {
+        return wrong("there is no URL to ask for".to_owned());
+    };
+    if plan.entries.len() > URL_COUNT_MAX {
+        return wrong(format!("at most {URL_COUNT_MAX} URLs"));
+    }
+    if Rows::of(&plan.entries).first.len() > ROW_COUNT_MAX {
+        return wrong(format!(
+            "at most {ROW_COUNT_MAX} rows of results; give URLs that belong together one name \
+             (name=WORD in the list)"
+        ));
+    }
+    let mut urls = plan.entries.iter().map(|entry| &entry.url);
+    if let Some(other) = urls.find(|url| url.origin() != first.origin()) {
+        return wrong(format!(
+            "{} and {} are of two servers; one run measures one server",
+            first.text, other.text
+        ));
+    }
+    if let Pace::Log(replay) = &plan.pace {
+        replay.check(plan).map_err(LoadError::Arguments)?;
+    }
+    let weights = || plan.entries.iter().map(|entry| entry.weight);
+    let is_weight = |weight: f64| weight.is_finite() && weight > 0.0;
+    if !weights().all(is_weight) || !is_weight(weights().sum()) {
+        return wrong("a weight is a number above 0".to_owned());
+    }
+    Ok(())
+}
+
+fn check_streams(plan: &Plan) -> Result<(), LoadError> {
+    let wrong = |text: String| Err(LoadError::Arguments(text));
+    if plan.protocol == Protocol::H3 && (!plan.entries[0].url.is_secure || plan.unix.is_some()) {
+        return wrong(
+            "HTTP/3 is spoken over QUIC alone: write https://, without --unix".to_owned(),
+        );
+    }
+    if !(1..=STREAM_COUNT_MAX).contains(&plan.streams) {
+        return wrong(format!("streams: from 1 to {STREAM_COUNT_MAX}"));
+    }
+    if plan.streams == 1 {
+        return Ok(());
+    }
+    if plan.protocol == Protocol::H1 {
+        return wrong(
+            "a connection of HTTP/1.1 carries one request at a time; --streams needs --http 2 or 3"
+                .to_owned(),
+        );
+    }
+    if plan.reuse == Reuse::PerRequest {
+        return wrong("with a connection for every request there is one stream on each".to_owned());
+    }
+    if plan.streams * plan.connections > LANE_COUNT_MAX {
+        return wrong(format!(
+            "{} connections with {} streams each are more than {LANE_COUNT_MAX} requests at once",
+            plan.connections, plan.streams
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! One kind of request among those a run makes: a URL with its share, its name in the results, and
+//! what sets it apart from the others.
+
+use std::sync::Arc;
+
+use crate::expect::Expectation;
+use crate::plan::Plan;
+use crate::url::Url;
+
+/// What is asked for, one of several.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Where.
+    pub url: Url,
+    /// The name of the row of the results that it belongs to; its URL for none.
+    pub name: Option<String>,
+    /// How often it is drawn beside the others.
+    pub weight: f64,
+    /// Its method; that of the plan for none.
+    pub method: Option<String>,
+    /// Its own header fields, behind those of the plan.
+    pub fields: Vec<(String, String)>,
+    /// Its own body; that of the plan where it has no method of its own either.
+    pub body: Option<Arc<[u8]>>,
+    /// What its answers must be, beside and before what all must be.
+    pub expectations: Vec<Expectation>,
+}
+
+impl From<Url> for Entry {
+    fn from(url: Url) -> Entry {
+        Entry {
+            url,
+            name: None,
+            weight: 1.0,
+            method: None,
+            fields: Vec::new(),
+            body: None,
+            expectations: Vec::new(),
+        }
+    }
+}
+
+impl Entry {
+    /// The method it is asked with.
+    pub(crate) fn method<'a>(&'a self, plan: &'a Plan) -> &'a str {
+        match (&self.method, &self.body) {
+            (Some(method), _) => method,
+            (None, Some(_)) => "POST",
+            (None, None) => &plan.method,
+        }
+    }
+
+    /// The body it is asked with.
+    pub(crate) fn body<'a>(&'a self, plan: &'a Plan) -> Option<&'a [u8]> {
+        match (&self.body, &self.method) {
+            (Some(body), _) => Some(body),
+            (None, Some(_)) => None,
+            (None, None) => plan.body.as_deref(),
+        }
+    }
+
+    /// All header fields it is asked with.
+    pub(crate) fn fields<'a>(
+        &'a self,
+        plan: &'a Plan,
+    ) -> impl Iterator<Item = &'a (String, String)> + Clone {
+        plan.fields.iter().chain(&self.fields)
+    }
+}
+
+/// The rows of results that entries belong to: those of one name share one.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    /// For each entry its row.
+    pub(crate) of_entry: Vec<u32>,
+    /// The first entry of each row.
+    pub(crate) first: Vec<usize>,
+}
+
+impl Rows {
+    pub(crate) fn of(entries: &[Entry]) -> Rows {
+        let mut rows = Rows::default();
+        let mut named = std::collections::HashMap::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let row = rows.first.len() as u32;
+            let row = match &entry.name {
+                Some(name) => *named.entry(name.as_str()).or_insert(row),
+                None => row,
+            };
+            if row as usize == rows.first.len() {
+                rows.first.push(index);
+            }
+            rows.of_entry.push(row);
+        }
+        rows
+    }
+}
