@@ -1,7 +1,7 @@
 //! Making traffic and measuring it: the load generator behind `hob bench`.
 //!
 //! `plan` says what to do, `run` does it with one or more threads (`send`), `measure` counts what
-//! came of it, `report` tells it as a table and as JSON. When requests are due is decided in
+//! came of it, `report` tells it as a table and as JSON. `exercise` is mischief beside it. When requests are due is decided in
 //! `arrive`. Nothing here is shared with the server: a load generator that reads answers with the
 //! server's parser shares its mistakes.
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@ pub mod arrive;
 mod conduct;
 mod environment;
 mod error;
+mod exercise;
 mod expect;
 pub mod limits;
 mod measure;
@@ -32,6 +33,7 @@ mod written;
 pub use conduct::{Conduct, Shard, Stop, View, parse_moment};
 pub use environment::Environment;
 pub use error::LoadError;
+pub use exercise::{Exercise, Exercised, exercise};
 pub use expect::Expectation;
 pub use plan::{Pace, Plan, Protocol, Reuse, Terms};
 pub use quantity::{parse_cpus, parse_duration};

@@ -27,6 +27,7 @@ use crate::plan::{Pace, Plan, Protocol, Reuse};
 use crate::report::Report;
 use crate::request;
 use crate::send::{Address, Prepared, Share, Thread, Trust, client_config, h2, h3};
+use crate::url::Url;
 use crate::watch::Watch;
 
 /// How often it is looked whether a moment has come.
@@ -51,6 +52,15 @@ pub fn run_until(plan: Plan, is_stopped: Arc<AtomicBool>) -> Result<Report, Load
     conducted(plan, Conduct::default(), is_stopped, Probe::Between)
 }
 
+/// Makes a run like [`run_until`], at this address whatever the URLs' host is called.
+pub(crate) fn run_at(
+    plan: Plan,
+    address: SocketAddr,
+    is_stopped: Arc<AtomicBool>,
+) -> Result<Report, LoadError> {
+    conducted(plan, Conduct::default(), is_stopped, Probe::Known(address))
+}
+
 /// When a connection is made first that carries nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Probe {
@@ -58,6 +68,8 @@ enum Probe {
     Always,
     /// Only to choose between several addresses.
     Between,
+    /// Never: the address is known.
+    Known(SocketAddr),
 }
 
 /// A flag that SIGINT and SIGTERM set. The second one ends the program as if nobody had listened
@@ -344,7 +356,7 @@ fn raise_descriptors(connections: usize) -> Result<(), LoadError> {
 }
 
 /// What clients say about TLS, where the URLs ask for it.
-fn tls(
+pub(crate) fn tls(
     plan: &Plan,
     address: &Address,
 ) -> Result<Option<(ClientConfig, ServerName<'static>)>, LoadError> {
@@ -366,6 +378,9 @@ fn tls(
 
 /// Finds an address at which the server takes a connection now.
 fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
+    if let Probe::Known(address) = probe {
+        return Ok(Address::Inet(address));
+    }
     if let Some(path) = &plan.unix {
         if probe == Probe::Between {
             return Ok(Address::Unix(path.clone()));
@@ -379,17 +394,7 @@ fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
         };
     }
     let url = &plan.urls[0];
-    let addresses = (url.host.as_str(), url.port).to_socket_addrs();
-    let addresses: Vec<SocketAddr> = match addresses {
-        Ok(addresses) => addresses.collect(),
-        Err(error) => {
-            let text = format!(
-                "{}: the name {} has no address: {error}",
-                url.text, url.host
-            );
-            return Err(LoadError::Server(text));
-        }
-    };
+    let addresses = addresses(url)?;
     // Over QUIC only a handshake shows whether somebody is there.
     if let (Protocol::H3, Some(address)) = (plan.protocol, addresses.first()) {
         return Ok(Address::Inet(*address));
@@ -413,6 +418,15 @@ fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
         }
         None => format!("{}: the name {} has no address", url.text, url.host),
     }))
+}
+
+/// The addresses that a URL's host has.
+pub(crate) fn addresses(url: &Url) -> Result<Vec<SocketAddr>, LoadError> {
+    let addresses = (url.host.as_str(), url.port).to_socket_addrs();
+    addresses.map(Iterator::collect).map_err(|error| {
+        let (url, host) = (&url.text, &url.host);
+        LoadError::Server(format!("{url}: the name {host} has no address: {error}"))
+    })
 }
 
 /// Runs the threads and puts together what they counted.

@@ -26,4 +26,5 @@ mod trust;
 pub(crate) use prepared::{Prepared, Share};
 pub(crate) use socket::Address;
 pub(crate) use thread::Thread;
+pub(crate) use tls::{PIECE_BYTES, Tls};
 pub(crate) use trust::{Trust, client_config};
