@@ -24,6 +24,8 @@ pub(crate) enum Step {
     },
     /// Waits until something has come.
     Await,
+    /// What is sent from now on goes past TLS.
+    Unwrap,
     /// Ends our direction alone.
     HalfClose,
     Leave(Leave),
@@ -45,8 +47,8 @@ pub(crate) enum Layer {
     Usual,
     /// The socket itself, whatever the URL says.
     Bare,
-    /// The socket; the first bytes sent are the beginning of a handshake, so many of them.
-    Hello(usize),
+    /// The socket, over which this share of a handshake's first message was sent, in 1/256.
+    Hello(u8),
 }
 
 /// How answers are read.
@@ -54,8 +56,9 @@ pub(crate) enum Layer {
 pub(crate) enum Reading {
     /// HTTP/1.1; which of the requests are HEAD.
     H1(Vec<bool>),
-    /// Frames of HTTP/2.
-    H2,
+    /// HTTP/2; streams of which something is to be heard, and the connection is of no more
+    /// interest.
+    H2(Vec<u32>),
     /// Nothing that comes is understood.
     Blind,
 }
@@ -69,10 +72,18 @@ pub(crate) enum Doing {
         reading: Reading,
         steps: Vec<Step>,
     },
-    /// Many connections at once: what each sends, and how it is left.
-    Flood(Vec<(Vec<u8>, Leave)>),
+    /// Many connections at once: what each sends, past TLS, and how it is left.
+    Flood(Vec<(Opening, Leave)>),
     /// Something over QUIC.
     Quic(Quic),
+}
+
+/// What a connection of a flood begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Opening {
+    Bytes(Vec<u8>),
+    /// The first message of a handshake.
+    Hello,
 }
 
 /// What is done over QUIC.
@@ -80,14 +91,23 @@ pub(crate) enum Doing {
 pub(crate) enum Quic {
     /// Datagrams that are none of QUIC's.
     Datagrams(Vec<Vec<u8>>),
-    /// A connection that is left alone within its handshake, after so many turns.
-    Vanish { turn_count: usize },
-    /// Requests on one connection, of which some are given up, and how it ends.
+    /// A connection that is left alone after so many datagrams of ours.
+    Vanish(usize),
+    /// Requests on one connection.
     Requests {
-        count: usize,
-        cancelled: Vec<usize>,
+        requests: Vec<QuicRequest>,
         leave: QuicLeave,
     },
+}
+
+/// A request over QUIC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum QuicRequest {
+    Good,
+    /// A good one that is given up at once.
+    Cancelled,
+    /// What is sent on its stream instead.
+    Bytes(Vec<u8>),
 }
 
 /// How a connection over QUIC is left.
@@ -98,7 +118,7 @@ pub(crate) enum QuicLeave {
     /// At once, and the server is told.
     Close,
     /// At once, without a word.
-    Vanish,
+    Silently,
 }
 
 /// Statuses that are allowed.
@@ -219,6 +239,21 @@ impl Script {
 }
 
 impl Script {
+    /// The same past TLS or in the midst of it, without a look at what comes back.
+    pub(crate) fn below(mut self, below: Layer) -> Script {
+        if let Doing::Script { layer, .. } = &mut self.doing {
+            *layer = below;
+        }
+        self.blind()
+    }
+
+    /// The same, and then our direction ends.
+    pub(crate) fn half_close(&mut self) {
+        if let Doing::Script { steps, .. } = &mut self.doing {
+            steps.push(Step::HalfClose);
+        }
+    }
+
     /// The same without a look at what comes back.
     pub(crate) fn blind(mut self) -> Script {
         if let Doing::Script { reading, .. } = &mut self.doing {
@@ -286,11 +321,14 @@ impl Leave {
 pub(crate) fn kinds(protocol: Protocol, is_secure: bool) -> Vec<Kind> {
     let own: &[&[Kind]] = match protocol {
         Protocol::H1 => &[super::h1::CUT, super::h1::ODD, super::h1::MALFORMED],
-        Protocol::H2 => &[],
-        Protocol::H3 => &[],
+        Protocol::H2 => &[super::h2::LEGAL, super::h2::FLOODS, super::h2::BROKEN],
+        Protocol::H3 => &[super::h3::KINDS],
     };
-    let _ = is_secure;
-    own.concat()
+    let mut kinds = own.concat();
+    if is_secure && protocol != Protocol::H3 {
+        kinds.extend_from_slice(super::secure::KINDS);
+    }
+    kinds
 }
 
 /// Draws the act of a number. Every kind comes once before one comes again.

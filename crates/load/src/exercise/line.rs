@@ -16,6 +16,13 @@ use rustls::pki_types::ServerName;
 use super::act::Leave;
 use crate::send::{PIECE_BYTES, Tls};
 
+/// The first message of a handshake; nothing where there is to be none.
+pub(crate) fn hello(target: &Target) -> Vec<u8> {
+    let tls = target.tls.as_ref();
+    let tls = tls.and_then(|(config, name)| Tls::new(config.clone(), name.clone()).ok());
+    tls.map_or_else(Vec::new, |tls| tls.to_send().to_vec())
+}
+
 /// What one read may give.
 const READ_BYTES: usize = 16 * 1024;
 
@@ -23,6 +30,8 @@ const READ_BYTES: usize = 16 * 1024;
 pub(crate) struct Target {
     pub(crate) address: SocketAddr,
     pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    /// A request as HTTP/3 has it on a stream.
+    pub(crate) h3_head: Vec<u8>,
     /// Longest wait for anything.
     pub(crate) timeout: Duration,
 }
@@ -98,6 +107,13 @@ impl Line {
                 self.is_deaf = true;
                 return;
             }
+        }
+    }
+
+    /// Goes on without TLS, when what is to be sent through it is sent.
+    pub(crate) fn unwrap(&mut self) {
+        if let Some(tls) = self.tls.take() {
+            self.out.extend_from_slice(tls.to_send());
         }
     }
 

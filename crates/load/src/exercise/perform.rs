@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::act::{Act, Allowed, Doing, Layer, Leave, Reading, Step};
-use super::line::{Line, Target};
-use super::seen::{End, Reader, Seen};
+use super::act::{Act, Allowed, Doing, Layer, Leave, Opening, Reading, Step};
+use super::line::{Line, Target, hello};
+use super::quic;
+use super::reader::Reader;
+use super::seen::{End, Seen};
 
 /// Carries an act out.
 pub(crate) fn perform(act: &Act, target: &Target) -> Seen {
@@ -15,7 +17,7 @@ pub(crate) fn perform(act: &Act, target: &Target) -> Seen {
             steps,
         } => script(*layer, reading, steps, &act.script.allowed, target),
         Doing::Flood(openings) => flood(openings, target),
-        Doing::Quic(_) => Seen::only(End::Left),
+        Doing::Quic(quic) => quic::perform(quic, target),
     }
 }
 
@@ -34,6 +36,11 @@ fn script(
         && let Err(why) = line.secure(target)
     {
         return Seen::only(End::NoConnection(why));
+    }
+    if let Layer::Hello(share) = layer {
+        let hello = hello(target);
+        line.push(&hello[..hello.len() * usize::from(share) / 256]);
+        line.flush(Instant::now() + target.timeout, |_| {});
     }
     let mut reader = Reader::new(reading);
     for step in steps {
@@ -86,6 +93,7 @@ fn make(step: &Step, line: &mut Line, reader: &mut Reader, timeout: Duration) {
                 }
             }
         }
+        Step::Unwrap => line.unwrap(),
         Step::HalfClose => line.half_close(until, |bytes| reader.take(bytes)),
         Step::Leave(_) => {}
     }
@@ -100,8 +108,8 @@ fn settle(mut line: Line, mut reader: Reader, allowed: &Allowed, timeout: Durati
         if let Some(ended) = line.ended {
             break ended.into();
         }
-        if reader.is_bad() {
-            break End::Closed;
+        if reader.is_bad() || reader.is_done() {
+            break End::Left;
         }
         if !line.is_half_closed && reader.is_kept_after((*allowed.answers.end()).max(1)) {
             was_kept = true;
@@ -119,17 +127,21 @@ fn settle(mut line: Line, mut reader: Reader, allowed: &Allowed, timeout: Durati
 }
 
 /// Opens connections, sends, and leaves them, each in a row.
-fn flood(openings: &[(Vec<u8>, Leave)], target: &Target) -> Seen {
+fn flood(openings: &[(Opening, Leave)], target: &Target) -> Seen {
     let mut lines = Vec::new();
-    for (bytes, leave) in openings {
+    for (opening, leave) in openings {
         match Line::open(target) {
-            Ok(line) => lines.push((line, bytes, *leave)),
+            Ok(line) => lines.push((line, opening, *leave)),
             Err(error) => return Seen::only(End::NoConnection(error.to_string())),
         }
     }
     let until = Instant::now() + target.timeout;
-    for (line, bytes, _) in &mut lines {
-        line.push(bytes);
+    let hello = hello(target);
+    for (line, opening, _) in &mut lines {
+        line.push(match opening {
+            Opening::Bytes(bytes) => bytes,
+            Opening::Hello => &hello,
+        });
         line.flush(until, |_| {});
     }
     for (line, _, leave) in lines {

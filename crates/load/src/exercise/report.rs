@@ -141,7 +141,7 @@ impl Exercised {
     fn outcomes(&self) -> BTreeMap<(&str, String), (u64, u64)> {
         let mut outcomes = BTreeMap::new();
         for one in &self.done {
-            let entry = outcomes.entry((one.act.name, one.seen.text()));
+            let entry = outcomes.entry((one.act.name, one.seen.kind()));
             let (times, faults) = entry.or_insert((0, 0));
             *times += 1;
             *faults += u64::from(one.fault.is_some());

@@ -18,8 +18,9 @@ use crate::limits::{
     EXERCISED_BODY_BYTES_MAX,
 };
 use crate::plan::{Pace, Plan, Protocol, Reuse, Terms};
+use crate::request;
 use crate::run::{addresses, run_at, stop_at_signals, tls};
-use crate::send::Address;
+use crate::send::{Address, h3};
 use crate::url::Url;
 
 /// Requests a second beside the acts, and their connections.
@@ -58,6 +59,7 @@ pub fn exercise(exercise: Exercise) -> Result<Exercised, LoadError> {
     let whole = beside(&exercise, &usual);
     let secure = tls(&whole, &Address::Inet(address))?;
     let target = Target {
+        h3_head: h3_head(&whole)?,
         address,
         tls: secure.map(|(config, name)| (Arc::new(config), name)),
         timeout: exercise.timeout,
@@ -194,6 +196,14 @@ fn ask(exercise: &Exercise, address: SocketAddr) -> Result<Usual, LoadError> {
         status: status.map_or(0, |place| place as u16 + 100),
         body_bytes: Some(report.tally.body_bytes),
     })
+}
+
+/// A request as HTTP/3 has it on a stream.
+fn h3_head(plan: &Plan) -> Result<Vec<u8>, LoadError> {
+    let fields = request::fields(plan, &plan.urls[0]).map_err(LoadError::Arguments)?;
+    let known = h3::Known::new(&[]);
+    let common = h3::Common::new(&[fields], Vec::new(), known, (false, false));
+    Ok(common.heads.concat())
 }
 
 /// Requests of the one URL, one after the other on one connection.

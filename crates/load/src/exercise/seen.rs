@@ -1,10 +1,7 @@
 //! What came of an act, and whether that is allowed.
 
-use std::fmt::Write;
-
-use super::act::{Allowed, Ending, Reading, Statuses};
+use super::act::{Allowed, Ending, Statuses};
 use super::line::Ended;
-use crate::send::h1::{AnswerReader, Asked, BadAnswer, Progress};
 
 /// How an act ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,37 +49,40 @@ impl Seen {
         }
     }
 
-    /// In few words, the same for alike outcomes.
+    /// In few words.
     pub(crate) fn text(&self) -> String {
-        let mut text = String::new();
-        let mut rest = &self.statuses[..];
-        while let [first, ..] = rest {
-            let count = rest.iter().take_while(|one| *one == first).count();
-            rest = &rest[count..];
-            let times = if count > 1 {
-                format!("x{count}")
-            } else {
-                String::new()
-            };
-            // Writing to a text does not fail.
-            let _ = write!(text, "{first}{times} ");
-        }
-        for said in &self.said {
-            text.push_str(said);
-            text.push(' ');
+        self.told(|count| format!("x{count}"))
+    }
+
+    /// The same for outcomes that are alike but for how often something came.
+    pub(crate) fn kind(&self) -> String {
+        self.told(|_| " x n".to_owned())
+    }
+
+    fn told(&self, times: impl Fn(usize) -> String) -> String {
+        let mut words = Vec::new();
+        let statuses: Vec<String> = self.statuses.iter().map(u16::to_string).collect();
+        for all in [&statuses, &self.said] {
+            for same in all.chunk_by(|one, other| one == other) {
+                words.push(match same.len() {
+                    1 => same[0].clone(),
+                    count => format!("{}{}", same[0], times(count)),
+                });
+            }
         }
         let end = match &self.end {
+            // What was said says more than how it ended in order.
+            End::Left | End::Closed if !words.is_empty() => return words.join(" "),
             End::Left => "left",
-            End::Closed if text.is_empty() => "closed",
-            End::Closed => "",
+            End::Closed => "closed",
             End::Reset => "reset",
             End::NoTls => "no TLS",
             End::Hung => "hung",
             End::NoConnection(_) => "no connection",
             End::Malformed(_) => "malformed answer",
         };
-        text.push_str(end);
-        text.trim_end().to_owned()
+        words.push(end.to_owned());
+        words.join(" ")
     }
 
     /// What is wrong with it, if something is.
@@ -144,120 +144,6 @@ impl Statuses {
             }
             Statuses::Any if !is_any => Some("one of a server that is well".to_owned()),
             _ => None,
-        }
-    }
-}
-
-/// Reads what comes back over HTTP/1.
-#[derive(Debug)]
-pub(crate) struct H1 {
-    reader: AnswerReader,
-    heads: Vec<bool>,
-    pub(crate) statuses: Vec<u16>,
-    is_reusable: bool,
-    is_within: bool,
-    bad: Option<BadAnswer>,
-}
-
-/// Reads what comes back.
-#[derive(Debug)]
-pub(crate) enum Reader {
-    H1(H1),
-    /// Counts bytes.
-    Blind(u64),
-}
-
-impl Reader {
-    pub(crate) fn new(reading: &Reading) -> Reader {
-        match reading {
-            Reading::H1(heads) => Reader::H1(H1 {
-                reader: AnswerReader::default(),
-                heads: heads.clone(),
-                statuses: Vec::new(),
-                is_reusable: true,
-                is_within: false,
-                bad: None,
-            }),
-            Reading::H2 | Reading::Blind => Reader::Blind(0),
-        }
-    }
-
-    /// Takes bytes as they came.
-    pub(crate) fn take(&mut self, bytes: &[u8]) {
-        match self {
-            Reader::H1(h1) => h1.take(bytes),
-            Reader::Blind(count) => *count += bytes.len() as u64,
-        }
-    }
-
-    /// Has anything come?
-    pub(crate) fn has_something(&self) -> bool {
-        match self {
-            Reader::H1(h1) => h1.is_within || !h1.statuses.is_empty() || h1.bad.is_some(),
-            Reader::Blind(count) => *count > 0,
-        }
-    }
-
-    /// Reading on makes no sense.
-    pub(crate) fn is_bad(&self) -> bool {
-        matches!(self, Reader::H1(H1 { bad: Some(_), .. }))
-    }
-
-    /// So many answers are there, and the connection could carry another request.
-    pub(crate) fn is_kept_after(&self, count: usize) -> bool {
-        match self {
-            Reader::H1(h1) => h1.statuses.len() >= count && h1.is_reusable && !h1.is_within,
-            Reader::Blind(_) => false,
-        }
-    }
-
-    /// What came, when nothing more does.
-    pub(crate) fn seen(self, end: End) -> Seen {
-        let Reader::H1(mut h1) = self else {
-            return Seen::only(end);
-        };
-        let end = match (h1.bad, &end) {
-            (Some(bad), _) => End::Malformed(bad.to_string()),
-            (None, End::Closed) if h1.is_within => match h1.reader.end() {
-                Ok(()) => {
-                    h1.statuses.push(h1.reader.answer().status);
-                    end
-                }
-                Err(bad) => End::Malformed(bad.to_string()),
-            },
-            _ => end,
-        };
-        Seen {
-            statuses: h1.statuses,
-            said: Vec::new(),
-            end,
-            was_kept: false,
-        }
-    }
-}
-
-impl H1 {
-    fn take(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        while !rest.is_empty() && self.bad.is_none() {
-            let is_head = self.heads.get(self.statuses.len());
-            let asked = Asked {
-                is_head: is_head.copied().unwrap_or(false),
-                fields: &[],
-                is_hashed: false,
-            };
-            self.is_within = true;
-            match self.reader.read(rest, asked) {
-                Ok(Progress::More) => return,
-                Ok(Progress::Complete(used)) => {
-                    let answer = self.reader.answer();
-                    self.statuses.push(answer.status);
-                    self.is_reusable = answer.is_reusable;
-                    self.is_within = false;
-                    rest = &rest[used..];
-                }
-                Err(bad) => self.bad = Some(bad),
-            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::act::{Act, Doing, Leave, Step, draw, kinds};
+use super::act::{Act, Doing, Leave, Opening, Quic, Step, draw, kinds};
 use crate::limits::{ACT_BYTES_MAX, FLOOD_CONNECTION_COUNT_MAX, SIP_COUNT_MAX};
 use crate::plan::Protocol;
 use crate::url::Url;
@@ -18,7 +18,13 @@ fn acts(protocol: Protocol, is_secure: bool, seed: u64, numbers: std::ops::Range
         .collect()
 }
 
-const ALL: &[(Protocol, bool)] = &[(Protocol::H1, false), (Protocol::H1, true)];
+const ALL: &[(Protocol, bool)] = &[
+    (Protocol::H1, false),
+    (Protocol::H1, true),
+    (Protocol::H2, false),
+    (Protocol::H2, true),
+    (Protocol::H3, true),
+];
 
 #[test]
 fn same_seed_has_the_same_acts_and_another_seed_has_others() {
@@ -52,9 +58,15 @@ fn acts_keep_within_their_limits() {
                     Doing::Script { steps, .. } => steps.iter().map(sent_bytes).sum(),
                     Doing::Flood(openings) => {
                         assert!(openings.len() <= FLOOD_CONNECTION_COUNT_MAX);
-                        openings.iter().map(|(bytes, _)| bytes.len()).sum()
+                        let len = |opening: &Opening| match opening {
+                            Opening::Bytes(bytes) => bytes.len(),
+                            Opening::Hello => 2000,
+                        };
+                        openings.iter().map(|(opening, _)| len(opening)).sum()
                     }
-                    Doing::Quic(_) => 0,
+                    Doing::Quic(Quic::Datagrams(all)) => all.iter().map(Vec::len).sum(),
+                    Doing::Quic(Quic::Vanish(_)) => 0,
+                    Doing::Quic(Quic::Requests { requests, .. }) => requests.len() * 1000,
                 };
                 assert!(bytes <= ACT_BYTES_MAX, "{act:?}");
                 assert!(!act.script.detail.contains(['\n', '\0']), "{act:?}");
@@ -74,6 +86,8 @@ fn sent_bytes(step: &Step) -> usize {
             assert!(*byte_count <= SIP_COUNT_MAX);
             0
         }
-        Step::Await | Step::HalfClose | Step::Leave(Leave::Close | Leave::Reset) => 0,
+        Step::Await | Step::Unwrap | Step::HalfClose | Step::Leave(Leave::Close | Leave::Reset) => {
+            0
+        }
     }
 }

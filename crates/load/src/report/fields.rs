@@ -524,6 +524,117 @@ const COMPARISON: &[Field] = &[
     ),
 ];
 
+/// The fields of what mischief came to.
+const EXERCISE: &[Field] = &[
+    ("format", Integer, Never, "version of this layout: 1"),
+    ("url", Text, Never, "what was exercised"),
+    ("address", Text, Never, "where the server was found"),
+    ("protocol", Text, Never, "`h1`, `h2` or `h3`"),
+    ("seed", Integer, Never, "what all acts follow from"),
+    ("act", Integer, Perhaps, "the act that was repeated alone"),
+    (
+        "sequence",
+        Text,
+        Never,
+        "two runs in which this is the same made the same acts",
+    ),
+    (
+        "usual_status",
+        Integer,
+        Never,
+        "what requests that behave are answered with",
+    ),
+    ("elapsed_s", Number, Never, "time of all acts"),
+    ("interrupted", Truth, Never, "the run was ended by a signal"),
+    (
+        "acts",
+        Objects,
+        Never,
+        "every act, in order of their numbers",
+    ),
+    ("acts[].number", Integer, Never, "its number, from 0"),
+    ("acts[].name", Text, Never, "its kind"),
+    (
+        "acts[].detail",
+        Text,
+        Never,
+        "what is special about this one",
+    ),
+    (
+        "acts[].outcome",
+        Text,
+        Never,
+        "statuses, resets and GOAWAY that came, else how it ended: `left` (by the act), `closed`, \
+         `reset`, `no TLS`, `hung`, `no connection` or `malformed answer`",
+    ),
+    (
+        "acts[].fault",
+        Text,
+        Perhaps,
+        "what is wrong with that; null for an outcome that is allowed",
+    ),
+    ("acts[].took_ms", Number, Never, "how long it took"),
+    ("acts[].repeat", Text, Never, "the command that repeats it"),
+    (
+        "outcomes",
+        Objects,
+        Never,
+        "how often each kind of act had each outcome",
+    ),
+    ("outcomes[].act", Text, Never, "the kind"),
+    (
+        "outcomes[].outcome",
+        Text,
+        Never,
+        "the outcome, with `x n` for however many alike",
+    ),
+    ("outcomes[].count", Integer, Never, "how often"),
+    (
+        "outcomes[].unexpected",
+        Integer,
+        Never,
+        "how often of these it was not allowed",
+    ),
+    (
+        "unexpected",
+        Integer,
+        Never,
+        "acts with an outcome that is not allowed",
+    ),
+    (
+        "beside",
+        Object,
+        Never,
+        "requests that behaved, beside the acts",
+    ),
+    ("beside.due", Integer, Never, "requests that were due"),
+    ("beside.good", Integer, Never, "those answered as usual"),
+    ("beside.failed", Integer, Never, "those that were not"),
+    (
+        "beside.unfinished",
+        Integer,
+        Never,
+        "those on their way at the end",
+    ),
+    ("beside.failures", Objects, Never, "by kind"),
+    ("beside.failures[].kind", Text, Never, "see below"),
+    ("beside.failures[].count", Integer, Never, "how often"),
+    ("beside.failures[].first", Text, Never, "the first one"),
+    ("beside.response", Times, Perhaps, "their response times"),
+    (
+        "afterwards",
+        Integer,
+        Perhaps,
+        "the status when all was over; null for no answer",
+    ),
+    (
+        "passed",
+        Truth,
+        Never,
+        "nothing was unexpected, nothing failed beside, and the server answers as before",
+    ),
+];
+
 /// The JSON schema of a result.
 pub fn schema() -> Value {
     let mut times = object_of(TIMES, "");
@@ -533,7 +644,9 @@ pub fn schema() -> Value {
     whole["title"] = "result of `hob bench --json`".into();
     let mut comparison = object_of(COMPARISON, "");
     comparison["title"] = "result of `hob bench --compare --json`".into();
-    whole["$defs"] = json!({ "times": times, "comparison": comparison });
+    let mut exercise = object_of(EXERCISE, "");
+    exercise["title"] = "result of `hob bench --exercise --json`".into();
+    whole["$defs"] = json!({ "times": times, "comparison": comparison, "exercise": exercise });
     whole
 }
 
@@ -596,6 +709,11 @@ pub fn reference() -> String {
          `#/$defs/comparison` of that of results.\n\n",
     );
     table(&mut text, COMPARISON);
+    text.push_str(
+        "\n## Mischief\n\nWhat `hob bench --exercise --json` prints; its schema is \
+         `#/$defs/exercise` of that of results.\n\n",
+    );
+    table(&mut text, EXERCISE);
     text.push_str("\n## Kinds of failure\n\n| kind | means |\n| --- | --- |\n");
     for (_, name, means) in crate::measure::FAILURES {
         text.push_str(&format!("| `{name}` | {means} |\n"));

@@ -8,7 +8,7 @@
 mod body;
 mod conn;
 mod datagrams;
-mod event;
+pub(crate) mod event;
 mod exchange;
 pub(crate) mod fields;
 pub(crate) mod h1;
@@ -24,7 +24,7 @@ mod tls;
 mod trust;
 
 pub(crate) use prepared::{Prepared, Share};
-pub(crate) use socket::Address;
+pub(crate) use socket::{Address, Opener};
 pub(crate) use thread::Thread;
 pub(crate) use tls::{PIECE_BYTES, Tls};
 pub(crate) use trust::{Trust, client_config};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{request, send};
-use crate::exercise::act::{Allowed, Doing, Draw, Kind, Leave, Script, Statuses, Step};
+use crate::exercise::act::{Allowed, Doing, Draw, Kind, Leave, Opening, Script, Statuses, Step};
 use crate::limits::{FLOOD_CONNECTION_COUNT_MAX, SIP_COUNT_MAX};
 
 /// These acts.
@@ -140,7 +140,7 @@ fn flood(draw: &mut Draw<'_>) -> Script {
     let head = request(draw, "GET", "").into_bytes();
     let openings = (0..count).map(|_| {
         let len = draw.pick(&[0, 0, 1, head.len() / 2, head.len()]);
-        (head[..len].to_vec(), draw.leave())
+        (Opening::Bytes(head[..len].to_vec()), draw.leave())
     });
     Script {
         doing: Doing::Flood(openings.collect()),

@@ -26,3 +26,8 @@ fn request(draw: &Draw<'_>, method: &str, fields: &str) -> String {
 fn send(bytes: impl Into<Vec<u8>>) -> Step {
     Step::Send(bytes.into())
 }
+
+/// A request that is as it should be.
+pub(super) fn get(draw: &Draw<'_>) -> String {
+    request(draw, "GET", "")
+}

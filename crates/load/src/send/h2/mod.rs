@@ -4,13 +4,13 @@
 use std::fmt::Write;
 
 mod fixed;
-mod frame;
+pub(crate) mod frame;
 mod hpack;
 mod receive;
 mod request;
 mod session;
 
-pub(crate) use hpack::Known;
+pub(crate) use hpack::{Known, Table};
 pub(crate) use request::Requests;
 pub(crate) use session::{Common, Session};
 
