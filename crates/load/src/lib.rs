@@ -1,9 +1,9 @@
 //! Making traffic and measuring it: the load generator behind `hob bench`.
 //!
 //! `plan` says what to do, `run` does it with one or more threads (`send`), `measure` counts what
-//! came of it, `report` tells it as a table and as JSON. `exercise` is mischief beside it. When requests are due is decided in
-//! `arrive`. Nothing here is shared with the server: a load generator that reads answers with the
-//! server's parser shares its mistakes.
+//! came of it, `report` tells it as a table and as JSON. When requests are due is decided in
+//! `arrive`; `exercise` is mischief. Nothing here is shared with the server: a load generator that
+//! reads answers with the server's parser shares its mistakes.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

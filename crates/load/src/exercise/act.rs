@@ -1,6 +1,7 @@
 //! An act of mischief: steps on a connection, and what may come of them. What is drawn for a number
 //! follows from the seed alone, so that one act can be repeated without those before it.
 
+use std::hash::{Hash, Hasher};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::random::Random;
 use crate::url::Url;
 
 /// One thing that is done on a connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     Send(Vec<u8>),
     /// Sends a byte at a time.
@@ -25,14 +26,14 @@ pub(crate) enum Step {
     /// Waits until something has come.
     Await,
     /// What is sent from now on goes past TLS.
-    Unwrap,
+    Strip,
     /// Ends our direction alone.
     HalfClose,
     Leave(Leave),
 }
 
 /// How a connection is left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Leave {
     /// In order: FIN, or RST from the kernel where there is something unread.
     Close,
@@ -41,7 +42,7 @@ pub(crate) enum Leave {
 }
 
 /// What lies below the bytes that are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Layer {
     /// What the URL says: TLS for https.
     Usual,
@@ -52,7 +53,7 @@ pub(crate) enum Layer {
 }
 
 /// How answers are read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Reading {
     /// HTTP/1.1; which of the requests are HEAD.
     H1(Vec<bool>),
@@ -64,7 +65,7 @@ pub(crate) enum Reading {
 }
 
 /// What is done.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Doing {
     /// Steps on one connection.
     Script {
@@ -79,7 +80,7 @@ pub(crate) enum Doing {
 }
 
 /// What a connection of a flood begins with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Opening {
     Bytes(Vec<u8>),
     /// The first message of a handshake.
@@ -87,7 +88,7 @@ pub(crate) enum Opening {
 }
 
 /// What is done over QUIC.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Quic {
     /// Datagrams that are none of QUIC's.
     Datagrams(Vec<Vec<u8>>),
@@ -101,7 +102,7 @@ pub(crate) enum Quic {
 }
 
 /// A request over QUIC.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum QuicRequest {
     Good,
     /// A good one that is given up at once.
@@ -111,7 +112,7 @@ pub(crate) enum QuicRequest {
 }
 
 /// How a connection over QUIC is left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum QuicLeave {
     /// When all answers are there that were not given up.
     Answered,
@@ -122,7 +123,7 @@ pub(crate) enum QuicLeave {
 }
 
 /// Statuses that are allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Statuses {
     /// What the URL is usually answered with.
     Usual,
@@ -134,7 +135,7 @@ pub(crate) enum Statuses {
 }
 
 /// Does the connection have to end?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Ending {
     Free,
     /// Nobody knows where the next request would begin.
@@ -142,7 +143,7 @@ pub(crate) enum Ending {
 }
 
 /// What may come of an act.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Allowed {
     /// How many final answers.
     pub(crate) answers: RangeInclusive<usize>,
@@ -205,7 +206,7 @@ impl Allowed {
 }
 
 /// What is drawn for an act.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Script {
     /// What is special about this one.
     pub(crate) detail: String,
@@ -267,7 +268,7 @@ impl Script {
 pub(crate) type Kind = (&'static str, fn(&mut Draw<'_>) -> Script);
 
 /// One act.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Act {
     pub(crate) number: u64,
     pub(crate) name: &'static str,
@@ -358,14 +359,26 @@ fn seeded(seed: u64, number: u64, purpose: u64) -> Random {
     Random::new(mixed)
 }
 
-/// A number that two sequences of acts share only when they are the same.
-pub(crate) fn fingerprint(sum: u64, act: &Act) -> u64 {
-    let text = format!("{act:?}");
-    // FNV-1a.
-    text.bytes().fold(sum, |sum, byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+/// A number that two sequences of acts share only when they are the same (FNV-1a).
+#[derive(Debug)]
+pub(crate) struct Fingerprint(u64);
+
+impl Fingerprint {
+    pub(crate) fn of<'a>(acts: impl Iterator<Item = &'a Act>) -> u64 {
+        let mut fingerprint = Fingerprint(0xcbf2_9ce4_8422_2325);
+        acts.for_each(|act| act.hash(&mut fingerprint));
+        fingerprint.0
+    }
 }
 
-/// Where a fingerprint begins.
-pub(crate) const FINGERPRINT: u64 = 0xcbf2_9ce4_8422_2325;
+impl Hasher for Fingerprint {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |sum, byte| {
+            (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    }
+}

@@ -111,7 +111,7 @@ impl Line {
     }
 
     /// Goes on without TLS, when what is to be sent through it is sent.
-    pub(crate) fn unwrap(&mut self) {
+    pub(crate) fn strip(&mut self) {
         if let Some(tls) = self.tls.take() {
             self.out.extend_from_slice(tls.to_send());
         }

@@ -93,7 +93,7 @@ fn make(step: &Step, line: &mut Line, reader: &mut Reader, timeout: Duration) {
                 }
             }
         }
-        Step::Unwrap => line.unwrap(),
+        Step::Strip => line.strip(),
         Step::HalfClose => line.half_close(until, |bytes| reader.take(bytes)),
         Step::Leave(_) => {}
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::act::{Act, FINGERPRINT, fingerprint};
+use super::act::{Act, Fingerprint};
 use super::run::Exercise;
 use super::seen::Seen;
 use crate::error::LoadError;
@@ -133,8 +133,7 @@ impl Exercised {
     }
 
     fn fingerprint(&self) -> u64 {
-        let acts = self.done.iter().map(|one| &one.act);
-        acts.fold(FINGERPRINT, fingerprint)
+        Fingerprint::of(self.done.iter().map(|one| &one.act))
     }
 
     /// How often each act had each outcome, and how often that was not allowed.

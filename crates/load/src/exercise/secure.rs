@@ -72,7 +72,7 @@ fn records(draw: &mut Draw<'_>) -> Script {
 
 fn garbage_after(draw: &mut Draw<'_>) -> Script {
     let count = draw.pick(&[5, 1000, 50_000]);
-    let steps = vec![Step::Unwrap, Step::Send(draw.bytes(count)), Step::HalfClose];
+    let steps = vec![Step::Strip, Step::Send(draw.bytes(count)), Step::HalfClose];
     let allowed = Allowed::anything().and_ends();
     Script::h1(format!("{count} bytes"), steps, allowed).blind()
 }

@@ -7,7 +7,7 @@ use crate::limits::{ACT_BYTES_MAX, FLOOD_CONNECTION_COUNT_MAX, SIP_COUNT_MAX};
 use crate::plan::Protocol;
 use crate::url::Url;
 
-const SEEDS: u64 = 20;
+const SEEDS: u64 = 1;
 
 fn acts(protocol: Protocol, is_secure: bool, seed: u64, numbers: std::ops::Range<u64>) -> Vec<Act> {
     let scheme = if is_secure { "https" } else { "http" };
@@ -29,13 +29,13 @@ const ALL: &[(Protocol, bool)] = &[
 #[test]
 fn same_seed_has_the_same_acts_and_another_seed_has_others() {
     for (protocol, is_secure) in ALL {
-        let first = acts(*protocol, *is_secure, 7, 0..200);
-        assert_eq!(first, acts(*protocol, *is_secure, 7, 0..200));
+        let first = acts(*protocol, *is_secure, 7, 0..100);
+        assert_eq!(first, acts(*protocol, *is_secure, 7, 0..100));
         // One of them alone is the same.
-        assert_eq!(first[150], acts(*protocol, *is_secure, 7, 150..151)[0]);
-        let other = acts(*protocol, *is_secure, 8, 0..200);
+        assert_eq!(first[50], acts(*protocol, *is_secure, 7, 50..51)[0]);
+        let other = acts(*protocol, *is_secure, 8, 0..100);
         let alike = first.iter().zip(&other).filter(|(one, other)| one == other);
-        assert!(alike.count() < 50);
+        assert!(alike.count() < 25);
     }
 }
 
@@ -53,7 +53,7 @@ fn every_kind_comes_once_before_one_comes_again() {
 fn acts_keep_within_their_limits() {
     for (protocol, is_secure) in ALL {
         for seed in 0..SEEDS {
-            for act in acts(*protocol, *is_secure, seed, 0..300) {
+            for act in acts(*protocol, *is_secure, seed, 0..150) {
                 let bytes = match &act.script.doing {
                     Doing::Script { steps, .. } => steps.iter().map(sent_bytes).sum(),
                     Doing::Flood(openings) => {
@@ -86,8 +86,6 @@ fn sent_bytes(step: &Step) -> usize {
             assert!(*byte_count <= SIP_COUNT_MAX);
             0
         }
-        Step::Await | Step::Unwrap | Step::HalfClose | Step::Leave(Leave::Close | Leave::Reset) => {
-            0
-        }
+        Step::Await | Step::Strip | Step::HalfClose | Step::Leave(Leave::Close | Leave::Reset) => 0,
     }
 }
