@@ -12,9 +12,10 @@ use super::run::Exercise;
 use super::seen::Seen;
 use crate::error::LoadError;
 use crate::limits::ACTOR_COUNT;
+use crate::measure::Tally;
 use crate::page::{count, time};
 use crate::plan::Protocol;
-use crate::report::{FORMAT, Report};
+use crate::report::{FORMAT, times};
 
 /// Unexpected outcomes that a table lists; JSON has all.
 const LISTED_COUNT_MAX: usize = 50;
@@ -40,7 +41,9 @@ pub struct Exercised {
     pub(crate) done: Vec<Done>,
     pub(crate) elapsed: Duration,
     /// Requests that behaved, beside the acts.
-    pub(crate) beside: Report,
+    pub(crate) beside: Tally,
+    /// Why they came to an end before the acts did.
+    pub(crate) beside_fault: Option<LoadError>,
     /// The status when all was over.
     pub(crate) afterwards: Result<u16, LoadError>,
     pub(crate) is_interrupted: bool,
@@ -51,7 +54,8 @@ impl Exercised {
     /// afterwards?
     pub fn has_failed(&self) -> bool {
         self.faults().next().is_some()
-            || self.beside.tally.failures.count() > 0
+            || self.beside.failures.count() > 0
+            || self.beside_fault.is_some()
             || self.afterwards_fault().is_some()
     }
 
@@ -78,7 +82,6 @@ impl Exercised {
 
     /// The result for machines, as `exercise` of [`crate::schema`] describes it.
     pub fn json(&self) -> Value {
-        let beside = self.beside.json();
         json!({
             "format": FORMAT,
             "url": self.exercise.url.text,
@@ -107,12 +110,14 @@ impl Exercised {
             })).collect::<Vec<_>>(),
             "unexpected": self.faults().count(),
             "beside": {
-                "due": beside["requests"]["due"],
-                "good": beside["requests"]["good"],
-                "failed": beside["requests"]["failed"],
-                "unfinished": beside["requests"]["unfinished"],
-                "failures": beside["failures"],
-                "response": beside["latency"]["response"],
+                "due": self.beside.due,
+                "good": self.beside.good,
+                "failed": self.beside.failures.count(),
+                "failures": self.beside.failures.all().map(|(kind, count, first)| {
+                    json!({ "kind": kind, "count": count, "first": first })
+                }).collect::<Vec<_>>(),
+                "response": times(&self.beside.response),
+                "fault": self.beside_fault.as_ref().map(LoadError::to_string),
             },
             "afterwards": self.afterwards.as_ref().ok(),
             "passed": !self.has_failed(),
@@ -239,7 +244,7 @@ impl Exercised {
     }
 
     fn write_beside(&self, text: &mut String) -> std::fmt::Result {
-        let tally = &self.beside.tally;
+        let tally = &self.beside;
         let failed = tally.failures.count();
         write!(
             text,
@@ -248,10 +253,6 @@ impl Exercised {
             count(tally.good),
             count(failed)
         )?;
-        let left = tally.due.saturating_sub(tally.good + failed);
-        if left > 0 {
-            write!(text, ", {} on their way at the end", count(left))?;
-        }
         if tally.response.count() > 0 {
             let percent = |percent| time(tally.response.percentile(percent) as f64);
             let most = time(tally.response.max() as f64);
@@ -265,6 +266,9 @@ impl Exercised {
         writeln!(text)?;
         for (kind, times, first) in tally.failures.all() {
             writeln!(text, "            {kind}: {}, first: {first}", count(times))?;
+        }
+        if let Some(fault) = &self.beside_fault {
+            writeln!(text, "            {fault}")?;
         }
         match self.afterwards_fault() {
             None => writeln!(text, "afterwards  answers with {} as before", self.usual)?,

@@ -14,9 +14,10 @@ use crate::arrive::{Arrivals, Rate};
 use crate::error::LoadError;
 use crate::expect::Expectation;
 use crate::limits::{
-    ACT_COUNT_MAX, ACT_PAUSE, ACT_TIMEOUT_MAX, ACTOR_COUNT, DURATION_MAX, EXERCISE_DURATION_MAX,
+    ACT_COUNT_MAX, ACT_PAUSE, ACT_TIMEOUT_MAX, ACTOR_COUNT, EXERCISE_DURATION_MAX,
     EXERCISED_BODY_BYTES_MAX,
 };
+use crate::measure::Tally;
 use crate::plan::{Pace, Plan, Protocol, Reuse, Terms};
 use crate::request;
 use crate::run::{addresses, run_at, stop_at_signals, tls};
@@ -26,6 +27,8 @@ use crate::url::Url;
 /// Requests a second beside the acts, and their connections.
 const BESIDE_RATE: f64 = 50.0;
 const BESIDE_CONNECTION_COUNT: usize = 4;
+/// Time in which they are due, before all are waited for.
+const BESIDE_STRETCH: Duration = Duration::from_millis(500);
 /// How often it is looked whether somebody wants the end.
 const LOOK_PERIOD: Duration = Duration::from_millis(50);
 
@@ -64,13 +67,11 @@ pub fn exercise(exercise: Exercise) -> Result<Exercised, LoadError> {
         tls: secure.map(|(config, name)| (Arc::new(config), name)),
         timeout: exercise.timeout,
     };
-    let is_over = Arc::new(AtomicBool::new(false));
+    let is_over = AtomicBool::new(false);
     let begun = Instant::now();
-    let (done, beside) = std::thread::scope(|scope| {
-        let asking = {
-            let is_over = is_over.clone();
-            scope.spawn(move || run_at(whole, address, is_over))
-        };
+    let (done, (beside, beside_fault)) = std::thread::scope(|scope| {
+        let ask = || ask_beside(&whole, address, &is_over, &is_stopped);
+        let asking = scope.spawn(ask);
         let done = acts(&exercise, &target, &usual, &is_stopped);
         is_over.store(true, Ordering::Relaxed);
         let beside = asking
@@ -83,12 +84,30 @@ pub fn exercise(exercise: Exercise) -> Result<Exercised, LoadError> {
         usual: usual.status,
         address: address.to_string(),
         elapsed,
-        beside: beside?,
+        beside,
+        beside_fault,
         afterwards: ask(&exercise, address).map(|usual| usual.status),
         is_interrupted: is_stopped.load(Ordering::Relaxed),
         done,
         exercise,
     })
+}
+
+/// Asks until the acts are over, in stretches at whose end every answer is waited for.
+fn ask_beside(
+    plan: &Plan,
+    address: SocketAddr,
+    is_over: &AtomicBool,
+    is_stopped: &Arc<AtomicBool>,
+) -> (Tally, Option<LoadError>) {
+    let mut whole = Tally::new(1, 1, BESIDE_CONNECTION_COUNT);
+    while !is_over.load(Ordering::Relaxed) && !is_stopped.load(Ordering::Relaxed) {
+        match run_at(plan.clone(), address, is_stopped.clone()) {
+            Ok(report) => whole.merge(report.tally),
+            Err(fault) => return (whole, Some(fault)),
+        }
+    }
+    (whole, None)
 }
 
 fn check(exercise: &Exercise) -> Result<(), LoadError> {
@@ -237,7 +256,7 @@ fn plan(exercise: &Exercise) -> Plan {
     }
 }
 
-/// The requests beside the acts, until they are ended.
+/// A stretch of the requests beside the acts.
 fn beside(exercise: &Exercise, usual: &Usual) -> Plan {
     let mut wanted = vec![format!("status={}", usual.status)];
     wanted.extend(usual.body_bytes.map(|bytes| format!("size={bytes}")));
@@ -248,7 +267,7 @@ fn beside(exercise: &Exercise, usual: &Usual) -> Plan {
             seed: exercise.seed,
         },
         connections: BESIDE_CONNECTION_COUNT,
-        duration: Some(DURATION_MAX),
+        duration: Some(BESIDE_STRETCH),
         expectations: expectations(&wanted),
         ..plan(exercise)
     }

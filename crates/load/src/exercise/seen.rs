@@ -87,13 +87,8 @@ impl Seen {
 
     /// What is wrong with it, if something is.
     pub(crate) fn fault(&self, allowed: &Allowed, usual: u16) -> Option<String> {
-        match &self.end {
-            End::Hung => {
-                return Some("the server neither answered nor ended the connection".to_owned());
-            }
-            End::NoConnection(why) => return Some(why.clone()),
-            End::Malformed(why) => return Some(why.clone()),
-            End::Left | End::Closed | End::Reset | End::NoTls => {}
+        if let End::NoConnection(why) | End::Malformed(why) = &self.end {
+            return Some(why.clone());
         }
         for (at, status) in self.statuses.iter().enumerate() {
             let statuses = match at < allowed.usual_count {
@@ -110,10 +105,16 @@ impl Seen {
         }
         let (count, answers) = (self.statuses.len(), &allowed.answers);
         if count > *answers.end() {
-            return Some(format!(
-                "{count} answers, where {} at most may come",
-                answers.end()
-            ));
+            return Some(match answers.end() {
+                0 => format!("{count} answered, where nothing may be"),
+                most => format!("{count} answers, where {most} at most may come"),
+            });
+        }
+        if self.end == End::Hung {
+            return Some(match count {
+                0 => "the server neither answered nor ended the connection".to_owned(),
+                _ => "the server did not end the connection".to_owned(),
+            });
         }
         // RST takes away what was not read yet, which is no fault of answers that were sent.
         let is_excused = self.end == End::Reset && allowed.ending == Ending::Must;

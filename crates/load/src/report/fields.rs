@@ -610,17 +610,17 @@ const EXERCISE: &[Field] = &[
     ("beside.due", Integer, Never, "requests that were due"),
     ("beside.good", Integer, Never, "those answered as usual"),
     ("beside.failed", Integer, Never, "those that were not"),
-    (
-        "beside.unfinished",
-        Integer,
-        Never,
-        "those on their way at the end",
-    ),
     ("beside.failures", Objects, Never, "by kind"),
     ("beside.failures[].kind", Text, Never, "see below"),
     ("beside.failures[].count", Integer, Never, "how often"),
     ("beside.failures[].first", Text, Never, "the first one"),
     ("beside.response", Times, Perhaps, "their response times"),
+    (
+        "beside.fault",
+        Text,
+        Perhaps,
+        "why they ended before the acts did; null where they did not",
+    ),
     (
         "afterwards",
         Integer,
