@@ -2,6 +2,7 @@
 //! read. Everything else gets what it needs as values.
 
 mod compare;
+mod exercise;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,6 +16,7 @@ use hob_load::arrive::Rate;
 use hob_load::{Expectation, Shard, Stop, Url, parse_duration, parse_moment};
 
 pub(crate) use compare::CompareOptions;
+pub(crate) use exercise::ExerciseOptions;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -24,6 +26,7 @@ Exit codes:
   3  no hob answers on the control socket
   4  a threshold of `bench --fail-if` was crossed
   5  a condition of `bench --stop-if` ended the run early
+  6  `bench --exercise` found an outcome that is not allowed
 
 Environment:
   HOB_LOG  diagnostics on standard error: error, warn, info (usual), debug, trace";
@@ -58,13 +61,16 @@ Examples:
   hob bench http://10.0.0.1/ --rate 9000 --shard 1/3 --start-at 2026-01-31T12:00:00Z --json
   hob bench merge one.json two.json three.json --html report.html
       three machines carry out one plan together; their results become one
+  hob bench http://127.0.0.1:8080/ --exercise --seed 7
+      misbehaves as that seed has it, and says what the server did that it should not
 
 Exit codes:
   0  the run was made, and no threshold was crossed; interrupted runs are reported too
   1  no request was answered, or the system refused something
   2  the arguments are wrong
   4  a threshold of --fail-if was crossed, or its figure could not be measured
-  5  a condition of --stop-if ended the run early";
+  5  a condition of --stop-if ended the run early
+  6  --exercise found an outcome that is not allowed";
 
 const COST_HELP: &str = "\
 Examples:
@@ -271,7 +277,7 @@ pub(crate) struct BenchOptions {
     #[arg(long = "urls", value_name = "FILE")]
     pub(crate) list: Option<PathBuf>,
     /// Open loop: requests per second; A..B for a ramp, A,B,C for steps
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", group = "seeded")]
     pub(crate) rate: Option<Rate>,
     /// Gaps between the requests of an open loop
     #[arg(
@@ -307,7 +313,7 @@ pub(crate) struct BenchOptions {
         requires = "replay"
     )]
     pub(crate) replay_methods: Vec<String>,
-    /// Number that random gaps and draws follow from
+    /// Number that random gaps, draws and acts of mischief follow from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Closed loop: pause between an answer and the next request
@@ -389,13 +395,15 @@ pub(crate) struct BenchOptions {
     /// or what /proc/PID/cgroup says
     #[arg(long, value_name = "PATH")]
     pub(crate) cgroup: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) exercise: ExerciseOptions,
     /// Carry out one part of the plan of several machines: rate, connections and count are shared
     #[arg(long, value_name = "NUMBER/COUNT")]
     pub(crate) shard: Option<Shard>,
     /// Begin at this moment: seconds since 1970, or UTC as 2026-01-31T12:00:00Z
     #[arg(long, value_name = "MOMENT", value_parser = parse_moment)]
     pub(crate) start_at: Option<SystemTime>,
-    /// Show lines while the run goes on, not a screen
+    /// Show lines while the run goes on, not a screen; of mischief, a line for every act
     #[arg(long)]
     pub(crate) plain: bool,
     /// Result as JSON

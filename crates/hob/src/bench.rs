@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
 use hob_load::{
-    Conduct, LoadError, Pace, Plan, Protocol, Replay, Reuse, Terms, View, limits, parse_cpus,
+    Conduct, Exercise, LoadError, Pace, Plan, Protocol, Replay, Reuse, Terms, View, limits,
+    parse_cpus,
 };
 
 use crate::Refusal;
@@ -28,6 +29,10 @@ const OPEN_CONNECTIONS: usize = 100;
 /// Exit codes beside those of all commands.
 const CROSSED: u8 = 4;
 const STOPPED: u8 = 5;
+const MISBEHAVED: u8 = 6;
+/// Acts of mischief, and the time after which no other begins.
+const ACT_COUNT: u64 = 200;
+const EXERCISE_DURATION: Duration = Duration::from_secs(60);
 /// How often a line says how far a run is, where nobody watches and where somebody asks for lines.
 const LOG_PERIOD: Duration = Duration::from_secs(10);
 const PLAIN_PERIOD: Duration = Duration::from_secs(1);
@@ -47,6 +52,9 @@ pub(crate) fn run(options: BenchOptions, surroundings: &Surroundings) -> Result<
     if options.reference {
         print!("{}", hob_load::reference());
         return Ok(());
+    }
+    if options.exercise.exercise {
+        return exercise(options);
     }
     let is_json = options.json;
     let files = Files::new(options.html.as_deref(), options.hdr.as_deref())?;
@@ -68,6 +76,40 @@ pub(crate) fn run(options: BenchOptions, surroundings: &Surroundings) -> Result<
         (false, true) => failed(CROSSED),
         (false, false) => Ok(()),
     }
+}
+
+/// Exercises the server and prints what came of it.
+fn exercise(options: BenchOptions) -> Result<(), Refusal> {
+    let protocol = protocol(&options);
+    let mut urls = options.urls.into_iter();
+    let (Some(url), None) = (urls.next(), urls.next()) else {
+        return Err(wrong("--exercise: one URL".to_owned()));
+    };
+    let exercised = hob_load::exercise(Exercise {
+        url,
+        protocol,
+        seed: options.seed,
+        count: options.count.unwrap_or(ACT_COUNT),
+        only: options.exercise.act,
+        duration: options.duration.unwrap_or(EXERCISE_DURATION),
+        timeout: options.timeout,
+        is_owned: options.exercise.i_own_this_host,
+    });
+    let exercised = exercised.map_err(refusal)?;
+    if options.json {
+        println!("{}", exercised.json());
+    } else {
+        if options.plain {
+            println!("{}", exercised.sequence());
+        }
+        print!("{}", exercised.table());
+    }
+    if exercised.has_failed() {
+        let text = String::new();
+        let code = MISBEHAVED;
+        return Err(Refusal { code, text });
+    }
+    Ok(())
 }
 
 fn conduct(options: &BenchOptions, surroundings: &Surroundings) -> Conduct {

@@ -10,6 +10,8 @@ mod several;
 #[allow(dead_code)]
 #[path = "bench/server.rs"]
 mod server;
+#[path = "bench_report/terminal.rs"]
+mod terminal;
 
 mod harness;
 
@@ -288,70 +290,6 @@ fn control_group_is_put_beside_the_result() {
         wrong.contains("nobody.slice: no control group with CPU accounting"),
         "{wrong}"
     );
-}
-
-/// Runs a program on a terminal of 80 columns and 24 lines, waits until it shows a text, presses
-/// Ctrl-C, and prints what was shown, then its exit code and whether the terminal echoes again.
-const TERMINAL: &str = r#"
-import fcntl, os, pty, select, struct, sys, termios
-master, slave = pty.openpty()
-fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-pid = os.fork()
-if pid == 0:
-    os.setsid()
-    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-    for descriptor in range(3): os.dup2(slave, descriptor)
-    os.close(master)
-    os.execv(sys.argv[2], sys.argv[2:])
-shown = b""
-status = None
-is_pressed = False
-while True:
-    if select.select([master], [], [], 0.1)[0]:
-        shown += os.read(master, 65536)
-        if not is_pressed and sys.argv[1].encode() in shown:
-            os.write(master, b"\x03")
-            is_pressed = True
-    elif status is not None:
-        break
-    else:
-        ended, code = os.waitpid(pid, os.WNOHANG)
-        status = code if ended else None
-echoes = bool(termios.tcgetattr(slave)[3] & termios.ECHO)
-sys.stdout.write(shown.decode(errors="replace"))
-print("\nEXIT", os.waitstatus_to_exitcode(status), "ECHO", echoes)
-"#;
-
-#[test]
-fn terminal_shows_the_run_until_control_c_and_is_given_back() {
-    let server = hello();
-    let url = server.url();
-    let hob = env!("CARGO_BIN_EXE_hob");
-    let output = Command::new("python3")
-        .args(["-c", TERMINAL, "slowest", hob, "bench", &url])
-        .args([
-            "-c",
-            "2",
-            "--for",
-            "1h",
-            "--warm-up",
-            "0s",
-            "--think",
-            "5ms",
-        ])
-        .output()
-        .unwrap();
-    let text = text_of(&output);
-    let (screen, report) = text
-        .split_once("\x1b[?1049l")
-        .unwrap_or_else(|| panic!("{text}"));
-    assert!(screen.contains("\x1b[?1049h"), "{screen:?}");
-    assert!(
-        screen.contains("of 3600 s") && screen.contains("Ctrl-C"),
-        "{screen:?}"
-    );
-    assert!(report.contains(", then interrupted\r\n"), "{report}");
-    assert!(report.ends_with("\nEXIT 0 ECHO True\n"), "{report}");
 }
 
 #[test]

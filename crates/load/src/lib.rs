@@ -2,8 +2,8 @@
 //!
 //! `plan` says what to do, `run` does it with one or more threads (`send`), `measure` counts what
 //! came of it, `report` tells it as a table and as JSON. When requests are due is decided in
-//! `arrive`. Nothing here is shared with the server: a load generator that reads answers with the
-//! server's parser shares its mistakes.
+//! `arrive`; `exercise` is mischief. Nothing here is shared with the server: a load generator that
+//! reads answers with the server's parser shares its mistakes.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -14,6 +14,7 @@ mod draw;
 mod entry;
 mod environment;
 mod error;
+mod exercise;
 mod expect;
 pub mod layout;
 pub mod limits;
@@ -40,6 +41,7 @@ pub use conduct::{Conduct, Shard, Stop, View, parse_moment};
 pub use entry::Entry;
 pub use environment::Environment;
 pub use error::LoadError;
+pub use exercise::{Exercise, Exercised, exercise};
 pub use expect::Expectation;
 pub use list::{ListError, parse_list};
 pub use measure::{Cgroup, Process, Processes, replay_histogram, tick_ns};

@@ -71,6 +71,17 @@ pub(crate) struct Ask {
     pub(crate) is_hashed: bool,
 }
 
+impl Ask {
+    /// Of a request for a body, without one of its own.
+    pub(crate) fn plain() -> Ask {
+        Ask {
+            body: Arc::from([]),
+            is_head: false,
+            is_hashed: false,
+        }
+    }
+}
+
 /// Says what cannot be sent.
 fn check(plan: &Plan, entry: &Entry) -> Result<(), String> {
     let method = entry.method(plan);

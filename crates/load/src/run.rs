@@ -27,6 +27,7 @@ use crate::replay::{Counts, Feed, Reader};
 use crate::report::Report;
 use crate::request;
 use crate::send::{Address, Choice, Kind, Prepared, Share, Thread, Trust, client_config, h2, h3};
+use crate::url::Url;
 use crate::watch::Watch;
 
 /// How often it is looked whether a moment has come.
@@ -326,7 +327,7 @@ fn raise_descriptors(connections: usize) -> Result<(), LoadError> {
 }
 
 /// What clients say about TLS, where the URLs ask for it.
-fn tls(
+pub(crate) fn tls(
     plan: &Plan,
     address: &Address,
 ) -> Result<Option<(ClientConfig, ServerName<'static>)>, LoadError> {
@@ -364,17 +365,7 @@ fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
         };
     }
     let url = &plan.entries[0].url;
-    let addresses = (url.host.as_str(), url.port).to_socket_addrs();
-    let addresses: Vec<SocketAddr> = match addresses {
-        Ok(addresses) => addresses.collect(),
-        Err(error) => {
-            let text = format!(
-                "{}: the name {} has no address: {error}",
-                url.text, url.host
-            );
-            return Err(LoadError::Server(text));
-        }
-    };
+    let addresses = addresses(url)?;
     // Over QUIC only a handshake shows whether somebody is there.
     if let (Protocol::H3, Some(address)) = (plan.protocol, addresses.first()) {
         return Ok(Address::Inet(*address));
@@ -398,6 +389,15 @@ fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
         }
         None => format!("{}: the name {} has no address", url.text, url.host),
     }))
+}
+
+/// The addresses that a URL's host has.
+pub(crate) fn addresses(url: &Url) -> Result<Vec<SocketAddr>, LoadError> {
+    let addresses = (url.host.as_str(), url.port).to_socket_addrs();
+    addresses.map(Iterator::collect).map_err(|error| {
+        let (url, host) = (&url.text, &url.host);
+        LoadError::Server(format!("{url}: the name {host} has no address: {error}"))
+    })
 }
 
 /// What came of the threads.

@@ -23,6 +23,9 @@ pub(crate) struct Watch<'a> {
     ends: &'a Receiver<()>,
     ended_count: usize,
     shown: Shown,
+    /// Answers so far, and when that grew last or nothing was waited for.
+    answered: u64,
+    heard: Duration,
     stopped: Option<String>,
 }
 
@@ -40,6 +43,8 @@ impl Watch<'_> {
             ends,
             ended_count: 0,
             shown: Shown::new(conduct.view),
+            answered: 0,
+            heard: Duration::ZERO,
             stopped: None,
         }
     }
@@ -68,11 +73,25 @@ impl Watch<'_> {
             // Whoever is impatient and ends the program must not be left with our screen.
             return self.shown.clear();
         }
+        let silent = self.silent(live.counts(), passed);
         self.shown.look(&Glance {
             plan: self.plan,
             passed,
+            silent,
             live,
         });
+    }
+
+    /// For how long requests have waited and none was answered.
+    fn silent(&mut self, counts: Counts, passed: Duration) -> Duration {
+        // What begins in the warm-up is not counted, neither are its answers.
+        let begun = passed.min(self.plan.warm_up);
+        let is_waited_for = counts.due == 0 || counts.due > counts.answered + counts.failed;
+        if counts.answered != self.answered || !is_waited_for || passed == begun {
+            self.answered = counts.answered;
+            self.heard = passed;
+        }
+        passed.saturating_sub(self.heard)
     }
 
     fn stop_if_reached(&mut self, counts: Counts) {

@@ -13,9 +13,9 @@ use super::{bench, number, result};
 const TRIES: usize = 5;
 
 /// A server of others that runs; it ends with this value.
-struct Other {
+pub(crate) struct Other {
     program: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Drop for Other {
@@ -123,8 +123,8 @@ fn nghttpd_is_asked_in_clear_and_over_tls() {
     );
 }
 
-#[test]
-fn nginx_is_asked_over_connections_that_it_ends_all_the_time() {
+/// nginx with that file, listening as it is told to, with settings of the server.
+pub(crate) fn nginx(flags: &str) -> Option<(Place, Other)> {
     let place = site();
     place.folder("nginx");
     let root = place.path("");
@@ -135,7 +135,7 @@ fn nginx_is_asked_over_connections_that_it_ends_all_the_time() {
         let config = format!(
             "daemon off; master_process off; pid {root}/nginx/pid; error_log stderr;\n\
              events {{}}\nhttp {{ access_log off; {}\n\
-             server {{ listen 127.0.0.1:{port} http2; root {root}/site; keepalive_requests 20; }} }}\n",
+             server {{ listen 127.0.0.1:{port} {flags}; root {root}/site; }} }}\n",
             paths.concat()
         );
         let file = place.path("nginx/nginx.conf");
@@ -149,7 +149,14 @@ fn nginx_is_asked_over_connections_that_it_ends_all_the_time() {
             .arg(file);
         command
     });
-    let Some(nginx) = nginx else { return };
+    nginx.map(|nginx| (place, nginx))
+}
+
+#[test]
+fn nginx_is_asked_over_connections_that_it_ends_all_the_time() {
+    let Some((_place, nginx)) = nginx("http2; keepalive_requests 20") else {
+        return;
+    };
     check(
         &format!("http://127.0.0.1:{}/f.txt", nginx.port),
         &["--http2"],

@@ -294,7 +294,8 @@ impl Hob {
         }
     }
 
-    fn clear_port(&self) -> u16 {
+    /// The port of HTTP/1.1 in clear.
+    pub fn clear_port(&self) -> u16 {
         let line = self.wait_for("listening on http://");
         line.rsplit(':').next().unwrap().parse().unwrap()
     }

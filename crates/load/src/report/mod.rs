@@ -1,6 +1,7 @@
 //! What a run tells: a table for people, JSON for machines, and whether to believe it.
 
 mod comparison;
+mod exercise;
 mod fields;
 mod figures;
 mod json;

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::comparison::COMPARISON;
+use super::exercise::EXERCISE;
 use super::fields::{FIELDS, TIMES};
 use crate::layout::{self, Field};
 
@@ -13,7 +14,9 @@ pub fn schema() -> Value {
     times["title"] = "times in microseconds, right to a thousandth".into();
     let mut comparison = layout::object(COMPARISON);
     comparison["title"] = "result of `hob bench --compare --json`".into();
-    let defined = json!({ "times": times, "comparison": comparison });
+    let mut exercise = layout::object(EXERCISE);
+    exercise["title"] = "result of `hob bench --exercise --json`".into();
+    let defined = json!({ "times": times, "comparison": comparison, "exercise": exercise });
     layout::schema("result of `hob bench --json`", FIELDS, defined)
 }
 
@@ -44,6 +47,11 @@ pub fn reference() -> String {
          `#/$defs/comparison` of that of results.\n\n",
     );
     text.push_str(&layout::table(COMPARISON));
+    text.push_str(
+        "\n## Mischief\n\nWhat `hob bench --exercise --json` prints; its schema is \
+         `#/$defs/exercise` of that of results.\n\n",
+    );
+    text.push_str(&layout::table(EXERCISE));
     text.push_str("\n## Kinds of failure\n\n| kind | means |\n| --- | --- |\n");
     for (_, name, means) in crate::measure::FAILURES {
         text.push_str(&format!("| `{name}` | {means} |\n"));

@@ -11,7 +11,7 @@ mod coming;
 mod conn;
 mod datagrams;
 pub(crate) mod digits;
-mod event;
+pub(crate) mod event;
 mod exchange;
 pub(crate) mod fields;
 pub(crate) mod h1;
@@ -28,6 +28,7 @@ mod tls;
 mod trust;
 
 pub(crate) use prepared::{Choice, Kind, Prepared, Share};
-pub(crate) use socket::Address;
+pub(crate) use socket::{Address, Opener};
 pub(crate) use thread::Thread;
+pub(crate) use tls::{PIECE_BYTES, Tls};
 pub(crate) use trust::{Trust, client_config};

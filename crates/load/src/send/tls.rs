@@ -122,6 +122,22 @@ impl Tls {
         Ok(())
     }
 
+    /// Says, behind what is to be sent already, that nothing more will come.
+    pub(crate) fn close(&mut self) -> Result<(), rustls::Error> {
+        let UnbufferedStatus { state, .. } = self.conn.process_tls_records(&mut []);
+        if let ConnectionState::WriteTraffic(mut traffic) = state? {
+            append(&mut self.out, RECORD_EXTRA_BYTES, |room| {
+                traffic
+                    .queue_close_notify(room)
+                    .map_err(|error| match error {
+                        EncryptError::InsufficientSize(size) => Some(size.required_size),
+                        EncryptError::EncryptExhausted => None,
+                    })
+            });
+        }
+        Ok(())
+    }
+
     /// What is to be sent.
     pub(crate) fn to_send(&self) -> &[u8] {
         &self.out[self.out_sent..]

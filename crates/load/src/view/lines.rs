@@ -32,6 +32,10 @@ fn line(glance: &Glance<'_>) -> String {
     if counts.backlog > 0 {
         text.push_str(&format!(", {} wait", count(counts.backlog)));
     }
+    if let Some(silence) = glance.silence() {
+        text.push_str(&format!(", {silence}"));
+        return text;
+    }
     let series = glance.live.series();
     let last = series.as_ref().and_then(|series| series.intervals().last());
     if let (Some(last), Some(series)) = (last, &series) {

@@ -2,6 +2,7 @@
 
 mod lines;
 mod screen;
+mod signals;
 mod terminal;
 
 use std::time::{Duration, Instant};
@@ -16,7 +17,20 @@ pub(crate) struct Glance<'a> {
     pub(crate) plan: &'a Plan,
     /// Time since the run began.
     pub(crate) passed: Duration,
+    /// Time since the last answer came, where requests wait for theirs.
+    pub(crate) silent: Duration,
     pub(crate) live: &'a Live,
+}
+
+/// From when on a server that does not answer is said not to.
+const SILENT: Duration = Duration::from_secs(1);
+
+impl Glance<'_> {
+    /// Says that no answers come, where that is so.
+    fn silence(&self) -> Option<String> {
+        let seconds = self.silent.as_secs();
+        (self.silent >= SILENT).then(|| format!("no answer for {seconds} s"))
+    }
 }
 
 /// What is shown.

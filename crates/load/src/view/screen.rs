@@ -12,6 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Gauge, Paragraph, Sparkline};
 
 use super::Glance;
+use super::signals::{Asked, Signals};
 use super::terminal::Own;
 use crate::measure::Series;
 use crate::page::{count, rate, time};
@@ -23,24 +24,50 @@ const DRAW_PERIOD: Duration = Duration::from_millis(250);
 /// The screen.
 pub(crate) struct Screen {
     terminal: Terminal<Own>,
+    signals: Signals,
     next: Instant,
 }
 
 impl Screen {
     /// Takes the terminal; none where that cannot be.
     pub(super) fn new() -> Option<Screen> {
+        let signals = Signals::listen().ok()?;
         Some(Screen {
             terminal: Terminal::new(Own::take()?).ok()?,
+            signals,
             next: Instant::now(),
         })
     }
 
-    /// Draws when it is time to; false when the terminal is gone.
+    /// Does what signals ask for, and draws when it is time to; false when the terminal is gone.
     pub(super) fn look(&mut self, glance: &Glance<'_>) -> bool {
+        while let Some(asked) = self.signals.next() {
+            let own = self.terminal.backend_mut();
+            match asked {
+                Asked::Stop => {
+                    own.leave();
+                    self.signals.stop();
+                }
+                Asked::GoOn => own.lose(),
+                Asked::End(signal) => {
+                    own.leave();
+                    self.signals.end(signal);
+                }
+            }
+        }
         if Instant::now() < self.next {
             return true;
         }
         self.next = Instant::now() + DRAW_PERIOD;
+        if !self.terminal.backend().is_ours() {
+            if !self.terminal.backend_mut().enter() {
+                // In the background: it may come back.
+                return true;
+            }
+            if self.terminal.clear().is_err() {
+                return false;
+            }
+        }
         let drawn = self.terminal.draw(|frame| draw(frame, glance)).is_ok();
         drawn && self.terminal.backend_mut().flush().is_ok()
     }
@@ -63,9 +90,12 @@ fn draw(frame: &mut Frame<'_>, glance: &Glance<'_>) {
     if let Some(series) = &series {
         let width_s = series.width_ns() as f64 / 1e9;
         let answered = series.intervals().iter();
-        let answered: Vec<u64> = answered
+        let mut answered: Vec<u64> = answered
             .map(|one| (one.answered as f64 / width_s) as u64)
             .collect();
+        // Seconds in which nothing came are not told of before something does.
+        let silent = (glance.silent.as_secs_f64() / width_s) as usize;
+        answered.resize(answered.len() + silent.min(usize::from(rates.width)), 0);
         let p99 = series
             .intervals()
             .iter()
@@ -90,6 +120,14 @@ fn draw(frame: &mut Frame<'_>, glance: &Glance<'_>) {
     }
     let hint = Line::from("Ctrl-C ends the run and reports what there is so far").dark_gray();
     frame.render_widget(hint, foot);
+    if let Some(silence) = glance.silence() {
+        let last = Rect {
+            height: 1,
+            y: head.y + head.height.saturating_sub(1),
+            ..head
+        };
+        frame.render_widget(Line::from(silence).yellow().bold().right_aligned(), last);
+    }
 }
 
 fn title(glance: &Glance<'_>) -> Vec<Line<'static>> {
@@ -152,10 +190,13 @@ fn lines(glance: &Glance<'_>, series: Option<&Series>) -> Vec<Line<'static>> {
     if counts.backlog > 0 {
         backlog[1] = backlog[1].clone().yellow();
     }
-    let last = series.and_then(|series| Some((series.intervals().last()?, series.width_ns())));
-    let per_second = last.map_or_else(String::new, |(last, width_ns)| {
-        format!("{}/s", rate(last.answered as f64 * 1e9 / width_ns as f64))
-    });
+    // Where nothing comes, the last figures are not those of the last second.
+    let last = series.filter(|_| glance.silence().is_none());
+    let last = last.and_then(|series| Some((series.intervals().last()?, series.width_ns())));
+    let per_second = last.map_or_else(
+        || "0/s".to_owned(),
+        |(last, width_ns)| format!("{}/s", rate(last.answered as f64 * 1e9 / width_ns as f64)),
+    );
     let percentile = |percent: f64| {
         let found = last.and_then(|(last, _)| last.percentile(percent));
         found.map_or_else(String::new, |ns| time(ns as f64))
@@ -238,7 +279,7 @@ mod tests {
     }
 
     /// What a screen of that size shows, line by line.
-    fn shown(width: u16, height: u16) -> Vec<String> {
+    fn shown((width, height): (u16, u16), silent: Duration) -> Vec<String> {
         const SECOND: u64 = 1_000_000_000;
         let live = Live::new(0, true);
         let mut tally = Tally::new(1, 1, 1);
@@ -253,6 +294,7 @@ mod tests {
         let glance = Glance {
             plan: &plan,
             passed: Duration::from_secs(5),
+            silent,
             live: &live,
         };
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -266,7 +308,7 @@ mod tests {
 
     #[test]
     fn screen_of_80_by_24_has_all_figures() {
-        let rows = shown(80, 24);
+        let rows = shown((80, 24), Duration::from_millis(900));
         let text = rows.join("\n");
         for wanted in [
             "closed loop, 10 connections",
@@ -282,12 +324,21 @@ mod tests {
         }
         // Five seconds, five bars, each higher than the one before.
         assert!(text.contains('█'), "{text}");
+        assert!(!text.contains("no answer"), "{text}");
+    }
+
+    #[test]
+    fn stall_is_said_and_old_figures_are_not_shown_as_those_of_now() {
+        let text = shown((80, 24), Duration::from_millis(3100)).join("\n");
+        assert!(text.contains("no answer for 3 s"), "{text}");
+        assert!(text.contains("last second 0/s"), "{text}");
+        assert!(!text.contains("2.00 ms  "), "{text}");
     }
 
     #[test]
     fn smallest_screen_is_drawn_too() {
         for (width, height) in [(1, 1), (20, 5), (200, 80)] {
-            shown(width, height);
+            shown((width, height), Duration::from_secs(700));
         }
     }
 }

@@ -22,37 +22,62 @@ const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
 
 /// The terminal while it belongs to us. It is given back when this is dropped.
 pub(super) struct Own {
+    /// How it was, and is to be again.
     before: Termios,
     text: String,
+    is_ours: bool,
 }
 
 impl Own {
     /// Takes the terminal; not when this process is in the background, where it is somebody else's.
     pub(super) fn take() -> Option<Own> {
-        let before = tcgetattr(stderr()).ok()?;
-        if tcgetpgrp(stderr()).ok()? != getpgrp() {
-            return None;
+        let mut own = Own {
+            before: tcgetattr(stderr()).ok()?,
+            text: String::new(),
+            is_ours: false,
+        };
+        own.enter().then_some(own)
+    }
+
+    /// Takes it again after it was left or lost; false while it is somebody else's.
+    pub(super) fn enter(&mut self) -> bool {
+        if tcgetpgrp(stderr()).ok() != Some(getpgrp()) {
+            return false;
         }
-        let mut quiet = before.clone();
+        let mut quiet = self.before.clone();
         quiet
             .local_modes
             .remove(LocalModes::ECHO | LocalModes::ICANON);
-        tcsetattr(stderr(), OptionalActions::Now, &quiet).ok()?;
-        let mut own = Own {
-            before,
-            text: ENTER.to_owned(),
-        };
-        own.flush().ok()?;
-        Some(own)
+        self.text = ENTER.to_owned();
+        self.is_ours = tcsetattr(stderr(), OptionalActions::Now, &quiet).is_ok();
+        self.is_ours && self.flush().is_ok()
+    }
+
+    /// Gives it back.
+    pub(super) fn leave(&mut self) {
+        if !self.is_ours {
+            return;
+        }
+        self.is_ours = false;
+        self.text = LEAVE.to_owned();
+        // A terminal that is gone needs nothing.
+        let _ = self.flush();
+        let _ = tcsetattr(stderr(), OptionalActions::Now, &self.before);
+    }
+
+    /// This process was stopped: whoever had the terminal meanwhile has left nothing of ours.
+    pub(super) fn lose(&mut self) {
+        self.is_ours = false;
+    }
+
+    pub(super) fn is_ours(&self) -> bool {
+        self.is_ours
     }
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
-        self.text = LEAVE.to_owned();
-        // A terminal that is gone needs nothing.
-        let _ = self.flush();
-        let _ = tcsetattr(stderr(), OptionalActions::Now, &self.before);
+        self.leave();
     }
 }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use crate::request::Ask;
 
 mod fixed;
-mod frame;
+pub(crate) mod frame;
 mod hpack;
 mod receive;
 mod request;
 mod session;
 
-pub(crate) use hpack::Known;
+pub(crate) use hpack::{Known, Table};
 pub(crate) use request::Requests;
 pub(crate) use session::{Common, Session};
 

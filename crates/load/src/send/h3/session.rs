@@ -33,7 +33,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct Common {
     /// What is sent before the body, for each kind of request.
-    heads: Vec<Vec<u8>>,
+    pub(crate) heads: Vec<Vec<u8>>,
     /// The fields of each, for those that get a path later.
     blocks: Vec<Block>,
     /// What else is to be known of each.

@@ -1,0 +1,26 @@
+//! Flags of `hob bench --exercise`.
+
+use clap::Args;
+
+/// Mischief instead of a measurement.
+#[derive(Args)]
+pub(crate) struct ExerciseOptions {
+    /// Exercise the server: clients that misbehave beside others that do not. --count acts (200)
+    /// for --for at most (60s), all drawn from --seed. Only on this machine's own addresses
+    #[arg(
+        long,
+        group = "seeded",
+        conflicts_with_all = [
+            "think", "arrivals", "connections", "streams", "close", "tls", "full_handshakes",
+            "threads", "cpus", "warm_up", "method", "header", "body", "unix", "expect", "fail_if",
+            "stop_if", "pid", "cgroup", "shard", "start_at", "html", "hdr", "compare", "insecure",
+        ]
+    )]
+    pub(crate) exercise: bool,
+    /// Repeat one act alone, by its number
+    #[arg(long, value_name = "NUMBER", requires = "exercise", conflicts_with_all = ["count", "duration"])]
+    pub(crate) act: Option<u64>,
+    /// Exercise a server that is not on this machine: you answer for it
+    #[arg(long, requires = "exercise")]
+    pub(crate) i_own_this_host: bool,
+}

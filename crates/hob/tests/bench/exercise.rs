@@ -1,0 +1,240 @@
+//! `hob bench --exercise`: hob stands it over every protocol, acts follow from their seed, servers
+//! that do wrong are found out, and nobody else's server is touched.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use serde_json::Value;
+
+use super::harness::{Place, text_of};
+use super::others::nginx;
+use super::schema::conforms;
+use super::{bench, number};
+
+const CONFIG: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\n\n[[listen]]\naddress = \
+                      \"127.0.0.1:0\"\ntls = true\n\n[[site]]\nroot = \"site\"\n";
+
+/// What a run says that ends with this code.
+fn exercised(code: i32, url: &str, arguments: &[&str]) -> Value {
+    let output = bench(&[&[url, "--exercise", "--json"], arguments].concat());
+    assert_eq!(output.status.code(), Some(code), "{}", text_of(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The faults that were found: kind, detail, what is wrong.
+fn faults(result: &Value) -> Vec<[&str; 3]> {
+    let acts = result["acts"].as_array().unwrap().iter();
+    let wrong = acts.filter(|act| !act["fault"].is_null());
+    wrong
+        .map(|act| ["name", "detail", "fault"].map(|key| act[key].as_str().unwrap()))
+        .collect()
+}
+
+#[test]
+fn hob_stands_every_kind_of_act_over_every_protocol() {
+    let place = Place::new();
+    let hob = place.serve_text(CONFIG);
+    let clear = format!("http://127.0.0.1:{}/hello.txt", hob.clear_port());
+    let secure = format!("https://localhost:{}/hello.txt", hob.tls_port());
+    let schema: Value = serde_json::from_slice(&bench(&["--schema"]).stdout).unwrap();
+    for (url, http, kind_count) in [
+        (&clear, "1.1", 28),
+        (&secure, "1.1", 35),
+        (&clear, "2", 26),
+        (&secure, "3", 8),
+    ] {
+        // Every kind comes once before one comes again.
+        let count = kind_count.to_string();
+        // As long as it takes: what hangs is for the harness to end.
+        let arguments = [
+            "--http",
+            http,
+            "--seed",
+            "3",
+            "-n",
+            &count,
+            "--timeout",
+            "60s",
+        ];
+        let result = exercised(0, url, &arguments);
+        conforms(&result, &schema["$defs"]["exercise"], &schema, "");
+        let acts = result["acts"].as_array().unwrap();
+        let mut names: Vec<_> = acts
+            .iter()
+            .map(|act| act["name"].as_str().unwrap())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), kind_count, "HTTP/{http}: {names:?}");
+        assert_eq!(number(&result, "unexpected"), 0);
+        assert_eq!(number(&result, "beside.failed"), 0);
+        assert_eq!(number(&result, "afterwards"), 200);
+    }
+    hob.stop();
+}
+
+#[test]
+fn same_seed_has_the_same_acts_and_one_of_them_can_be_repeated() {
+    let place = Place::new();
+    let hob = place.serve_text(CONFIG);
+    let url = format!("http://127.0.0.1:{}/hello.txt", hob.clear_port());
+    let run = |more: &[&str]| exercised(0, &url, &[more, &["--timeout", "60s"]].concat());
+    let first = run(&["--seed", "5", "-n", "10"]);
+    let again = run(&["--seed", "5", "-n", "10"]);
+    let other = run(&["--seed", "6", "-n", "10"]);
+    assert_eq!(first["sequence"], again["sequence"]);
+    assert_ne!(first["sequence"], other["sequence"]);
+    let alone = run(&["--seed", "5", "--act", "7"]);
+    let [one] = &alone["acts"].as_array().unwrap()[..] else {
+        panic!("{alone:#}");
+    };
+    for key in ["number", "name", "detail", "repeat"] {
+        assert_eq!(one[key], first["acts"][7][key]);
+    }
+    let command = format!("hob bench {url} --exercise --seed 5 --act 7");
+    assert_eq!(one["repeat"], command);
+    let output = bench(&[&url, "--exercise", "--seed", "5", "--act", "7", "--plain"]);
+    let text = text_of(&output);
+    let line = format!(
+        "act 7: {}: {}: {}\n",
+        one["name"].as_str().unwrap(),
+        one["detail"].as_str().unwrap(),
+        one["outcome"].as_str().unwrap()
+    );
+    assert!(text.starts_with(&line), "{text}");
+    assert!(text.ends_with("\npassed\n"), "{text}");
+    hob.stop();
+}
+
+/// A server that takes everything up to an empty line for a request, and answers it well.
+fn gullible() -> String {
+    fn serve(mut stream: TcpStream) -> std::io::Result<()> {
+        let mut matched = 0;
+        let mut buffer = [0; 4096];
+        loop {
+            let count = stream.read(&mut buffer)?;
+            if count == 0 {
+                return Ok(());
+            }
+            for byte in &buffer[..count] {
+                matched = match *byte {
+                    byte if byte == b"\r\n\r\n"[matched] => matched + 1,
+                    b'\r' => 1,
+                    _ => 0,
+                };
+                if matched == 4 {
+                    matched = 0;
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")?;
+                }
+            }
+        }
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    format!("http://{address}/")
+}
+
+#[test]
+fn server_that_takes_anything_for_a_request_is_found_out() {
+    let url = gullible();
+    let result = exercised(6, &url, &["-n", "56", "--timeout", "5s"]);
+    assert_eq!(result["passed"], false);
+    let faults = faults(&result);
+    let has = |name: &str, fault: &str| {
+        let is_it = |found: &&[&str; 3]| found[0] == name && found[2].contains(fault);
+        assert!(
+            faults.iter().any(|found| is_it(&found)),
+            "{name}: {faults:#?}"
+        );
+    };
+    has("contradicting lengths", "is 200, not a refusal");
+    has("bad length", "is 200, not a refusal");
+    has("bad transfer coding", "is 200, not a refusal");
+    has("length beside chunks", "answers, where 1 at most may come");
+    let first = result["acts"].as_array().unwrap();
+    let first = first.iter().find(|act| !act["fault"].is_null()).unwrap();
+    // What the report says repeats it does.
+    let command = first["repeat"].as_str().unwrap();
+    let arguments: Vec<&str> = command.split(' ').skip(2).collect();
+    let output = bench(&[&arguments[..], &["--timeout", "5s"]].concat());
+    assert_eq!(output.status.code(), Some(6), "{}", text_of(&output));
+    let text = text_of(&output);
+    let fault = first["fault"].as_str().unwrap();
+    assert!(text.contains("\nunexpected: 1\n"), "{text}");
+    assert!(text.contains(fault) && text.contains(command), "{text}");
+    assert!(text.ends_with("\nFAILED\n"), "{text}");
+}
+
+#[test]
+fn nginx_is_found_to_do_what_is_known_of_it() {
+    let Some((_place, nginx)) = nginx("") else {
+        return;
+    };
+    let url = format!("http://127.0.0.1:{}/f.txt", nginx.port);
+    let output = bench(&[
+        &url,
+        "--exercise",
+        "--json",
+        "--seed",
+        "1",
+        "-n",
+        "140",
+        "--timeout",
+        "60s",
+    ]);
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for [name, detail, fault] in faults(&result) {
+        // It takes a tabulator before a value for a part of it.
+        let is_known = detail == "white space around values";
+        assert!(is_known, "{name}: {detail}: {fault}");
+    }
+    assert_eq!(number(&result, "beside.failed"), 0);
+    assert_eq!(number(&result, "afterwards"), 200);
+}
+
+#[test]
+fn nobody_elses_server_is_touched_unless_somebody_answers_for_it() {
+    // It leads to this machine, and is no loopback address: nobody must come.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let url = format!("http://0.0.0.0:{port}/");
+    let output = bench(&[&url, "--exercise"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text_of(&output));
+    let text = text_of(&output);
+    assert!(
+        text.contains("0.0.0.0 is not an address of this machine alone"),
+        "{text}"
+    );
+    assert!(text.contains("--i-own-this-host"), "{text}");
+    listener.set_nonblocking(true).unwrap();
+    let nobody = listener.accept().unwrap_err();
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+    let url = gullible().replace("127.0.0.1", "0.0.0.0");
+    let owned = ["--i-own-this-host", "--act", "0", "--timeout", "60s"];
+    let output = bench(&[&[url.as_str(), "--exercise", "--json"], &owned[..]].concat());
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["acts"].as_array().unwrap().len(), 1);
+    for wrong in [
+        &["--exercise", "--rate", "5"][..],
+        &["--exercise", "--fail-if", "p99>1s"],
+        &["--act", "1"],
+        &["--i-own-this-host"],
+        &["--seed", "1"],
+        &["--exercise", "-n", "0"],
+        &["--exercise", "-n", "1000000"],
+        &["--exercise", "--timeout", "1h"],
+    ] {
+        let output = bench(&[&["http://127.0.0.1:1/"], wrong].concat());
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{wrong:?}: {}",
+            text_of(&output)
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! What holds for every act that can be drawn.
+
+use std::collections::HashSet;
+
+use super::act::{Act, Doing, Leave, Opening, Quic, Step, draw, kinds};
+use crate::limits::{ACT_BYTES_MAX, FLOOD_CONNECTION_COUNT_MAX, SIP_COUNT_MAX};
+use crate::plan::Protocol;
+use crate::url::Url;
+
+const SEEDS: u64 = 1;
+
+fn acts(protocol: Protocol, is_secure: bool, seed: u64, numbers: std::ops::Range<u64>) -> Vec<Act> {
+    let scheme = if is_secure { "https" } else { "http" };
+    let url: Url = format!("{scheme}://127.0.0.1:1/a?b").parse().unwrap();
+    let kinds = kinds(protocol, is_secure);
+    numbers
+        .map(|number| draw(&kinds, seed, number, &url))
+        .collect()
+}
+
+const ALL: &[(Protocol, bool)] = &[
+    (Protocol::H1, false),
+    (Protocol::H1, true),
+    (Protocol::H2, false),
+    (Protocol::H2, true),
+    (Protocol::H3, true),
+];
+
+#[test]
+fn same_seed_has_the_same_acts_and_another_seed_has_others() {
+    for (protocol, is_secure) in ALL {
+        let first = acts(*protocol, *is_secure, 7, 0..100);
+        assert_eq!(first, acts(*protocol, *is_secure, 7, 0..100));
+        // One of them alone is the same.
+        assert_eq!(first[50], acts(*protocol, *is_secure, 7, 50..51)[0]);
+        let other = acts(*protocol, *is_secure, 8, 0..100);
+        let alike = first.iter().zip(&other).filter(|(one, other)| one == other);
+        assert!(alike.count() < 25);
+    }
+}
+
+#[test]
+fn every_kind_comes_once_before_one_comes_again() {
+    for (protocol, is_secure) in ALL {
+        let count = kinds(*protocol, *is_secure).len();
+        let round = acts(*protocol, *is_secure, 3, 0..count as u64);
+        let names: HashSet<&str> = round.iter().map(|act| act.name).collect();
+        assert_eq!(names.len(), count);
+    }
+}
+
+#[test]
+fn acts_keep_within_their_limits() {
+    for (protocol, is_secure) in ALL {
+        for seed in 0..SEEDS {
+            for act in acts(*protocol, *is_secure, seed, 0..150) {
+                let bytes = match &act.script.doing {
+                    Doing::Script { steps, .. } => steps.iter().map(sent_bytes).sum(),
+                    Doing::Flood(openings) => {
+                        assert!(openings.len() <= FLOOD_CONNECTION_COUNT_MAX);
+                        let len = |opening: &Opening| match opening {
+                            Opening::Bytes(bytes) => bytes.len(),
+                            Opening::Hello => 2000,
+                        };
+                        openings.iter().map(|(opening, _)| len(opening)).sum()
+                    }
+                    Doing::Quic(Quic::Datagrams(all)) => all.iter().map(Vec::len).sum(),
+                    Doing::Quic(Quic::Vanish(_)) => 0,
+                    Doing::Quic(Quic::Requests { requests, .. }) => requests.len() * 1000,
+                };
+                assert!(bytes <= ACT_BYTES_MAX, "{act:?}");
+                assert!(!act.script.detail.contains(['\n', '\0']), "{act:?}");
+            }
+        }
+    }
+}
+
+fn sent_bytes(step: &Step) -> usize {
+    match step {
+        Step::Send(bytes) => bytes.len(),
+        Step::Drip { bytes, .. } => {
+            assert!(bytes.len() <= SIP_COUNT_MAX);
+            bytes.len()
+        }
+        Step::Sip { byte_count, .. } => {
+            assert!(*byte_count <= SIP_COUNT_MAX);
+            0
+        }
+        Step::Await | Step::Strip | Step::HalfClose | Step::Leave(Leave::Close | Leave::Reset) => 0,
+    }
+}
