@@ -1,6 +1,6 @@
 //! The plan as threads need it: everything written out, every time in nanoseconds of the run.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use rustls::ClientConfig;
@@ -40,9 +40,11 @@ pub(crate) struct Prepared {
     pub(crate) has_resumption: bool,
     pub(crate) think_ns: u64,
     pub(crate) timeout_ns: u64,
-    /// Where the warm-up ends and where the measured time ends; never, for a mere count.
-    pub(crate) warm_ns: u64,
-    pub(crate) end_ns: u64,
+    /// How long the warm-up is, and what is measured after it; for ever, for a mere count.
+    pub(crate) warm_up_ns: u64,
+    pub(crate) measured_ns: u64,
+    /// When what is measured begins: at the end of the warm-up, or once it is said.
+    pub(crate) warm_ns: AtomicU64,
     pub(crate) rate: Option<crate::arrive::Rate>,
     /// When the run began.
     pub(crate) begun: Instant,
@@ -57,6 +59,21 @@ impl Prepared {
         self.begun.elapsed().as_nanos() as u64
     }
 
+    /// When the warm-up ends; never, as long as nobody has said so.
+    pub(crate) fn warm_ns(&self) -> u64 {
+        self.warm_ns.load(Ordering::Relaxed)
+    }
+
+    /// When the measured time ends; never, for a mere count.
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.warm_ns().saturating_add(self.measured_ns)
+    }
+
+    /// What is measured begins now.
+    pub(crate) fn begin(&self) {
+        self.warm_ns.store(self.now(), Ordering::Relaxed);
+    }
+
     pub(crate) fn asked(&self) -> Asked<'_> {
         Asked {
             is_head: self.is_head,
@@ -67,11 +84,9 @@ impl Prepared {
 
     /// The step of the rate that a request belongs to.
     pub(crate) fn step(&self, intended_ns: u64) -> usize {
-        let into = intended_ns.saturating_sub(self.warm_ns);
+        let into = intended_ns.saturating_sub(self.warm_ns());
         let rate = self.rate.as_ref();
-        rate.map_or(0, |rate| {
-            rate.step(into, self.end_ns.saturating_sub(self.warm_ns))
-        })
+        rate.map_or(0, |rate| rate.step(into, self.measured_ns))
     }
 
     pub(crate) fn step_count(&self) -> usize {
