@@ -33,7 +33,7 @@ pub struct Plan {
     pub only: Vec<String>,
     /// Servers with one of these names; all for none. hob is always there.
     pub servers: Vec<String>,
-    /// Other builds of hob.
+    /// Other builds of hob, and servers that are taken instead of those in `folders`.
     pub rivals: Vec<PathBuf>,
     /// Out of the box or tuned.
     pub settings: Settings,
@@ -163,7 +163,7 @@ pub fn list(plan: &Plan) -> Result<String, CompareError> {
             server.program.display()
         );
     }
-    for Missing { name, why } in missing {
+    for Missing { name, why, .. } in missing {
         let _ = writeln!(text, "{name} is not compared: {why}");
     }
     Ok(text)
@@ -180,19 +180,16 @@ fn found(plan: &Plan) -> Result<(Vec<Installed>, Vec<Missing>), CompareError> {
         )));
     }
     let (mut servers, mut missing) = find(&plan.program, &plan.rivals, &plan.folders);
-    let is_asked = |name: &str| {
-        let is_build = name == "hob" || name.starts_with("other hob");
-        is_build || plan.servers.is_empty() || plan.servers.iter().any(|asked| asked == name)
+    let is_asked = |name: &str, is_named: bool| {
+        let is_known = name == "hob" || is_named || plan.servers.is_empty();
+        is_known || plan.servers.iter().any(|asked| asked == name)
     };
-    servers.retain(|server| is_asked(&server.name));
-    missing.retain(|missing| is_asked(&missing.name));
+    servers.retain(|server| is_asked(&server.name, server.is_named));
+    missing.retain(|missing| is_asked(&missing.name, missing.is_named));
     if let Some(missing) = missing.iter().find(|missing| missing.name == "hob") {
         return Err(CompareError::Subject(missing.why.clone()));
     }
-    if let Some(missing) = missing
-        .iter()
-        .find(|missing| missing.name.starts_with("other hob"))
-    {
+    if let Some(missing) = missing.iter().find(|missing| missing.is_named) {
         return Err(CompareError::Arguments(format!("--rival {}", missing.why)));
     }
     Ok((servers, missing))

@@ -40,6 +40,8 @@ pub(crate) struct Site {
     pub(crate) resident: Option<PathBuf>,
     /// Interpreters that scripts can be warm in.
     pub(crate) interpreters: Vec<&'static str>,
+    /// php-cgi, where it is installed.
+    pub(crate) php: Option<PathBuf>,
     /// What could not be made, and why.
     pub(crate) lacks: Vec<String>,
 }
@@ -106,6 +108,7 @@ impl Site {
             module: None,
             resident: None,
             interpreters: vec![],
+            php: None,
             lacks: vec![],
         };
         let system = |path: &Path| CompareError::system(format!("cannot write {}", path.display()));

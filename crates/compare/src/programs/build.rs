@@ -22,6 +22,7 @@ pub(super) const SCRIPTS: &[(&str, &str, &str)] = &[
     ("python3", "script.py", include_str!("script.py")),
 ];
 const APPLICATION: &str = include_str!("app.py");
+const PHP: &str = include_str!("script.php");
 
 /// Writes and builds what can be; says in `lacks` what cannot.
 pub(crate) fn write(place: &Path, found: &Around<'_>, site: &mut Site) -> io::Result<()> {
@@ -43,6 +44,9 @@ pub(crate) fn write(place: &Path, found: &Around<'_>, site: &mut Site) -> io::Re
         }
     }
     fs::write(site.cgi.join("app.py"), APPLICATION)?;
+    fs::write(site.cgi.join("script.php"), PHP)?;
+    let mut php = found.folders.iter().map(|folder| folder.join("php-cgi"));
+    site.php = php.find(|path| path.is_file());
     match c(place, &site.cgi) {
         Ok(path) => site.c = Some(path),
         Err(why) => site

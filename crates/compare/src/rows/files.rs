@@ -10,6 +10,8 @@ use crate::site::{FILES, Site, file_name};
 const SMALL_BYTES_MAX: u64 = 64 << 10;
 
 pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
+    let servers = servers.iter().filter(|server| server.kind.has_files());
+    let servers: &[Installed] = &servers.cloned().collect::<Vec<_>>();
     let mut rows = vec![];
     let has_tls = site.certificate.is_some();
     for connections in [1, 10] {

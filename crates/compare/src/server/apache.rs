@@ -94,8 +94,8 @@ ScriptAlias /cgi/ {cgi}/
     let arguments = ["-d", &at(""), "-f", &at("apache.conf"), "-DFOREGROUND"];
     Setup {
         files: vec![("apache.conf", text)],
-        folders: vec![],
         programs: vec![ground.program("apache", &arguments)],
+        ..Setup::default()
     }
 }
 

@@ -51,6 +51,7 @@ root = \"{root}\"
         files: vec![("hob.toml", text)],
         folders: vec!["state"],
         programs: vec![ground.program("hob", &["serve", "--config", &at("hob.toml")])],
+        ..Setup::default()
     }
 }
 

@@ -8,10 +8,13 @@
 mod apache;
 mod caddy;
 mod find;
+mod fpm;
 mod h2o;
 mod hob;
 mod lighttpd;
 mod nginx;
+mod python;
+mod uwsgi;
 
 use std::path::PathBuf;
 
@@ -36,6 +39,16 @@ pub(crate) enum Kind {
     H2o,
     /// Caddy.
     Caddy,
+    /// php-fpm, behind nginx.
+    Fpm,
+    /// uWSGI, alone or behind nginx.
+    Uwsgi,
+    /// Granian.
+    Granian,
+    /// gunicorn.
+    Gunicorn,
+    /// uvicorn.
+    Uvicorn,
 }
 
 /// Out of the box, or as the servers' documentation says that they are fast.
@@ -47,7 +60,8 @@ pub enum Settings {
     Tuned,
 }
 
-/// What of hob is switched on besides, for the question what it costs.
+/// What is different from how a server is started else: of hob, what is switched on besides, for the
+/// question what it costs; of others, what they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Extra {
     /// Nothing.
@@ -64,6 +78,10 @@ pub(crate) enum Extra {
     NoCache,
     /// With HTTP/3, which HTTP/1.1 and 2 would tell of in each answer.
     Http3,
+    /// Behind nginx instead of speaking HTTP itself.
+    Behind,
+    /// An ASGI application instead of a WSGI one.
+    Asgi,
 }
 
 /// Where a server stands.
@@ -77,6 +95,8 @@ pub(crate) struct Ports {
 pub(crate) struct Ground<'a> {
     /// The program that is started.
     pub(crate) program: &'a str,
+    /// nginx, for what stands behind it; else empty.
+    pub(crate) front: &'a str,
     /// A folder of the server's own.
     pub(crate) folder: PathBuf,
     pub(crate) site: &'a Site,
@@ -86,13 +106,51 @@ pub(crate) struct Ground<'a> {
     pub(crate) is_root: bool,
 }
 
+/// Where a server is to be reached before it counts as started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// A port of the loopback address.
+    Port(u16),
+    /// A Unix socket in its folder.
+    Socket(&'static str),
+}
+
 /// What is written, and what is started.
+#[derive(Default)]
 pub(crate) struct Setup {
-    /// Names in the server's folder, and contents. The first is what the report shows.
+    /// Names in the server's folder, and contents. The report shows those that are configurations.
     pub(crate) files: Vec<(&'static str, String)>,
     /// Folders that must be there.
     pub(crate) folders: Vec<&'static str>,
     pub(crate) programs: Vec<Program>,
+    /// Where it must be reached, besides its port for clear text.
+    pub(crate) doors: Vec<Door>,
+}
+
+impl Setup {
+    /// What the report shows of it: its configurations, or how it is called where it has none.
+    pub(crate) fn shown(&self) -> String {
+        let is_shown = |name: &str| !name.ends_with("_params");
+        let files: Vec<_> = self
+            .files
+            .iter()
+            .filter(|(name, _)| is_shown(name))
+            .collect();
+        match &files[..] {
+            [] => {
+                let lines = self
+                    .programs
+                    .iter()
+                    .map(|program| program.command.join(" "));
+                lines.map(|line| line + "\n").collect()
+            }
+            [(_, text)] => text.clone(),
+            files => {
+                let parts = files.iter().map(|(name, text)| format!("# {name}\n{text}"));
+                parts.collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
 }
 
 impl Kind {
@@ -105,6 +163,21 @@ impl Kind {
             Kind::Lighttpd => lighttpd::setup(ground),
             Kind::H2o => h2o::setup(ground),
             Kind::Caddy => caddy::setup(ground),
+            Kind::Fpm => fpm::setup(ground),
+            Kind::Uwsgi => uwsgi::setup(ground),
+            Kind::Granian => python::granian(ground),
+            Kind::Gunicorn => python::gunicorn(ground),
+            Kind::Uvicorn => python::uvicorn(ground),
+        }
+    }
+
+    /// Does it serve files, or applications alone?
+    pub(crate) fn has_files(self) -> bool {
+        match self {
+            Kind::Hob | Kind::Nginx | Kind::Apache | Kind::Lighttpd | Kind::H2o | Kind::Caddy => {
+                true
+            }
+            Kind::Fpm | Kind::Uwsgi | Kind::Granian | Kind::Gunicorn | Kind::Uvicorn => false,
         }
     }
 }
@@ -125,6 +198,12 @@ impl Ground<'_> {
             Some(pair) => text(&pair.certificate, &pair.key),
             None => String::new(),
         }
+    }
+
+    /// The port for TLS, where there is a certificate.
+    pub(crate) fn secure_door(&self) -> Option<Door> {
+        let certificate = self.site.certificate.as_ref();
+        certificate.map(|_| Door::Port(self.ports.secure))
     }
 
     /// One program, started with these arguments.

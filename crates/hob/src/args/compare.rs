@@ -40,10 +40,12 @@ pub(crate) struct CompareOptions {
     /// once for more
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Vec<String>,
-    /// Only these servers and hob: nginx, apache, lighttpd, h2o, caddy
+    /// Only these servers and hob: nginx, apache, lighttpd, h2o, caddy, php-fpm, uwsgi, granian,
+    /// gunicorn, uvicorn
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) servers: Vec<String>,
-    /// Another build of hob, to be compared with this one; more than once for more
+    /// Another build of hob, to be compared with this one, or the program of a server above, to be
+    /// taken instead of the one that is installed; more than once for more
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rival: Vec<PathBuf>,
     /// Servers tuned for speed, instead of as they come
