@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::measure::{Budget, Comparison};
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::rows::{Scope, chosen, rows};
+use crate::rows::{Row, Scope, chosen, rows, sweep};
 use crate::server::{Installed, Missing, Settings, find, names};
 use crate::site::{Around, Folder, Site, Wants};
 use crate::tree;
@@ -47,6 +47,8 @@ pub struct Plan {
     pub round: Option<Duration>,
     /// Rounds of a cell at most.
     pub rounds: Option<usize>,
+    /// Other sizes of what carries answers, instead of other servers.
+    pub is_sweep: bool,
 }
 
 /// Time for all rows, with what starting and warming up takes kept back, and for one.
@@ -67,7 +69,7 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
     // Dropped before the folder: then nobody writes into it any more.
     let ended = EndAll::default();
     let site = Site::write(folder.path(), &around(plan), wants(plan))?;
-    let rows = chosen(rows(&servers, &site), plan.scope, &plan.only);
+    let rows = chosen(all(plan, &servers, &site), plan.scope, &plan.only);
     if rows.is_empty() {
         return Err(no_rows(plan));
     }
@@ -142,7 +144,7 @@ pub fn list(plan: &Plan) -> Result<String, CompareError> {
         return Err(CompareError::Interrupted);
     }
     let mut text = String::new();
-    let rows = chosen(rows(&servers, &site), Scope::Full, &plan.only);
+    let rows = chosen(all(plan, &servers, &site), Scope::Full, &plan.only);
     let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in rows {
         let scope = match row.scope {
@@ -169,6 +171,14 @@ pub fn list(plan: &Plan) -> Result<String, CompareError> {
     Ok(text)
 }
 
+/// The rows among which is chosen.
+fn all(plan: &Plan, servers: &[Installed], site: &Site) -> Vec<Row> {
+    match plan.is_sweep {
+        true => sweep(servers, site),
+        false => rows(servers, site),
+    }
+}
+
 /// The servers that are to be compared, hob first, and those that cannot be.
 fn found(plan: &Plan) -> Result<(Vec<Installed>, Vec<Missing>), CompareError> {
     let wrong = |name: &&String| !names().any(|known| known == *name);
@@ -184,6 +194,10 @@ fn found(plan: &Plan) -> Result<(Vec<Installed>, Vec<Missing>), CompareError> {
         let is_known = name == "hob" || is_named || plan.servers.is_empty();
         is_known || plan.servers.iter().any(|asked| asked == name)
     };
+    if plan.is_sweep {
+        servers.retain(|server| server.name == "hob");
+        missing.retain(|missing| missing.name == "hob");
+    }
     servers.retain(|server| is_asked(&server.name, server.is_named));
     missing.retain(|missing| is_asked(&missing.name, missing.is_named));
     if let Some(missing) = missing.iter().find(|missing| missing.name == "hob") {
@@ -201,6 +215,10 @@ fn wants(plan: &Plan) -> Wants {
         let words = only.split('.').filter(|word| !word.is_empty());
         words.map(str::to_owned).collect()
     };
+    if plan.is_sweep {
+        let (tls, programs) = (false, true);
+        return Wants { tls, programs };
+    }
     let only: Vec<Vec<String>> = plan.only.iter().map(words).collect();
     let has =
         |words: &[String], these: &[&str]| words.iter().any(|word| these.contains(&word.as_str()));

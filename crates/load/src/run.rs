@@ -76,7 +76,8 @@ pub fn run_through(
     relay: SocketAddr,
     is_stopped: Arc<AtomicBool>,
 ) -> Result<Report, LoadError> {
-    conducted(plan, Conduct::default(), is_stopped, Probe::Never(relay))
+    let how = (Probe::Never(relay), None);
+    conducted(plan, Conduct::default(), is_stopped, how)
 }
 
 /// When a connection is made first that carries nothing.

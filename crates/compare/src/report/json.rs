@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Report;
 use super::layout::FORMAT;
+use super::sweep::{Distance, Verdict};
 use super::table::heading;
 use crate::history::figures;
 use crate::interval::{Mean, median};
@@ -82,6 +83,17 @@ fn row(measured: &Measured) -> Value {
         "repeated_rounds": measured.repeated,
         "disturbed_rounds": measured.disturbed,
         "then": then.collect::<Vec<_>>(),
+        "advice": row.advice,
+        "sweep": Verdict::of(measured).map(|verdict| json!({
+            "default": verdict.default,
+            "best": verdict.best,
+            "ratio": mean(verdict.ratio),
+            "within_5_percent": match verdict.distance {
+                Distance::Near => Some(true),
+                Distance::Far => Some(false),
+                Distance::Unknown => None,
+            },
+        })),
         "cells": measured.cells.iter().map(|one| cell(one, base)).collect::<Vec<_>>(),
     })
 }

@@ -7,6 +7,7 @@ use hob_load::page::{
 };
 
 use super::Report;
+use super::sweep::{Distance, Verdict};
 use super::table::{heading, rate_of};
 use crate::history::{DOCUMENTS, Remarks};
 use crate::interval::Mean;
@@ -81,6 +82,16 @@ fn summary(report: &Report) -> Vec<Sentence> {
             Sentence::bad(text)
         });
     }
+    for row in &report.rows {
+        if let Some(verdict) = Verdict::of(row) {
+            let text = format!("{}: {}", row.row.title, verdict.text());
+            all.push(match verdict.distance {
+                Distance::Near => Sentence::good(text),
+                Distance::Far => Sentence::bad(text),
+                Distance::Unknown => Sentence::doubtful(text),
+            });
+        }
+    }
     all.extend(report.notes().into_iter().map(Sentence::doubtful));
     all
 }
@@ -103,7 +114,7 @@ fn of_group(group: Group, rows: &[&Measured]) -> Vec<Part> {
             }
             parts
         }
-        Group::Scripts | Group::Stream | Group::Cost => {
+        Group::Scripts | Group::Stream | Group::Cost | Group::Sweep => {
             rows.iter().flat_map(|row| alone(row)).collect()
         }
     }
@@ -243,6 +254,9 @@ fn alone(row: &Measured) -> Vec<Part> {
     }
     for footnote in remarks.footnotes() {
         table = table.note(footnote);
+    }
+    if !row.row.advice.is_empty() {
+        table = table.note(format!("advice then: {}", row.row.advice));
     }
     vec![chart.into(), Details::new("the figures").part(table).into()]
 }

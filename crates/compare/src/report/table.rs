@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use hob_load::page::{count, three_digits, time_us};
 
 use super::Report;
+use super::sweep::Verdict;
 use crate::history::{DOCUMENTS, Remarks};
 use crate::measure::{Cell, Measured};
 use crate::rows::{Group, Per};
@@ -67,6 +68,7 @@ pub(super) fn heading(group: Group) -> &'static str {
         Group::Scripts => "programs",
         Group::Stream => "one long answer of a program",
         Group::Cost => "what it costs to have it on",
+        Group::Sweep => "other sizes of what carries answers",
     }
 }
 
@@ -120,8 +122,14 @@ fn one(measured: &Measured, remarks: &mut Remarks, text: &mut String) -> fmt::Re
             (None, None) => writeln!(text, "not measured")?,
         }
     }
+    if let Some(verdict) = Verdict::of(measured) {
+        writeln!(text, "  {}", verdict.text())?;
+    }
     for id in &row.then {
         writeln!(text, "  then: {}", remarks.line(id))?;
+    }
+    if !row.advice.is_empty() {
+        writeln!(text, "  advice then: {}", row.advice)?;
     }
     Ok(())
 }

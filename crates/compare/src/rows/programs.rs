@@ -16,11 +16,14 @@ pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
             for kib in [0, 1, 16, 64] {
                 rows.push(ways.row(Language::C, kib, connections, is_secure));
             }
-            for language in [Language::Perl, Language::Python] {
-                rows.push(ways.row(language, 0, connections, is_secure));
-            }
-            for kib in [0, 1, 16, 64] {
-                for language in [Language::Wsgi, Language::Asgi, Language::Php] {
+            for language in [
+                Language::Perl,
+                Language::Python,
+                Language::Wsgi,
+                Language::Asgi,
+                Language::Php,
+            ] {
+                for kib in [0, 1, 16, 64] {
                     rows.push(ways.row(language, kib, connections, is_secure));
                 }
             }
@@ -70,7 +73,7 @@ impl Ways<'_> {
         let mut row = Row::new(id, title, Group::Scripts, connections);
         row.scope = match (language, kib, connections, is_secure) {
             (Language::C, 0 | 64, 10, false) => Scope::Quick,
-            (Language::Perl | Language::Python, _, 10, false) => Scope::Quick,
+            (Language::Perl | Language::Python, 0, 10, false) => Scope::Quick,
             (Language::C, 0 | 64, _, _) | (Language::Shell, ..) => Scope::Usual,
             (_, 0, 10, false) => Scope::Usual,
             _ => Scope::Full,

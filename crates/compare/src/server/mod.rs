@@ -78,6 +78,10 @@ pub(crate) enum Extra {
     NoCache,
     /// With HTTP/3, which HTTP/1.1 and 2 would tell of in each answer.
     Http3,
+    /// With contents of files up to 16 MiB in its own memory.
+    WholeCache,
+    /// With so many bytes of send buffer for each connection, where the kernel chooses else.
+    SendBuffer(u32),
     /// Behind nginx instead of speaking HTTP itself.
     Behind,
     /// An ASGI application instead of a WSGI one.
