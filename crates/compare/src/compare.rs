@@ -216,8 +216,11 @@ fn wants(plan: &Plan) -> Wants {
         words.map(str::to_owned).collect()
     };
     if plan.is_sweep {
-        let (tls, programs) = (false, true);
-        return Wants { tls, programs };
+        return Wants {
+            tls: false,
+            programs: true,
+            compiled: true,
+        };
     }
     let only: Vec<Vec<String>> = plan.only.iter().map(words).collect();
     let has =
@@ -228,6 +231,13 @@ fn wants(plan: &Plan) -> Wants {
             || only
                 .iter()
                 .any(|words| !has(words, &["file", "large", "cost"])),
+        compiled: only.is_empty()
+            || only.iter().any(|words| {
+                let others = [
+                    "file", "large", "cost", "sh", "perl", "python", "wsgi", "asgi", "php",
+                ];
+                !has(words, &others)
+            }),
     }
 }
 

@@ -87,7 +87,11 @@ impl Client<'_> {
             error @ LoadError::System { .. } => error.to_string(),
         })?;
         let used = instance.usage_ns()?.saturating_sub(before);
-        Ok(figures(&report.json(), used, row.per))
+        let round = figures(&report.json(), used, row.per);
+        match round.good + round.failed == 0 && !self.is_stopped.load(Ordering::Relaxed) {
+            true => Err("no request was made in time".to_owned()),
+            false => Ok(round),
+        }
     }
 
     /// Requests one by one, of which each finds the file on the disk.

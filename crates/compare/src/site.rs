@@ -129,7 +129,7 @@ impl Site {
             }
         }
         if wants.programs {
-            programs::write(folder, around, &mut site).map_err(system(&site.cgi.clone()))?;
+            programs::write(folder, around, wants, &mut site).map_err(system(&site.cgi.clone()))?;
         }
         Ok(site)
     }
@@ -159,6 +159,8 @@ pub(crate) struct Around<'a> {
 pub(crate) struct Wants {
     pub(crate) tls: bool,
     pub(crate) programs: bool,
+    /// Programs in C, which must be built.
+    pub(crate) compiled: bool,
 }
 
 /// The name of a file below the root.
@@ -220,6 +222,7 @@ mod tests {
         let wants = Wants {
             tls: false,
             programs: false,
+            compiled: false,
         };
         let site = Site::write(folder.path(), &around, wants).unwrap();
         for (name, bytes) in FILES {

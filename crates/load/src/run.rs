@@ -494,7 +494,6 @@ fn measure(
             Some(rested) => {
                 gates.wait();
                 rested();
-                prepared.begin();
                 gates.open();
             }
             None => watch.until(Some(plan.warm_up)),

@@ -63,7 +63,7 @@ impl Verdict {
         if default == best {
             return format!("{default} takes least CPU time");
         }
-        let more = (self.ratio.mean - 1.0) * 100.0;
+        let more = (self.ratio.mean - 1.0).max(0.0) * 100.0;
         let beside = format!("{default} takes {more:.1} % more CPU time than the best, {best}");
         match self.distance {
             Distance::Near => format!("{beside}: within {NEAR_PERCENT} %"),
@@ -72,5 +72,80 @@ impl Verdict {
                 "{beside}, but the rounds differ too much to say whether that is within {NEAR_PERCENT} %"
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::round::Round;
+    use crate::rows::{Entrant, Row};
+    use crate::server::Extra;
+
+    fn cell(label: &str, rounds: &[f64]) -> Cell {
+        let round = |cpu_us: &f64| Round {
+            cpu_us: *cpu_us,
+            per_second: 1.0,
+            bytes_per_second: 1.0,
+            good: 1,
+            failed: 0,
+            failure: None,
+            p50_us: 1.0,
+            p99_us: 1.0,
+            client_us: 1.0,
+            steal_percent: 0.0,
+            tls: None,
+        };
+        Cell {
+            entrant: Entrant {
+                label: label.to_owned(),
+                server: "hob".to_owned(),
+                extra: Extra::None,
+                path: format!("/{label}"),
+                bytes: 1,
+            },
+            rounds: rounds.iter().map(round).collect(),
+            why_not: None,
+        }
+    }
+
+    fn verdict(default: &[f64], other: &[f64]) -> Verdict {
+        let row = Row::new(String::new(), String::new(), Group::Sweep, 1);
+        let cells = vec![cell("64 KiB", default), cell("16 KiB", other)];
+        Verdict::of(&Measured {
+            row,
+            cells,
+            repeated: 0,
+            disturbed: 0,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn default_is_near_the_best_far_from_it_or_nobody_knows() {
+        let near = verdict(&[102.0, 103.0, 102.0, 103.0], &[100.0, 101.0, 100.0, 101.0]);
+        assert_eq!(near.distance, Distance::Near);
+        let text = "64 KiB takes 2.0 % more CPU time than the best, 16 KiB: within 5 %";
+        assert_eq!(near.text(), text);
+        let far = verdict(&[120.0, 121.0, 120.0, 121.0], &[100.0, 101.0, 100.0, 101.0]);
+        assert_eq!(far.distance, Distance::Far);
+        assert!(far.text().ends_with("16 KiB: not within 5 %"));
+        let noise = verdict(&[100.0, 140.0, 90.0], &[100.0, 95.0, 110.0]);
+        assert_eq!(noise.distance, Distance::Unknown);
+        let best = verdict(&[99.0, 99.0], &[100.0, 100.0]);
+        assert_eq!(best.distance, Distance::Near);
+        assert_eq!(best.text(), "64 KiB takes least CPU time");
+    }
+
+    #[test]
+    fn only_a_sweep_has_a_verdict() {
+        let row = Row::new(String::new(), String::new(), Group::Cost, 1);
+        let measured = Measured {
+            row,
+            cells: vec![cell("a", &[1.0, 1.0]), cell("b", &[2.0, 2.0])],
+            repeated: 0,
+            disturbed: 0,
+        };
+        assert_eq!(Verdict::of(&measured), None);
     }
 }

@@ -103,7 +103,7 @@ pub(crate) struct Entrant {
 
 impl Row {
     /// A row in clear text over kept connections; more is said of it where it is made.
-    pub(super) fn new(id: String, title: String, group: Group, connections: usize) -> Row {
+    pub(crate) fn new(id: String, title: String, group: Group, connections: usize) -> Row {
         let title = format!("{title}, {}", connections_text(connections));
         Row {
             id,

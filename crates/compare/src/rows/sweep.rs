@@ -6,8 +6,8 @@ use super::{Entrant, Group, Per, Row, Scope};
 use crate::server::{Extra, Installed, Kind};
 use crate::site::Site;
 
-/// One answer: 100 times 1,024 KiB.
-const ANSWER_KIB: u64 = 102_400;
+/// One answer.
+const ANSWER_KIB: u64 = 32 * 1024;
 /// KiB that the program hands over at once. Up to 64 they are what one slot of shared memory, or
 /// one message of a stream, holds; more are cut.
 const PIECES_KIB: [u64; 7] = [64, 4, 8, 16, 32, 256, 1024];
@@ -33,8 +33,8 @@ pub(crate) fn sweep(servers: &[Installed], site: &Site) -> Vec<Row> {
 }
 
 fn pieces(hob: &Installed, (word, text, path): &(&str, &str, &str)) -> Row {
-    let id = format!("sweep.piece.{word}.clear.keep.100m.c1");
-    let title = format!("100 MB over {text}, by how much the program hands over at once");
+    let id = format!("sweep.piece.{word}.clear.keep.32m.c1");
+    let title = format!("32 MiB over {text}, by how much the program hands over at once");
     let entrants = PIECES_KIB.map(|kib| Entrant {
         label: format!(
             "{kib} KiB{}",
@@ -53,8 +53,8 @@ fn pieces(hob: &Installed, (word, text, path): &(&str, &str, &str)) -> Row {
 }
 
 fn buffers(hob: &Installed, (word, text, path): &(&str, &str, &str)) -> Row {
-    let id = format!("sweep.buffer.{word}.clear.keep.100m.c1");
-    let title = format!("100 MB over {text}, by the send buffer of connections");
+    let id = format!("sweep.buffer.{word}.clear.keep.32m.c1");
+    let title = format!("32 MiB over {text}, by the send buffer of connections");
     let entrant = |label: String, extra| Entrant {
         label,
         server: hob.name.clone(),

@@ -55,8 +55,8 @@ pub(crate) struct CompareOptions {
     /// Servers tuned for speed, instead of as they come
     #[arg(long)]
     pub(crate) tuned: bool,
-    /// hob alone, with other sizes of what carries a program's answer: whether its defaults are within
-    /// 5 % of the best on this machine
+    /// hob alone, with other sizes of what carries a program's answer: whether its defaults are
+    /// within 5 % of the best on this machine
     #[arg(long, conflicts_with_all = ["servers", "rival", "tuned"])]
     pub(crate) sweep: bool,
     /// Length of one round, instead of what the time for all of them gives

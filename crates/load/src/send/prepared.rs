@@ -69,9 +69,15 @@ impl Prepared {
         self.warm_ns().saturating_add(self.measured_ns)
     }
 
-    /// What is measured begins now.
-    pub(crate) fn begin(&self) {
-        self.warm_ns.store(self.now(), Ordering::Relaxed);
+    /// What is measured begins now, if it has not begun in another thread; when this is.
+    pub(crate) fn begin(&self) -> u64 {
+        let now = self.now();
+        let relaxed = Ordering::Relaxed;
+        // A thread that comes later has its own time, and what is left of the whole.
+        let _ = self
+            .warm_ns
+            .compare_exchange(u64::MAX, now, relaxed, relaxed);
+        now
     }
 
     pub(crate) fn asked(&self) -> Asked<'_> {

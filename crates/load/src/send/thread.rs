@@ -178,8 +178,9 @@ impl<'a> Thread<'a> {
         Ok(self.finish())
     }
 
-    /// After a warm-up that was waited for to be over: every lane begins again.
+    /// After a warm-up that was waited for to be over: every lane begins again, at least once.
     fn begin_measured(&mut self) {
+        let now = self.prepared.begin();
         let tally = Tally::new(
             self.prepared.class_count,
             self.prepared.step_count(),
@@ -189,7 +190,6 @@ impl<'a> Thread<'a> {
         // What was agreed on holds for the connections that there are.
         self.tally.tls = warm_up.tls;
         self.paused.clear();
-        let now = self.prepared.now();
         for lane in 0..self.lanes.len() {
             self.lanes[lane].state = State::Idle;
             self.next_request(lane, now);
