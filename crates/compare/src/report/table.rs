@@ -122,6 +122,13 @@ fn one(measured: &Measured, remarks: &mut Remarks, text: &mut String) -> fmt::Re
             (None, None) => writeln!(text, "not measured")?,
         }
     }
+    if measured.repeated + measured.disturbed > 0 {
+        writeln!(
+            text,
+            "  steal: {} rounds made again, {} count all the same",
+            measured.repeated, measured.disturbed
+        )?;
+    }
     if let Some(verdict) = Verdict::of(measured) {
         writeln!(text, "  {}", verdict.text())?;
     }

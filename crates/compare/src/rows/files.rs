@@ -222,7 +222,8 @@ impl File {
     fn per_connection(&self, servers: &[Installed], protocol: Protocol) -> Row {
         let mut row = self.multiplexed(servers, protocol, 1);
         row.id = row.id.replacen(".keep.", ".close.", 1);
-        row.title.push_str(", one connection per request");
+        let how = "over TLS, one connection per request";
+        row.title = row.title.replacen("over TLS", how, 1);
         row.short.push_str(", with handshake");
         row.scope = Scope::Full;
         row.reuse = Reuse::PerRequest;
