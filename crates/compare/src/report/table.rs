@@ -99,6 +99,9 @@ fn one(measured: &Measured, remarks: &mut Remarks, text: &mut String) -> fmt::Re
                 let is_base = base.is_some_and(|base| base.entrant == cell.entrant);
                 let (ratio, ratio_spread) = match ratio {
                     Some(_) if is_base => ("1".to_owned(), String::new()),
+                    Some(ratio) if ratio.mean < 0.1 => {
+                        (format!("{:.4}", ratio.mean), ratio.spread())
+                    }
                     Some(ratio) => (format!("{:.2}", ratio.mean), ratio.spread()),
                     None => (String::new(), String::new()),
                 };

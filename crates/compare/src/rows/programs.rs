@@ -1,7 +1,7 @@
 //! Rows of programs: the same work in every way that a server has to run one.
 
 use super::{Entrant, Group, Per, Row, Scope};
-use crate::server::{Extra, Installed, Kind};
+use crate::server::{Embedded, Extra, Installed, Kind};
 use crate::site::Site;
 
 /// The long answer: 1,000 times 1,024 KiB.
@@ -137,10 +137,9 @@ impl Ways<'_> {
             Language::Perl if self.has("perl") => {
                 let mut all = self.everywhere("script.pl", kib);
                 all.insert(1, way(Kind::Hob, "warm", "/warm/script.pl"));
-                all.insert(
-                    2,
-                    way(Kind::Hob, "resident, kept compiled", "/resident/script.pl"),
-                );
+                let kept = way(Kind::Hob, "resident, kept compiled", "/resident/script.pl");
+                all.insert(2, kept);
+                all.push(self.embedded(Embedded::Perl, "mod_perl", ("/perl/script.pl", kib)));
                 all
             }
             Language::Python if self.has("python3") => {
@@ -174,7 +173,18 @@ impl Ways<'_> {
             way(Kind::Uwsgi, "own router", "/app").filter(|_| !is_secure),
             behind,
             way(Kind::Gunicorn, "WSGI", "/app"),
+            self.embedded(Embedded::Python, "mod_wsgi", ("/wsgi", kib)),
         ]
+    }
+
+    /// An interpreter within Apache.
+    fn embedded(&self, which: Embedded, way: &str, (path, kib): (&str, u64)) -> Option<Entrant> {
+        which.load()?;
+        let entrant = self.of(Kind::Apache, way, path, kib)?;
+        Some(Entrant {
+            extra: Extra::Embedded,
+            ..entrant
+        })
     }
 
     fn asgi(&self, kib: u64) -> Vec<Option<Entrant>> {

@@ -17,6 +17,7 @@ mod nginx;
 mod python;
 mod uwsgi;
 
+pub(crate) use apache::Embedded;
 pub(crate) use find::{Installed, Missing};
 pub(crate) use find::{find, names};
 pub(crate) use ground::{Door, Ground, Ports, Setup};
@@ -83,6 +84,8 @@ pub(crate) enum Extra {
     Behind,
     /// An ASGI application instead of a WSGI one.
     Asgi,
+    /// With interpreters in its own processes.
+    Embedded,
 }
 
 impl Kind {

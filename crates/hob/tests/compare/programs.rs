@@ -68,7 +68,7 @@ fn scripts_are_run_by_apache_and_lighttpd_too() {
     assert_eq!(labels(&rows[0]), ["hob", "apache", "lighttpd"]);
     let perl = ["hob cgi", "hob warm", "hob resident, kept compiled"];
     assert_eq!(labels(&rows[1])[..3], perl);
-    assert_eq!(labels(&rows[1])[3..], ["apache cgi", "lighttpd cgi"]);
+    assert_eq!(labels(&rows[1])[3..5], ["apache cgi", "lighttpd cgi"]);
     assert_eq!(labels(&rows[2]), ["hob cgi", "apache cgi", "lighttpd cgi"]);
 }
 
