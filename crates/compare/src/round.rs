@@ -76,10 +76,13 @@ impl Client<'_> {
         let plan = self.plan(row, entrant, instance, length)?;
         let mut before = instance.usage_ns();
         let is_stopped = self.is_stopped.clone();
-        let report = match plan.warm_up.is_zero() {
-            true => hob_load::run_until(plan, is_stopped),
-            // Connections that are kept are open and known before anything counts.
-            false => hob_load::run_rested(plan, is_stopped, &mut || before = instance.usage_ns()),
+        let report = match length {
+            // Connections that are kept are open and known before anything counts; what the client
+            // itself needs to begin is none of the measured time.
+            Length::Time(_) => {
+                hob_load::run_rested(plan, is_stopped, &mut || before = instance.usage_ns())
+            }
+            Length::Count(_) | Length::Cold(_) => hob_load::run_until(plan, is_stopped),
         };
         let before = before?;
         let report = report.map_err(|error| match error {
