@@ -61,8 +61,8 @@ pub fn run_rested(
     is_stopped: Arc<AtomicBool>,
     rested: &mut dyn FnMut(),
 ) -> Result<Report, LoadError> {
-    if matches!(plan.pace, Pace::Open { .. }) {
-        let text = "an open loop does not rest: its requests are due when they are";
+    if !matches!(plan.pace, Pace::Closed { .. }) {
+        let text = "only a closed loop rests: other requests are due when they are";
         return Err(LoadError::Arguments(text.to_owned()));
     }
     let how = (Probe::Between, Some(rested));

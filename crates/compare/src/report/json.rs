@@ -22,7 +22,7 @@ pub(super) fn write(report: &Report) -> Value {
             "name": server.name,
             "version": server.version,
             "program": server.program,
-            "configuration": report.configurations.get(&server.name),
+            "configuration": configuration(report, &server.name),
         })
     });
     let missing = report.missing.iter();
@@ -52,6 +52,14 @@ pub(super) fn write(report: &Report) -> Value {
             }).collect::<Vec<_>>() })
         }).collect::<Vec<_>>(),
     })
+}
+
+/// What a server was told: as it is started usually, else in the first of its other ways.
+fn configuration<'a>(report: &'a Report, name: &str) -> Option<&'a String> {
+    let way = format!("{name} (");
+    let ways = &report.configurations;
+    let other = || ways.iter().find(|(name, _)| name.starts_with(&way));
+    ways.get(name).or_else(|| other().map(|(_, text)| text))
 }
 
 fn row(measured: &Measured) -> Value {

@@ -45,18 +45,7 @@ EnableSendfile On
         }
         false => "",
     };
-    let module = match &ground.site.module {
-        Some(module) => format!(
-            "LoadModule hobcompare_module {}
-<Location /module>
-  SetHandler hobcompare
-  Require all granted
-</Location>
-",
-            module.display()
-        ),
-        None => String::new(),
-    };
+    let module = module(ground);
     let embedded = match ground.extra {
         Extra::Embedded => embedded(ground),
         _ => String::new(),
@@ -100,6 +89,22 @@ ScriptAlias /cgi/ {cgi}/
         files: vec![("apache.conf", text)],
         programs: vec![ground.program("apache", &arguments)],
         ..Setup::default()
+    }
+}
+
+/// The program in C as a module.
+fn module(ground: &Ground<'_>) -> String {
+    match &ground.site.module {
+        Some(module) => format!(
+            "LoadModule hobcompare_module {}
+<Location /module>
+  SetHandler hobcompare
+  Require all granted
+</Location>
+",
+            module.display()
+        ),
+        None => String::new(),
     }
 }
 
