@@ -87,7 +87,7 @@ fn summary(report: &Report) -> Vec<Sentence> {
         let text = format!(
             "{} takes {} times the CPU time of {} per request for {work} (geometric mean of {} rows)",
             server.name,
-            figure(ratio),
+            three_digits(ratio),
             bases.join(" and "),
             mean.n
         );
