@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::measure::{Budget, Comparison};
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::rows::{Scope, chosen, rows};
+use crate::rows::{Row, Scope, chosen, rows, sweep};
 use crate::server::{Installed, Missing, Settings, find, names};
 use crate::site::{Around, Folder, Site, Wants};
 use crate::tree;
@@ -33,7 +33,7 @@ pub struct Plan {
     pub only: Vec<String>,
     /// Servers with one of these names; all for none. hob is always there.
     pub servers: Vec<String>,
-    /// Other builds of hob.
+    /// Other builds of hob, and servers that are taken instead of those in `folders`.
     pub rivals: Vec<PathBuf>,
     /// Out of the box or tuned.
     pub settings: Settings,
@@ -47,6 +47,8 @@ pub struct Plan {
     pub round: Option<Duration>,
     /// Rounds of a cell at most.
     pub rounds: Option<usize>,
+    /// Other sizes of what carries answers, instead of other servers.
+    pub is_sweep: bool,
 }
 
 /// Time for all rows, with what starting and warming up takes kept back, and for one.
@@ -67,7 +69,7 @@ pub fn compare(plan: &Plan) -> Result<Report, CompareError> {
     // Dropped before the folder: then nobody writes into it any more.
     let ended = EndAll::default();
     let site = Site::write(folder.path(), &around(plan), wants(plan))?;
-    let rows = chosen(rows(&servers, &site), plan.scope, &plan.only);
+    let rows = chosen(all(plan, &servers, &site), plan.scope, &plan.only);
     if rows.is_empty() {
         return Err(no_rows(plan));
     }
@@ -142,7 +144,7 @@ pub fn list(plan: &Plan) -> Result<String, CompareError> {
         return Err(CompareError::Interrupted);
     }
     let mut text = String::new();
-    let rows = chosen(rows(&servers, &site), Scope::Full, &plan.only);
+    let rows = chosen(all(plan, &servers, &site), Scope::Full, &plan.only);
     let width = rows.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in rows {
         let scope = match row.scope {
@@ -163,10 +165,18 @@ pub fn list(plan: &Plan) -> Result<String, CompareError> {
             server.program.display()
         );
     }
-    for Missing { name, why } in missing {
+    for Missing { name, why, .. } in missing {
         let _ = writeln!(text, "{name} is not compared: {why}");
     }
     Ok(text)
+}
+
+/// The rows among which is chosen.
+fn all(plan: &Plan, servers: &[Installed], site: &Site) -> Vec<Row> {
+    match plan.is_sweep {
+        true => sweep(servers, site),
+        false => rows(servers, site),
+    }
 }
 
 /// The servers that are to be compared, hob first, and those that cannot be.
@@ -180,19 +190,20 @@ fn found(plan: &Plan) -> Result<(Vec<Installed>, Vec<Missing>), CompareError> {
         )));
     }
     let (mut servers, mut missing) = find(&plan.program, &plan.rivals, &plan.folders);
-    let is_asked = |name: &str| {
-        let is_build = name == "hob" || name.starts_with("other hob");
-        is_build || plan.servers.is_empty() || plan.servers.iter().any(|asked| asked == name)
+    let is_asked = |name: &str, is_named: bool| {
+        let is_known = name == "hob" || is_named || plan.servers.is_empty();
+        is_known || plan.servers.iter().any(|asked| asked == name)
     };
-    servers.retain(|server| is_asked(&server.name));
-    missing.retain(|missing| is_asked(&missing.name));
+    if plan.is_sweep {
+        servers.retain(|server| server.name == "hob");
+        missing.retain(|missing| missing.name == "hob");
+    }
+    servers.retain(|server| is_asked(&server.name, server.is_named));
+    missing.retain(|missing| is_asked(&missing.name, missing.is_named));
     if let Some(missing) = missing.iter().find(|missing| missing.name == "hob") {
         return Err(CompareError::Subject(missing.why.clone()));
     }
-    if let Some(missing) = missing
-        .iter()
-        .find(|missing| missing.name.starts_with("other hob"))
-    {
+    if let Some(missing) = missing.iter().find(|missing| missing.is_named) {
         return Err(CompareError::Arguments(format!("--rival {}", missing.why)));
     }
     Ok((servers, missing))
@@ -204,6 +215,13 @@ fn wants(plan: &Plan) -> Wants {
         let words = only.split('.').filter(|word| !word.is_empty());
         words.map(str::to_owned).collect()
     };
+    if plan.is_sweep {
+        return Wants {
+            tls: false,
+            programs: true,
+            compiled: true,
+        };
+    }
     let only: Vec<Vec<String>> = plan.only.iter().map(words).collect();
     let has =
         |words: &[String], these: &[&str]| words.iter().any(|word| these.contains(&word.as_str()));
@@ -213,6 +231,13 @@ fn wants(plan: &Plan) -> Wants {
             || only
                 .iter()
                 .any(|words| !has(words, &["file", "large", "cost"])),
+        compiled: only.is_empty()
+            || only.iter().any(|words| {
+                let others = [
+                    "file", "large", "cost", "sh", "perl", "python", "wsgi", "asgi", "php",
+                ];
+                !has(words, &others)
+            }),
     }
 }
 

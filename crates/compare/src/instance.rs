@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket, sockopt}
 use crate::account::{Account, Group};
 use crate::keeper::{Order, Program};
 use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, SETTLE_PERIOD, SETTLE_SHARE, START};
-use crate::server::{Extra, Ground, Installed, Ports, Settings};
+use crate::server::{Door, Extra, Ground, Installed, Ports, Settings};
 use crate::site::Site;
 
 /// What a server is started with, the same for all of a comparison.
@@ -57,8 +58,13 @@ impl Instance {
         let [(clear, held), (secure, held_too)] = [free_port()?, free_port()?];
         let ports = Ports { clear, secure };
         let program = server.program.display().to_string();
+        let front = server
+            .front
+            .as_ref()
+            .map(|front| front.display().to_string());
         let setup = server.kind.setup(&Ground {
             program: &program,
+            front: front.as_deref().unwrap_or_default(),
             folder: folder.clone(),
             site: place.site,
             ports,
@@ -73,6 +79,7 @@ impl Instance {
         for (name, text) in &setup.files {
             fs::write(folder.join(name), text).map_err(cannot_write)?;
         }
+        let shown = setup.shown();
         let account = Account::make(&format!("hob-compare-{}-{name}", std::process::id()));
         place.groups.borrow_mut().extend(account.group().cloned());
         let order = Order {
@@ -84,16 +91,13 @@ impl Instance {
             whole: place.folder.to_owned(),
         };
         let mut keeper = Keeper::start(place.program, &order)?;
-        keeper.wait_for_port(
-            ports.clear,
-            &order.programs,
-            &order.folder,
-            place.is_stopped,
-        )?;
-        let shown = setup.files.into_iter().next();
+        let doors = std::iter::once(Door::Port(ports.clear)).chain(setup.doors);
+        for door in doors {
+            keeper.wait_for(&door, &order, place.is_stopped)?;
+        }
         let mut instance = Instance {
             ports,
-            shown: shown.map(|(_, text)| text).unwrap_or_default(),
+            shown,
             account,
             keeper,
             _held: [held, held_too],
@@ -161,21 +165,19 @@ impl Keeper {
         }
     }
 
-    /// Asks at the port until somebody is there, a program has ended, or the time is up.
-    fn wait_for_port(
+    /// Asks at a door until somebody is there, a program has ended, or the time is up.
+    fn wait_for(
         &mut self,
-        port: u16,
-        programs: &[Program],
-        folder: &Path,
+        door: &Door,
+        order: &Order,
         is_stopped: &AtomicBool,
     ) -> Result<(), String> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let begun = Instant::now();
         loop {
-            if TcpStream::connect_timeout(&address, START).is_ok() {
+            if is_open(door, &order.folder) {
                 return Ok(());
             }
-            let printed = || printed(folder, programs);
+            let printed = || printed(&order.folder, &order.programs);
             if self.has_word(RETRY_PAUSE) {
                 let word = self.hear()?;
                 let word = word.strip_prefix("ended ").unwrap_or(&word);
@@ -186,8 +188,12 @@ impl Keeper {
             }
             if begun.elapsed() > START {
                 let seconds = START.as_secs();
+                let door = match door {
+                    Door::Port(port) => format!("port {port}"),
+                    Door::Socket(name) => (*name).to_owned(),
+                };
                 return Err(format!(
-                    "took no connection on port {port} within {seconds} s{}",
+                    "took no connection on {door} within {seconds} s{}",
                     printed()
                 ));
             }
@@ -246,6 +252,17 @@ impl Drop for Keeper {
         self.input = None;
         // It ends once everything below it has.
         let _ = self.child.wait();
+    }
+}
+
+/// Does somebody take a connection there?
+fn is_open(door: &Door, folder: &Path) -> bool {
+    match door {
+        Door::Port(port) => {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
+            TcpStream::connect_timeout(&address, START).is_ok()
+        }
+        Door::Socket(name) => UnixStream::connect(folder.join(name)).is_ok(),
     }
 }
 

@@ -8,6 +8,11 @@ pub(crate) const START: Duration = Duration::from_secs(20);
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// Longest wait for an answer in a round.
 pub(crate) const ANSWER: Duration = Duration::from_secs(60);
+/// Shortest and longest time in which connections that are kept are used before a round counts.
+pub(crate) const WARM_UP_MIN: Duration = Duration::from_millis(5);
+pub(crate) const WARM_UP_MAX: Duration = Duration::from_millis(50);
+/// Its share of a round between them, as a divisor.
+pub(crate) const WARM_UP_SHARE: u32 = 10;
 /// Pause before a server that does not answer yet is asked again.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(10);
 /// A server that uses less than a share of one CPU over this time has settled.

@@ -155,10 +155,7 @@ impl Comparison<'_> {
                     return;
                 }
             }
-            let made = rounds.iter().flatten().flatten();
-            let is_disturbed = made
-                .clone()
-                .any(|round| round.steal_percent > STEAL_PERCENT_MAX);
+            let is_disturbed = is_disturbed(rounds.iter().flatten().flatten());
             if is_disturbed && measured.repeated < REPEAT_COUNT_MAX && may_repeat() {
                 measured.repeated += 1;
                 continue;
@@ -252,6 +249,11 @@ impl Comparison<'_> {
         };
         self.running.retain(|key, _| is_needed(key));
     }
+}
+
+/// Did the host take CPU time away from one of them?
+fn is_disturbed<'a>(mut rounds: impl Iterator<Item = &'a Round>) -> bool {
+    rounds.any(|round| round.steal_percent > STEAL_PERCENT_MAX)
 }
 
 /// Is a cell measured as exactly as it should be, or not at all?
@@ -356,6 +358,16 @@ mod tests {
             rounds: vec![round],
             why_not: why_not.map(str::to_owned),
         }
+    }
+
+    #[test]
+    fn steal_in_one_round_disturbs_all_beside_it() {
+        let quiet = cell(0, None).rounds.remove(0);
+        let mut stolen = quiet.clone();
+        stolen.steal_percent = STEAL_PERCENT_MAX;
+        assert!(!is_disturbed([&quiet, &stolen].into_iter()));
+        stolen.steal_percent += 0.1;
+        assert!(is_disturbed([&quiet, &stolen].into_iter()));
     }
 
     #[test]

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use rustix::fs::{Advice, fadvise, fstatfs};
 
-use hob_load::{Expectation, LoadError, Pace, Plan, Terms, Url};
+use hob_load::{Expectation, LoadError, Pace, Plan, Reuse, Terms, Url};
 use serde_json::Value;
 
 use crate::instance::Instance;
 use crate::interval::median;
-use crate::limits::ANSWER;
+use crate::limits::{ANSWER, WARM_UP_MAX, WARM_UP_MIN, WARM_UP_SHARE};
 use crate::rows::{Entrant, Per, Row};
 
 /// What came of a round.
@@ -74,14 +74,27 @@ impl Client<'_> {
             return self.cold(row, entrant, instance, count);
         }
         let plan = self.plan(row, entrant, instance, length)?;
-        let before = instance.usage_ns()?;
-        let report = hob_load::run_until(plan, self.is_stopped.clone());
+        let mut before = instance.usage_ns();
+        let is_stopped = self.is_stopped.clone();
+        let report = match length {
+            // Connections that are kept are open and known before anything counts; what the client
+            // itself needs to begin is none of the measured time.
+            Length::Time(_) => {
+                hob_load::run_rested(plan, is_stopped, &mut || before = instance.usage_ns())
+            }
+            Length::Count(_) | Length::Cold(_) => hob_load::run_until(plan, is_stopped),
+        };
+        let before = before?;
         let report = report.map_err(|error| match error {
             LoadError::Server(text) | LoadError::Arguments(text) => text,
             error @ LoadError::System { .. } => error.to_string(),
         })?;
         let used = instance.usage_ns()?.saturating_sub(before);
-        Ok(figures(&report.json(), used, row.per))
+        let round = figures(&report.json(), used, row.per);
+        match round.good + round.failed == 0 && !self.is_stopped.load(Ordering::Relaxed) {
+            true => Err("no request was made in time".to_owned()),
+            false => Ok(round),
+        }
     }
 
     /// Requests one by one, of which each finds the file on the disk.
@@ -168,7 +181,13 @@ impl Client<'_> {
             is_resumption_off: true,
             threads: 1,
             cpus: vec![self.cpu],
-            warm_up: Duration::ZERO,
+            warm_up: match (row.reuse, length) {
+                (Reuse::KeepAlive, Length::Time(time)) => {
+                    (time / WARM_UP_SHARE).clamp(WARM_UP_MIN, WARM_UP_MAX)
+                }
+                // The connection is a part of what is measured, or nothing beside it.
+                _ => Duration::ZERO,
+            },
             duration,
             count,
             timeout: ANSWER,

@@ -40,6 +40,8 @@ pub(crate) struct Site {
     pub(crate) resident: Option<PathBuf>,
     /// Interpreters that scripts can be warm in.
     pub(crate) interpreters: Vec<&'static str>,
+    /// php-cgi, where it is installed.
+    pub(crate) php: Option<PathBuf>,
     /// What could not be made, and why.
     pub(crate) lacks: Vec<String>,
 }
@@ -106,6 +108,7 @@ impl Site {
             module: None,
             resident: None,
             interpreters: vec![],
+            php: None,
             lacks: vec![],
         };
         let system = |path: &Path| CompareError::system(format!("cannot write {}", path.display()));
@@ -126,7 +129,7 @@ impl Site {
             }
         }
         if wants.programs {
-            programs::write(folder, around, &mut site).map_err(system(&site.cgi.clone()))?;
+            programs::write(folder, around, wants, &mut site).map_err(system(&site.cgi.clone()))?;
         }
         Ok(site)
     }
@@ -156,6 +159,8 @@ pub(crate) struct Around<'a> {
 pub(crate) struct Wants {
     pub(crate) tls: bool,
     pub(crate) programs: bool,
+    /// Programs in C, which must be built.
+    pub(crate) compiled: bool,
 }
 
 /// The name of a file below the root.
@@ -217,6 +222,7 @@ mod tests {
         let wants = Wants {
             tls: false,
             programs: false,
+            compiled: false,
         };
         let site = Site::write(folder.path(), &around, wants).unwrap();
         for (name, bytes) in FILES {

@@ -127,6 +127,7 @@ fn plan(options: CompareOptions, surroundings: &Surroundings) -> Plan {
         temporary: Surroundings::temporary_folder(),
         round: options.round,
         rounds: options.rounds,
+        is_sweep: options.sweep,
     }
 }
 

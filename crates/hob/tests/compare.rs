@@ -6,6 +6,9 @@ mod harness;
 #[path = "bench/schema.rs"]
 mod schema;
 
+#[path = "compare/programs.rs"]
+mod programs;
+
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -222,7 +225,7 @@ fn what_cannot_be_compared_is_refused_with_what_to_write() {
         ),
         (
             &["--servers", "iis"],
-            "known are hob, nginx, apache, lighttpd, h2o, caddy",
+            "known are hob, nginx, apache, lighttpd, h2o, caddy, php-fpm, uwsgi, granian",
         ),
         (
             &["--rival", "/nowhere/hob"],
@@ -241,18 +244,23 @@ fn what_cannot_be_compared_is_refused_with_what_to_write() {
 /// hob and its processes, nginx and its worker.
 fn endless(place: &Place) -> (Child, Vec<u32>) {
     let only = ["--only", "file.h1.clear.keep.1k.c1", "--servers", "nginx"];
-    let mut command = compare(place, &[&only[..], &["--round", "200ms"]].concat());
+    endless_with(place, &only, "nginx")
+}
+
+/// The same with these arguments, once two processes of that name run.
+fn endless_with(place: &Place, only: &[&str], awaited: &str) -> (Child, Vec<u32>) {
+    let mut command = compare(place, &[only, &["--round", "200ms"]].concat());
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     let child = command.spawn().unwrap();
     let begun = Instant::now();
     let is_there = |pids: &[u32]| {
         let name = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm"));
         let names = pids.iter().filter_map(|pid| name(pid).ok());
-        names.filter(|name| name.trim() == "nginx").count() >= 2
+        names.filter(|name| name.trim() == awaited).count() >= 2
     };
     let mut all = below(child.id());
     while !is_there(&all) {
-        assert!(begun.elapsed() < DEADLINE, "nginx does not run");
+        assert!(begun.elapsed() < DEADLINE, "{awaited} does not run");
         std::thread::yield_now();
         all = below(child.id());
     }

@@ -49,7 +49,7 @@ pub use plan::{Pace, Plan, Protocol, Reuse, Terms};
 pub use quantity::{parse_cpus, parse_duration};
 pub use replay::{LineFault, LogLine, Replay};
 pub use report::{Report, environment_fields, reference, schema};
-pub use run::{run, run_through, run_until, run_with, stop_at_signals};
+pub use run::{run, run_rested, run_through, run_until, run_with, stop_at_signals};
 pub use send::h1::{Answer, AnswerReader, Asked, BadAnswer, Progress};
 pub use send::h2::replay as replay_h2;
 pub use send::h3::{replay_answer as replay_h3_answer, replay_control as replay_h3_control};

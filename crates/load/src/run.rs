@@ -4,7 +4,7 @@
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -26,7 +26,9 @@ use crate::plan::{Pace, Plan, Protocol};
 use crate::replay::{Counts, Feed, Reader};
 use crate::report::Report;
 use crate::request;
-use crate::send::{Address, Choice, Kind, Prepared, Share, Thread, Trust, client_config, h2, h3};
+use crate::send::{
+    Address, Choice, Gates, Kind, Prepared, Share, Thread, Trust, client_config, h2, h3,
+};
 use crate::url::Url;
 use crate::watch::Watch;
 
@@ -42,14 +44,32 @@ pub fn run(plan: Plan) -> Result<Report, LoadError> {
 
 /// Makes a run, conducted and shown as it is asked for.
 pub fn run_with(plan: Plan, conduct: Conduct) -> Result<Report, LoadError> {
-    conducted(plan, conduct, stop_at_signals()?, Probe::Always)
+    conducted(plan, conduct, stop_at_signals()?, (Probe::Always, None))
 }
 
 /// Makes a run, which ends early once the flag is set. A run that fails sets it too. Where the
 /// server has one address alone, no connection is made only to see whether it is there: whoever
 /// counts what the server does counts the run and nothing else.
 pub fn run_until(plan: Plan, is_stopped: Arc<AtomicBool>) -> Result<Report, LoadError> {
-    conducted(plan, Conduct::default(), is_stopped, Probe::Between)
+    let how = (Probe::Between, None);
+    conducted(plan, Conduct::default(), is_stopped, how)
+}
+
+/// Makes a run of a closed loop as [`run_until`] does, whose warm-up comes to rest before anything
+/// is measured: once it is over, every connection has been open and every request has its answer,
+/// it is called, and then the measured time begins, over the connections that there are. What a
+/// server has used up to the call belongs to no request that is measured.
+pub fn run_rested(
+    plan: Plan,
+    is_stopped: Arc<AtomicBool>,
+    rested: &mut dyn FnMut(),
+) -> Result<Report, LoadError> {
+    if !matches!(plan.pace, Pace::Closed { .. }) {
+        let text = "only a closed loop rests: other requests are due when they are";
+        return Err(LoadError::Arguments(text.to_owned()));
+    }
+    let how = (Probe::Between, Some(rested));
+    conducted(plan, Conduct::default(), is_stopped, how)
 }
 
 /// The same over whatever protocol to this address, whoever the URLs name: what listens there hands
@@ -59,7 +79,8 @@ pub fn run_through(
     relay: SocketAddr,
     is_stopped: Arc<AtomicBool>,
 ) -> Result<Report, LoadError> {
-    conducted(plan, Conduct::default(), is_stopped, Probe::Never(relay))
+    let how = (Probe::Never(relay), None);
+    conducted(plan, Conduct::default(), is_stopped, how)
 }
 
 /// When a connection is made first that carries nothing.
@@ -89,7 +110,7 @@ fn conducted(
     whole: Plan,
     conduct: Conduct,
     is_stopped: Arc<AtomicBool>,
-    probe: Probe,
+    (probe, rested): (Probe, Option<&mut dyn FnMut()>),
 ) -> Result<Report, LoadError> {
     let plan = part_of(&whole, &conduct);
     check(&plan)?;
@@ -112,10 +133,14 @@ fn conducted(
         wait_until(moment, &is_stopped)?;
     }
     let mut prepared = prepare(&plan, written, expected, address, is_stopped);
-    prepared.live = Live::new(prepared.warm_ns, conduct.view != View::Nothing);
+    if rested.is_some() {
+        prepared.warm_ns = AtomicU64::new(u64::MAX);
+    }
+    prepared.live = Live::new(prepared.warm_up_ns, conduct.view != View::Nothing);
     prepared.tls = tls;
     let begun_at = SystemTime::now();
-    let measured = measure(&plan, &prepared, &conduct, cgroup.as_ref(), log.take())?;
+    let watched = (cgroup.as_ref(), rested);
+    let measured = measure(&plan, &prepared, &conduct, watched, log.take())?;
     let Measured {
         tally,
         machine,
@@ -146,8 +171,8 @@ fn conducted(
         tally,
         machine,
         log,
-        warm_ns: prepared.warm_ns,
-        end_ns: prepared.end_ns,
+        warm_ns: prepared.warm_ns(),
+        end_ns: prepared.end_ns(),
         is_interrupted,
         begun_at,
     })
@@ -254,10 +279,11 @@ fn prepare(
         has_resumption: !plan.is_resumption_off,
         think_ns: think.as_nanos() as u64,
         timeout_ns: plan.timeout.as_nanos() as u64,
-        warm_ns,
-        end_ns: plan
+        warm_up_ns: warm_ns,
+        measured_ns: plan
             .duration
-            .map_or(u64::MAX, |duration| warm_ns + duration.as_nanos() as u64),
+            .map_or(u64::MAX, |duration| duration.as_nanos() as u64),
+        warm_ns: AtomicU64::new(warm_ns),
         rate,
         begun: Instant::now(),
         is_stopped,
@@ -413,10 +439,12 @@ fn measure(
     plan: &Plan,
     prepared: &Prepared,
     conduct: &Conduct,
-    cgroup: Option<&Cgroup>,
+    (cgroup, rested): (Option<&Cgroup>, Option<&mut dyn FnMut()>),
     log: Option<(Reader, Vec<Feed>)>,
 ) -> Result<Measured, LoadError> {
     let (ended, ends) = channel();
+    let (gates, mut gate) = Gates::new(plan.threads);
+    let has_rest = rested.is_some();
     std::thread::scope(|scope| {
         let (reader, feeds) = log.unzip();
         let mut feeds = feeds.unwrap_or_default().into_iter();
@@ -426,8 +454,9 @@ fn measure(
         for number in 0..plan.threads {
             let share = Share::of(plan, number, conduct.shard, feeds.next());
             let ended: Sender<()> = ended.clone();
+            let gate = gate.pop().filter(|_| has_rest);
             let work = move || {
-                let counted = Thread::new(prepared, share).and_then(Thread::run);
+                let counted = Thread::new(prepared, share, gate).and_then(Thread::run);
                 if counted.is_err() {
                     prepared.is_stopped.store(true, Ordering::Relaxed);
                 }
@@ -447,7 +476,14 @@ fn measure(
         }
         drop(ended);
         let mut watch = Watch::new(plan, prepared, conduct, &ends);
-        watch.until(Some(plan.warm_up));
+        match rested {
+            Some(rested) => {
+                gates.wait();
+                rested();
+                gates.open();
+            }
+            None => watch.until(Some(plan.warm_up)),
+        }
         let before = moment(plan.pid, cgroup);
         watch.until(None);
         let after = moment(plan.pid, cgroup);

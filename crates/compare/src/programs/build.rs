@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::site::{Around, Site};
+use crate::site::{Around, Site, Wants};
 
 const PROGRAM: &str = include_str!("program.c");
 const MODULE: &str = include_str!("module.c");
@@ -22,9 +22,15 @@ pub(super) const SCRIPTS: &[(&str, &str, &str)] = &[
     ("python3", "script.py", include_str!("script.py")),
 ];
 const APPLICATION: &str = include_str!("app.py");
+const PHP: &str = include_str!("script.php");
 
 /// Writes and builds what can be; says in `lacks` what cannot.
-pub(crate) fn write(place: &Path, found: &Around<'_>, site: &mut Site) -> io::Result<()> {
+pub(crate) fn write(
+    place: &Path,
+    found: &Around<'_>,
+    wants: Wants,
+    site: &mut Site,
+) -> io::Result<()> {
     let is_there = |name: &str| {
         found
             .folders
@@ -43,6 +49,17 @@ pub(crate) fn write(place: &Path, found: &Around<'_>, site: &mut Site) -> io::Re
         }
     }
     fs::write(site.cgi.join("app.py"), APPLICATION)?;
+    fs::write(site.cgi.join("script.php"), PHP)?;
+    let mut php = found.folders.iter().map(|folder| folder.join("php-cgi"));
+    site.php = php.find(|path| path.is_file());
+    if wants.compiled {
+        build(place, found, site);
+    }
+    Ok(())
+}
+
+/// Everything in C.
+fn build(place: &Path, found: &Around<'_>, site: &mut Site) {
     match c(place, &site.cgi) {
         Ok(path) => site.c = Some(path),
         Err(why) => site
@@ -62,7 +79,6 @@ pub(crate) fn write(place: &Path, found: &Around<'_>, site: &mut Site) -> io::Re
             site.lacks.push(why);
         }
     }
-    Ok(())
 }
 
 /// The program for CGI, FastCGI and lines: linked statically where that is possible, for then it

@@ -1,6 +1,7 @@
 /* One program in three ways: started for each request (CGI), kept behind FastCGI (`fastcgi SOCKET`, or
  * `fastcgi` with the listening socket as descriptor 0), and kept behind lines (CGIPLUSIN in its
- * environment). QUERY_STRING says how many KiB of body it answers with. */
+ * environment). QUERY_STRING says how many KiB of body it answers with, and after a `&` how many KiB are
+ * written at once. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,16 @@
 #include <unistd.h>
 
 #define BLOCK 65536
+#define BLOCK_MAX (1 << 20)
 static const char head[] = "Content-Type: text/plain\r\n\r\n";
-static char block[BLOCK], buffer[1 << 18];
+static char block[BLOCK_MAX], buffer[BLOCK_MAX + 4096];
+
+/* Bytes that are written at once. */
+static long piece_of(const char *query) {
+    const char *more = query ? strchr(query, '&') : NULL;
+    long kib = more ? atol(more + 1) : 0;
+    return kib > 0 && kib <= BLOCK_MAX / 1024 ? kib * 1024 : BLOCK;
+}
 
 static int write_all(int to, const void *bytes, size_t length) {
     const char *from = bytes;
@@ -39,14 +48,14 @@ static int read_all(int from, void *bytes, size_t length) {
 /* ---- CGI: a head, then blocks; the first leaves with the head in one write. */
 static int cgi(void) {
     const char *query = getenv("QUERY_STRING");
-    long left = (query ? atol(query) : 0) * 1024;
+    long left = (query ? atol(query) : 0) * 1024, piece = piece_of(query);
     size_t begun = sizeof head - 1;
     memcpy(buffer, head, begun);
-    size_t first = left < BLOCK ? (size_t)left : BLOCK;
-    memcpy(buffer + begun, block, first);
-    if (write_all(1, buffer, begun + first) < 0) return 1;
-    for (left -= (long)first; left > 0; left -= BLOCK)
-        if (write_all(1, block, left < BLOCK ? (size_t)left : BLOCK) < 0) return 1;
+    long first = left < piece ? left : piece;
+    memcpy(buffer + begun, block, (size_t)first);
+    if (write_all(1, buffer, begun + (size_t)first) < 0) return 1;
+    for (left -= first; left > 0; left -= piece)
+        if (write_all(1, block, (size_t)(left < piece ? left : piece)) < 0) return 1;
     return 0;
 }
 
@@ -159,18 +168,24 @@ static int fastcgi(const char *path) {
 
 /* ---- Lines: "!" and NAME=VALUE lines up to an empty one, or "!!LENGTH" and entries of a 16-bit
  * length, "NAME=VALUE" and NUL. */
-static long lines_request(FILE *input, long size) {
+static long lines_request(FILE *input, long size, long *piece) {
     long kib = 0;
     if (size == 0) {
         while (fgets(buffer, sizeof buffer, input) && buffer[0] != '\n')
-            if (!strncmp(buffer, "QUERY_STRING=", 13)) kib = atol(buffer + 13);
+            if (!strncmp(buffer, "QUERY_STRING=", 13)) {
+                kib = atol(buffer + 13);
+                *piece = piece_of(buffer + 13);
+            }
         return kib;
     }
     if ((size_t)size > sizeof buffer || fread(buffer, 1, (size_t)size, input) != (size_t)size) return 0;
     for (size_t at = 0; at + 2 <= (size_t)size;) {
         size_t length = (unsigned char)buffer[at] | (size_t)(unsigned char)buffer[at + 1] << 8;
         if (length == 0 || length > (size_t)size - at - 2) break;
-        if (!strncmp(buffer + at + 2, "QUERY_STRING=", 13)) kib = atol(buffer + at + 15);
+        if (!strncmp(buffer + at + 2, "QUERY_STRING=", 13)) {
+            kib = atol(buffer + at + 15);
+            *piece = piece_of(buffer + at + 15);
+        }
         at += 2 + length;
     }
     return kib;
@@ -186,11 +201,13 @@ static int lines(const char *name) {
     setvbuf(stdout, output, _IOFBF, sizeof output);
     while (fgets(line, sizeof line, input)) {
         if (line[0] != '!') continue;
-        long kib = lines_request(input, line[1] == '!' ? atol(line + 2) : 0);
+        long piece = BLOCK, left = lines_request(input, line[1] == '!' ? atol(line + 2) : 0, &piece) * 1024;
         if (!is_asked++) printf("%s\n!CGIPLUS: struct\n%s\n", escape, over);
         fputs("Content-Type: text/plain\n\n", stdout);
-        for (; kib >= 64; kib -= 64) fwrite(block, 1, BLOCK, stdout);
-        fwrite(block, 1, (size_t)kib * 1024, stdout);
+        for (; left > 0; left -= piece) {
+            fwrite(block, 1, (size_t)(left < piece ? left : piece), stdout);
+            if (piece < BLOCK) fflush(stdout);
+        }
         printf("%s\n", end);
         fflush(stdout);
     }

@@ -1,9 +1,10 @@
-/* The same work kept behind hob's own protocol, by libhob: shared memory or a socket. */
+/* The same work kept behind hob's own protocol, by libhob: shared memory or a socket. After a `&` the
+ * query says how many KiB are written at once. */
 #include <hob.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char block[65536];
+static char block[1 << 20];
 
 int main(void) {
     hob *server;
@@ -13,10 +14,12 @@ int main(void) {
     if (hob_connect(&server) < 0) return 1;
     while (hob_accept(server, &request) == HOB_OK) {
         const char *query = hob_indexed(request, HOB_QUERY_STRING, NULL);
-        long left = (query ? atol(query) : 0) * 1024;
+        const char *more = query ? strchr(query, '&') : NULL;
+        long left = (query ? atol(query) : 0) * 1024, piece = (more ? atol(more + 1) : 64) * 1024;
+        if (piece <= 0 || piece > (long)sizeof block) piece = 65536;
         int code = hob_header(request, "Content-Type", "text/plain");
-        for (; left > 0 && code == HOB_OK; left -= (long)sizeof block)
-            code = hob_write(request, block, left < (long)sizeof block ? (size_t)left : sizeof block);
+        for (; left > 0 && code == HOB_OK; left -= piece)
+            code = hob_write(request, block, (size_t)(left < piece ? left : piece));
         hob_finish(request);
     }
     hob_close(server);

@@ -6,13 +6,16 @@ use crate::site::Site;
 impl Site {
     /// The routes of hob's config that lead to programs. Two workers each, always there.
     pub(crate) fn hob_routes(&self) -> String {
-        if self.interpreters.is_empty() && self.c.is_none() {
+        if self.interpreters.is_empty() && self.c.is_none() && self.php.is_none() {
             return String::new();
         }
         let workers = "workers = { min = 2, max = 2 }";
+        let php = self.php.as_ref().map_or(String::new(), |php| {
+            format!(", interpreters = {{ \".php\" = \"{}\" }}", text(php))
+        });
         let mut routes = route(
             "/cgi/*",
-            &format!("cgi = {{ dir = \"{}\" }}", text(&self.cgi)),
+            &format!("cgi = {{ dir = \"{}\"{php} }}", text(&self.cgi)),
         );
         for (interpreter, name, _) in SCRIPTS {
             if *interpreter != "sh" && self.interpreters.contains(interpreter) {
@@ -30,11 +33,13 @@ impl Site {
             routes.push_str(&route("/resident/script.pl", &scripts));
         }
         if self.interpreters.contains(&"python3") {
-            let wsgi = format!(
-                "resident = {{ wsgi = \"app:application\", dir = \"{}\", {workers} }}",
-                text(&self.cgi)
-            );
-            routes.push_str(&route("/resident/wsgi", &wsgi));
+            for (kind, name) in [("wsgi", "application"), ("asgi", "asgi")] {
+                let application = format!(
+                    "resident = {{ {kind} = \"app:{name}\", dir = \"{}\", {workers} }}",
+                    text(&self.cgi)
+                );
+                routes.push_str(&route(&format!("/resident/{kind}"), &application));
+            }
         }
         if let Some(program) = &self.c {
             let lines = format!(

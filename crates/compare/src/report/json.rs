@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Report;
 use super::layout::FORMAT;
+use super::sweep::{Distance, Verdict};
 use super::table::heading;
 use crate::history::figures;
 use crate::interval::{Mean, median};
@@ -21,7 +22,7 @@ pub(super) fn write(report: &Report) -> Value {
             "name": server.name,
             "version": server.version,
             "program": server.program,
-            "configuration": report.configurations.get(&server.name),
+            "configuration": configuration(report, &server.name),
         })
     });
     let missing = report.missing.iter();
@@ -53,6 +54,14 @@ pub(super) fn write(report: &Report) -> Value {
     })
 }
 
+/// What a server was told: as it is started usually, else in the first of its other ways.
+fn configuration<'a>(report: &'a Report, name: &str) -> Option<&'a String> {
+    let way = format!("{name} (");
+    let ways = &report.configurations;
+    let other = || ways.iter().find(|(name, _)| name.starts_with(&way));
+    ways.get(name).or_else(|| other().map(|(_, text)| text))
+}
+
 fn row(measured: &Measured) -> Value {
     let row = &measured.row;
     let then = row.then.iter().flat_map(|id| figures(id));
@@ -82,6 +91,17 @@ fn row(measured: &Measured) -> Value {
         "repeated_rounds": measured.repeated,
         "disturbed_rounds": measured.disturbed,
         "then": then.collect::<Vec<_>>(),
+        "advice": row.advice,
+        "sweep": Verdict::of(measured).map(|verdict| json!({
+            "default": verdict.default,
+            "best": verdict.best,
+            "ratio": mean(verdict.ratio),
+            "within_5_percent": match verdict.distance {
+                Distance::Near => Some(true),
+                Distance::Far => Some(false),
+                Distance::Unknown => None,
+            },
+        })),
         "cells": measured.cells.iter().map(|one| cell(one, base)).collect::<Vec<_>>(),
     })
 }

@@ -112,6 +112,40 @@ const ROWS: &[Field] = &[
         Never,
         "what is odd about it; empty where nothing is",
     ),
+    (
+        "rows[].advice",
+        Text,
+        Never,
+        "what old documents advised about it; empty where nothing",
+    ),
+    (
+        "rows[].sweep",
+        Object,
+        Perhaps,
+        "how the default stands to the best, in a row of a sweep",
+    ),
+    ("rows[].sweep.default", Text, Never, "label of the default"),
+    ("rows[].sweep.best", Text, Never, "label of the best"),
+    (
+        "rows[].sweep.ratio",
+        Object,
+        Never,
+        "CPU time of the default in times of the best",
+    ),
+    ("rows[].sweep.ratio.mean", Number, Never, "geometric mean"),
+    (
+        "rows[].sweep.ratio.half_95",
+        Number,
+        Perhaps,
+        "half of its 95 % interval; null of one round",
+    ),
+    ("rows[].sweep.ratio.n", Integer, Never, "rounds"),
+    (
+        "rows[].sweep.within_5_percent",
+        Truth,
+        Perhaps,
+        "whether it is within 5 %; null where the rounds differ too much to tell",
+    ),
 ];
 
 /// What came of each server in a row.

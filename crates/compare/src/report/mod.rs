@@ -3,6 +3,7 @@
 mod json;
 mod layout;
 mod page;
+mod sweep;
 mod table;
 
 use std::collections::BTreeMap;

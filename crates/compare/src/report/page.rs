@@ -7,6 +7,7 @@ use hob_load::page::{
 };
 
 use super::Report;
+use super::sweep::{Distance, Verdict};
 use super::table::{heading, rate_of};
 use crate::history::{DOCUMENTS, Remarks};
 use crate::interval::Mean;
@@ -57,29 +58,54 @@ fn summary(report: &Report) -> Vec<Sentence> {
         |row: &&Measured| matches!(row.row.group, Group::Files | Group::Close | Group::Secure);
     let files: Vec<&Measured> = report.rows.iter().filter(is_file).collect();
     let mut all = vec![];
+    let scripts = report.rows.iter();
+    let scripts: Vec<&Measured> = scripts
+        .filter(|row| row.row.group == Group::Scripts)
+        .collect();
     for server in report.servers.iter().skip(1) {
-        let ratios: Vec<f64> = files
+        let (rows, work) = match server.kind.has_files() {
+            true => (&files, "files"),
+            false => (&scripts, "programs"),
+        };
+        let ratios: Vec<(&str, f64)> = rows
             .iter()
             .filter_map(|row| {
                 let is_its = |cell: &&Cell| cell.entrant.server == server.name;
                 let (cell, base) = (row.cells.iter().find(is_its)?, row.cells.first()?);
                 let is_sound = cell.doubt().or(base.doubt()).is_none();
-                Some(cell.ratio_to(base).filter(|_| is_sound)?.mean.ln())
+                let ratio = cell.ratio_to(base).filter(|_| is_sound)?.mean;
+                Some((base.entrant.label.as_str(), ratio.ln()))
             })
             .collect();
-        let Some(mean) = Mean::of(&ratios) else {
+        let logs: Vec<f64> = ratios.iter().map(|(_, log)| *log).collect();
+        let Some(mean) = Mean::of(&logs) else {
             continue;
         };
         let ratio = mean.mean.exp();
+        let mut bases: Vec<&str> = ratios.iter().map(|(base, _)| *base).collect();
+        bases.dedup();
         let text = format!(
-            "{} takes {ratio:.2} times hob's CPU time per request for files (geometric mean of {} rows)",
-            server.name, mean.n
+            "{} takes {} times the CPU time of {} per request for {work} (geometric mean of {} rows)",
+            server.name,
+            three_digits(ratio),
+            bases.join(" and "),
+            mean.n
         );
         all.push(if ratio >= 1.0 {
             Sentence::good(text)
         } else {
             Sentence::bad(text)
         });
+    }
+    for row in &report.rows {
+        if let Some(verdict) = Verdict::of(row) {
+            let text = format!("{}: {}", row.row.title, verdict.text());
+            all.push(match verdict.distance {
+                Distance::Near => Sentence::good(text),
+                Distance::Far => Sentence::bad(text),
+                Distance::Unknown => Sentence::doubtful(text),
+            });
+        }
     }
     all.extend(report.notes().into_iter().map(Sentence::doubtful));
     all
@@ -103,7 +129,7 @@ fn of_group(group: Group, rows: &[&Measured]) -> Vec<Part> {
             }
             parts
         }
-        Group::Scripts | Group::Stream | Group::Cost => {
+        Group::Scripts | Group::Stream | Group::Cost | Group::Sweep => {
             rows.iter().flat_map(|row| alone(row)).collect()
         }
     }
@@ -243,6 +269,9 @@ fn alone(row: &Measured) -> Vec<Part> {
     }
     for footnote in remarks.footnotes() {
         table = table.note(footnote);
+    }
+    if !row.row.advice.is_empty() {
+        table = table.note(format!("advice then: {}", row.row.advice));
     }
     vec![chart.into(), Details::new("the figures").part(table).into()]
 }

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use hob_load::page::{count, three_digits, time_us};
 
 use super::Report;
+use super::sweep::Verdict;
 use crate::history::{DOCUMENTS, Remarks};
 use crate::measure::{Cell, Measured};
 use crate::rows::{Group, Per};
@@ -67,6 +68,7 @@ pub(super) fn heading(group: Group) -> &'static str {
         Group::Scripts => "programs",
         Group::Stream => "one long answer of a program",
         Group::Cost => "what it costs to have it on",
+        Group::Sweep => "other sizes of what carries answers",
     }
 }
 
@@ -97,6 +99,9 @@ fn one(measured: &Measured, remarks: &mut Remarks, text: &mut String) -> fmt::Re
                 let is_base = base.is_some_and(|base| base.entrant == cell.entrant);
                 let (ratio, ratio_spread) = match ratio {
                     Some(_) if is_base => ("1".to_owned(), String::new()),
+                    Some(ratio) if ratio.mean < 0.1 => {
+                        (format!("{:.4}", ratio.mean), ratio.spread())
+                    }
                     Some(ratio) => (format!("{:.2}", ratio.mean), ratio.spread()),
                     None => (String::new(), String::new()),
                 };
@@ -120,8 +125,21 @@ fn one(measured: &Measured, remarks: &mut Remarks, text: &mut String) -> fmt::Re
             (None, None) => writeln!(text, "not measured")?,
         }
     }
+    if measured.repeated + measured.disturbed > 0 {
+        writeln!(
+            text,
+            "  steal: {} rounds made again, {} count all the same",
+            measured.repeated, measured.disturbed
+        )?;
+    }
+    if let Some(verdict) = Verdict::of(measured) {
+        writeln!(text, "  {}", verdict.text())?;
+    }
     for id in &row.then {
         writeln!(text, "  then: {}", remarks.line(id))?;
+    }
+    if !row.advice.is_empty() {
+        writeln!(text, "  advice then: {}", row.advice)?;
     }
     Ok(())
 }

@@ -20,6 +20,8 @@ pub(super) fn rows() -> Vec<Row> {
                 ("log in a format of one's own", Extra::CustomLog),
             ],
             then: &["A.log.names.0k.c1"],
+            advice: "names of clients looked up came first in 1998's list of what costs, the log \
+                     sixth, its format ninth; hob looks up no names",
         },
         Switch {
             name: "routes",
@@ -31,6 +33,7 @@ pub(super) fn rows() -> Vec<Row> {
                 ("10,000 routes", Extra::Routes(10_000)),
             ],
             then: &[],
+            advice: "the number of rules came eighth in 1998's list of what costs",
         },
         Switch {
             name: "nice",
@@ -38,6 +41,7 @@ pub(super) fn rows() -> Vec<Row> {
             scope: Scope::Usual,
             more: vec![(nice, Extra::Nice(level))],
             then: &[],
+            advice: "the server's priority came seventh in 1998's list of what matters",
         },
         Switch {
             name: "cache",
@@ -45,6 +49,7 @@ pub(super) fn rows() -> Vec<Row> {
             scope: Scope::Usual,
             more: vec![("cache off: the kernel's page cache", Extra::NoCache)],
             then: &["A.file.nocache.0k.c10", "A.file.cache.0k.c10"],
+            advice: "the cache of files came fifth in 1998's list of what matters",
         },
     ];
     all.into_iter().map(Switch::row).collect()
@@ -57,6 +62,7 @@ struct Switch {
     scope: Scope,
     more: Vec<(&'static str, Extra)>,
     then: &'static [&'static str],
+    advice: &'static str,
 }
 
 impl Switch {
@@ -65,6 +71,7 @@ impl Switch {
         let title = format!("hob with {}, file of 0k", self.title);
         let mut row = Row::new(id, title, Group::Cost, 10);
         row.scope = self.scope;
+        row.advice = self.advice;
         let more = self.more.into_iter();
         row.entrants = std::iter::once(("hob", Extra::None))
             .chain(more)

@@ -10,6 +10,8 @@ use crate::site::{FILES, Site, file_name};
 const SMALL_BYTES_MAX: u64 = 64 << 10;
 
 pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
+    let servers = servers.iter().filter(|server| server.kind.has_files());
+    let servers: &[Installed] = &servers.cloned().collect::<Vec<_>>();
     let mut rows = vec![];
     let has_tls = site.certificate.is_some();
     for connections in [1, 10] {
@@ -22,10 +24,11 @@ pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
             if *bytes > SMALL_BYTES_MAX {
                 rows.push(file.large(servers, false));
                 rows.extend(has_tls.then(|| file.large(servers, true)));
-                if has_tls && *name == "4115968" {
+                if has_tls {
                     rows.push(file.multiplexed(servers, Protocol::H2, 1));
                     rows.push(file.multiplexed(servers, Protocol::H3, 1));
                 }
+                rows.extend((connections == 1).then(|| file.uncached(servers, Cold::Yes)));
                 continue;
             }
             rows.push(file.small(servers, false, Reuse::KeepAlive));
@@ -39,9 +42,10 @@ pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
                 if connections > 1 {
                     rows.push(file.multiplexed(servers, protocol, 10));
                 }
+                rows.extend((*name == "0k").then(|| file.per_connection(servers, protocol)));
             }
             rows.push(file.uncached(servers, Cold::No));
-            if *name == "64k" && connections == 1 {
+            if *bytes > 0 && connections == 1 {
                 rows.push(file.uncached(servers, Cold::Yes));
             }
         }
@@ -118,6 +122,15 @@ impl File {
         row.per = Per::Megabyte;
         row.short = format!("{name} bytes, {carrier}, c={connections}");
         row.entrants = self.everybody(servers);
+        // Usually it keeps the contents of small files alone, and has the kernel send the others.
+        if let Some(own) = row.entrants.first().cloned() {
+            let kept = Entrant {
+                label: format!("{}, kept in memory", own.label),
+                extra: Extra::WholeCache,
+                ..own
+            };
+            row.entrants.insert(1, kept);
+        }
         row.beside([format!("B.large.{carrier}.{name}.c{connections}")]);
         if !is_secure {
             row.beside([format!("A.large.nocache.{name}.c{connections}")]);
@@ -134,13 +147,20 @@ impl File {
             Cold::No => ("uncached", "from the kernel's page cache"),
             Cold::Yes => ("cold", "from the disk"),
         };
+        let is_large = self.bytes > SMALL_BYTES_MAX;
+        let kind = if is_large { "large" } else { "file" };
         let title = format!("file of {name} {text}, one connection per request");
-        let id = format!("file.h1.clear.{word}.{name}.c{connections}");
+        let id = format!("{kind}.h1.clear.{word}.{name}.c{connections}");
         let mut row = Row::new(id, title, Group::Uncached, connections);
         row.short = format!("{name}, c={connections}, {text}");
         row.scope = match (name, connections, cold) {
-            ("0k" | "64k", 10, _) | (_, _, Cold::Yes) => Scope::Usual,
+            ("0k", 10, _) | ("64k", 10, _) | ("64k", _, Cold::Yes) => Scope::Usual,
             _ => Scope::Full,
+        };
+        row.per = if is_large {
+            Per::Megabyte
+        } else {
+            Per::Request
         };
         row.reuse = Reuse::PerRequest;
         row.is_cold = cold == Cold::Yes;
@@ -188,17 +208,7 @@ impl File {
         row.protocol = protocol;
         row.streams = streams;
         row.per = per;
-        row.entrants = self.everybody(servers);
-        if protocol == Protocol::H3 {
-            let speaks = |server: &&Installed| matches!(server.kind, Kind::Hob | Kind::Caddy);
-            let some: Vec<Installed> = servers.iter().filter(speaks).cloned().collect();
-            row.entrants = self.everybody(&some);
-            for (entrant, server) in row.entrants.iter_mut().zip(&some) {
-                if server.kind == Kind::Hob {
-                    entrant.extra = Extra::Http3;
-                }
-            }
-        }
+        row.entrants = self.speakers(servers, protocol);
         if streams == 1 {
             row.beside([
                 format!("B.{word}.tls.{name}.c{connections}"),
@@ -206,6 +216,36 @@ impl File {
             ]);
         }
         row
+    }
+
+    /// The same with a connection for each request: what a handshake costs there.
+    fn per_connection(&self, servers: &[Installed], protocol: Protocol) -> Row {
+        let mut row = self.multiplexed(servers, protocol, 1);
+        row.id = row.id.replacen(".keep.", ".close.", 1);
+        let how = "over TLS, one connection per request";
+        row.title = row.title.replacen("over TLS", how, 1);
+        row.short.push_str(", with handshake");
+        row.scope = Scope::Full;
+        row.reuse = Reuse::PerRequest;
+        // Then connections were kept.
+        row.then.clear();
+        row
+    }
+
+    /// Those that speak a protocol.
+    fn speakers(&self, servers: &[Installed], protocol: Protocol) -> Vec<Entrant> {
+        if protocol != Protocol::H3 {
+            return self.everybody(servers);
+        }
+        let speaks = |server: &&Installed| matches!(server.kind, Kind::Hob | Kind::Caddy);
+        let some: Vec<Installed> = servers.iter().filter(speaks).cloned().collect();
+        let mut entrants = self.everybody(&some);
+        for (entrant, server) in entrants.iter_mut().zip(&some) {
+            if server.kind == Kind::Hob {
+                entrant.extra = Extra::Http3;
+            }
+        }
+        entrants
     }
 
     /// Every server with this file.

@@ -4,6 +4,7 @@ mod cost;
 mod files;
 mod programs;
 mod row;
+mod sweep;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,7 @@ use crate::site::Site;
 
 pub use row::Scope;
 pub(crate) use row::{Entrant, Group, Per, Row};
+pub(crate) use sweep::sweep;
 
 /// All rows for these servers and what they can serve, in the order in which they are measured.
 pub(crate) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {

@@ -1,7 +1,7 @@
 //! Rows of programs: the same work in every way that a server has to run one.
 
 use super::{Entrant, Group, Per, Row, Scope};
-use crate::server::{Extra, Installed, Kind};
+use crate::server::{Embedded, Extra, Installed, Kind};
 use crate::site::Site;
 
 /// The long answer: 1,000 times 1,024 KiB.
@@ -16,13 +16,24 @@ pub(super) fn rows(servers: &[Installed], site: &Site) -> Vec<Row> {
             for kib in [0, 1, 16, 64] {
                 rows.push(ways.row(Language::C, kib, connections, is_secure));
             }
-            rows.push(ways.row(Language::Perl, 0, connections, is_secure));
-            rows.push(ways.row(Language::Python, 0, connections, is_secure));
+            for language in [
+                Language::Perl,
+                Language::Python,
+                Language::Wsgi,
+                Language::Asgi,
+                Language::Php,
+            ] {
+                for kib in [0, 1, 16, 64] {
+                    rows.push(ways.row(language, kib, connections, is_secure));
+                }
+            }
         }
     }
     rows.push(ways.row(Language::Shell, 0, 10, false));
     rows.push(ways.stream());
-    rows.retain(|row| !row.entrants.is_empty());
+    // The first is what the others are compared with: hob, where it runs such programs.
+    let has_hob = |row: &Row| row.entrants.first().is_some_and(|first| ways.is_hob(first));
+    rows.retain(has_hob);
     rows
 }
 
@@ -32,6 +43,9 @@ enum Language {
     Shell,
     Perl,
     Python,
+    Wsgi,
+    Asgi,
+    Php,
 }
 
 struct Ways<'a> {
@@ -46,6 +60,9 @@ impl Ways<'_> {
             Language::Shell => ("sh", "shell script"),
             Language::Perl => ("perl", "Perl script"),
             Language::Python => ("python", "Python script"),
+            Language::Wsgi => ("wsgi", "WSGI application"),
+            Language::Asgi => ("asgi", "ASGI application"),
+            Language::Php => ("php", "PHP script"),
         };
         let (carrier, over) = match is_secure {
             true => ("tls", "over TLS"),
@@ -56,12 +73,13 @@ impl Ways<'_> {
         let mut row = Row::new(id, title, Group::Scripts, connections);
         row.scope = match (language, kib, connections, is_secure) {
             (Language::C, 0 | 64, 10, false) => Scope::Quick,
-            (Language::Perl | Language::Python, _, 10, false) => Scope::Quick,
-            (Language::C, 0 | 64, _, _) | (_, _, 10, false) => Scope::Usual,
+            (Language::Perl | Language::Python, 0, 10, false) => Scope::Quick,
+            (Language::C, 0 | 64, _, _) | (Language::Shell, ..) => Scope::Usual,
+            (_, 0, 10, false) => Scope::Usual,
             _ => Scope::Full,
         };
         row.is_secure = is_secure;
-        row.entrants = self.entrants(language, kib);
+        row.entrants = self.entrants(language, kib, is_secure);
         if language == Language::C && !is_secure {
             row.beside([
                 format!("A.script.cgi.{kib}k.c{connections}"),
@@ -80,7 +98,7 @@ impl Ways<'_> {
         row.scope = Scope::Full;
         row.is_single = true;
         row.per = Per::Megabyte;
-        row.entrants = self.entrants(Language::C, STREAM_KIB);
+        row.entrants = self.entrants(Language::C, STREAM_KIB, false);
         let python = self.of(Kind::Hob, "resident WSGI", "/resident/wsgi", STREAM_KIB);
         let has_python = self.site.interpreters.contains(&"python3");
         row.entrants.extend(python.filter(|_| has_python));
@@ -91,7 +109,7 @@ impl Ways<'_> {
         row
     }
 
-    fn entrants(&self, language: Language, kib: u64) -> Vec<Entrant> {
+    fn entrants(&self, language: Language, kib: u64, is_secure: bool) -> Vec<Entrant> {
         let way = |kind, way: &str, path: &str| self.of(kind, way, path, kib);
         let all: Vec<Option<Entrant>> = match language {
             Language::C if self.site.c.is_some() => {
@@ -119,10 +137,9 @@ impl Ways<'_> {
             Language::Perl if self.has("perl") => {
                 let mut all = self.everywhere("script.pl", kib);
                 all.insert(1, way(Kind::Hob, "warm", "/warm/script.pl"));
-                all.insert(
-                    2,
-                    way(Kind::Hob, "resident, kept compiled", "/resident/script.pl"),
-                );
+                let kept = way(Kind::Hob, "resident, kept compiled", "/resident/script.pl");
+                all.insert(2, kept);
+                all.push(self.embedded(Embedded::Perl, "mod_perl", ("/perl/script.pl", kib)));
                 all
             }
             Language::Python if self.has("python3") => {
@@ -132,8 +149,78 @@ impl Ways<'_> {
                 all
             }
             Language::Shell | Language::Perl | Language::Python => vec![],
+            Language::Wsgi => self.wsgi(kib, is_secure),
+            Language::Asgi => self.asgi(kib),
+            Language::Php => self.php(kib),
         };
         all.into_iter().flatten().collect()
+    }
+
+    /// One application in every server that runs it.
+    fn wsgi(&self, kib: u64, is_secure: bool) -> Vec<Option<Entrant>> {
+        let way = |kind, way: &str, path: &str| self.of(kind, way, path, kib);
+        let behind = way(Kind::Uwsgi, "behind nginx", "/app")
+            .filter(|_| self.has_front(Kind::Uwsgi))
+            .map(|entrant| Entrant {
+                extra: Extra::Behind,
+                ..entrant
+            });
+        let own = way(Kind::Hob, "resident WSGI", "/resident/wsgi");
+        vec![
+            own.filter(|_| self.has("python3")),
+            way(Kind::Granian, "WSGI", "/app"),
+            // It cannot speak TLS on the terms of all others.
+            way(Kind::Uwsgi, "own router", "/app").filter(|_| !is_secure),
+            behind,
+            way(Kind::Gunicorn, "WSGI", "/app"),
+            self.embedded(Embedded::Python, "mod_wsgi", ("/wsgi", kib)),
+        ]
+    }
+
+    /// An interpreter within Apache.
+    fn embedded(&self, which: Embedded, way: &str, (path, kib): (&str, u64)) -> Option<Entrant> {
+        which.load()?;
+        let entrant = self.of(Kind::Apache, way, path, kib)?;
+        Some(Entrant {
+            extra: Extra::Embedded,
+            ..entrant
+        })
+    }
+
+    fn asgi(&self, kib: u64) -> Vec<Option<Entrant>> {
+        let way = |kind, way: &str, path: &str| self.of(kind, way, path, kib);
+        let own = way(Kind::Hob, "resident ASGI", "/resident/asgi");
+        let granian = way(Kind::Granian, "ASGI", "/app").map(|entrant| Entrant {
+            extra: Extra::Asgi,
+            ..entrant
+        });
+        vec![
+            own.filter(|_| self.has("python3")),
+            granian,
+            way(Kind::Uvicorn, "ASGI", "/app"),
+        ]
+    }
+
+    fn php(&self, kib: u64) -> Vec<Option<Entrant>> {
+        let way = |kind, way: &str, path: &str| self.of(kind, way, path, kib);
+        let is_there = self.site.php.is_some();
+        let own = way(Kind::Hob, "cgi", "/cgi/script.php");
+        vec![
+            own.filter(|_| is_there),
+            way(Kind::Fpm, "behind nginx", "/php/script.php"),
+            way(Kind::Lighttpd, "cgi", "/cgi/script.php").filter(|_| is_there),
+            way(Kind::Lighttpd, "fastcgi", "/php/script.php").filter(|_| is_there),
+        ]
+    }
+
+    fn is_hob(&self, entrant: &Entrant) -> bool {
+        let mut servers = self.servers.iter();
+        servers.any(|server| server.kind == Kind::Hob && server.name == entrant.server)
+    }
+
+    fn has_front(&self, kind: Kind) -> bool {
+        let mut servers = self.servers.iter();
+        servers.any(|server| server.kind == kind && server.front.is_some())
     }
 
     fn has(&self, interpreter: &str) -> bool {

@@ -36,6 +36,8 @@ pub(crate) enum Group {
     Stream,
     /// hob with something switched on.
     Cost,
+    /// hob with other sizes of what carries answers.
+    Sweep,
 }
 
 /// What CPU time is divided by.
@@ -78,6 +80,8 @@ pub(crate) struct Row {
     pub(crate) per: Per,
     /// Ids of old figures.
     pub(crate) then: Vec<String>,
+    /// What the old documents advised about it.
+    pub(crate) advice: &'static str,
     /// Who does the work; the first is what the others are compared with.
     pub(crate) entrants: Vec<Entrant>,
 }
@@ -99,7 +103,7 @@ pub(crate) struct Entrant {
 
 impl Row {
     /// A row in clear text over kept connections; more is said of it where it is made.
-    pub(super) fn new(id: String, title: String, group: Group, connections: usize) -> Row {
+    pub(crate) fn new(id: String, title: String, group: Group, connections: usize) -> Row {
         let title = format!("{title}, {}", connections_text(connections));
         Row {
             id,
@@ -116,6 +120,7 @@ impl Row {
             is_cold: false,
             per: Per::Request,
             then: vec![],
+            advice: "",
             entrants: vec![],
         }
     }

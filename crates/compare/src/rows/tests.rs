@@ -16,6 +16,7 @@ fn site() -> Site {
         module: Some(PathBuf::from("/m")),
         resident: Some(PathBuf::from("/c/resident")),
         interpreters: vec!["sh", "perl", "python3"],
+        php: Some(PathBuf::from("/usr/bin/php-cgi")),
         lacks: vec![],
     }
 }
@@ -25,12 +26,17 @@ fn servers() -> Vec<Installed> {
         ("hob", Kind::Hob),
         ("nginx", Kind::Nginx),
         ("apache", Kind::Apache),
+        ("php-fpm", Kind::Fpm),
+        ("uwsgi", Kind::Uwsgi),
+        ("granian", Kind::Granian),
     ];
     all.map(|(name, kind)| Installed {
         name: name.to_owned(),
         kind,
         program: PathBuf::from(name),
         version: "1.0".to_owned(),
+        front: Some(PathBuf::from("nginx")),
+        is_named: false,
     })
     .into()
 }

@@ -1,9 +1,9 @@
 //! Apache httpd, with the event model, CGI by its daemon, and a module of ours where it could be
-//! built.
+//! built. Those that run Python and Perl within it are loaded only where they are asked for.
 
 use std::path::Path;
 
-use super::{Ground, Setup};
+use super::{Extra, Ground, Setup};
 
 /// Where distributions put modules.
 const MODULE_FOLDERS: &[&str] = &[
@@ -45,17 +45,10 @@ EnableSendfile On
         }
         false => "",
     };
-    let module = match &ground.site.module {
-        Some(module) => format!(
-            "LoadModule hobcompare_module {}
-<Location /module>
-  SetHandler hobcompare
-  Require all granted
-</Location>
-",
-            module.display()
-        ),
-        None => String::new(),
+    let module = module(ground);
+    let embedded = match ground.extra {
+        Extra::Embedded => embedded(ground),
+        _ => String::new(),
     };
     let secure = secure(ground);
     let text = format!(
@@ -82,7 +75,7 @@ ScriptAlias /cgi/ {cgi}/
   Require all granted
   Options +ExecCGI
 </Directory>
-{module}{secure}",
+{module}{embedded}{secure}",
         root = at(""),
         pid = at("apache.pid"),
         errors = at("apache.err"),
@@ -94,24 +87,81 @@ ScriptAlias /cgi/ {cgi}/
     let arguments = ["-d", &at(""), "-f", &at("apache.conf"), "-DFOREGROUND"];
     Setup {
         files: vec![("apache.conf", text)],
-        folders: vec![],
         programs: vec![ground.program("apache", &arguments)],
+        ..Setup::default()
+    }
+}
+
+/// The program in C as a module.
+fn module(ground: &Ground<'_>) -> String {
+    match &ground.site.module {
+        Some(module) => format!(
+            "LoadModule hobcompare_module {}
+<Location /module>
+  SetHandler hobcompare
+  Require all granted
+</Location>
+",
+            module.display()
+        ),
+        None => String::new(),
     }
 }
 
 /// Those modules that are there.
 fn loads() -> String {
-    let folder = MODULE_FOLDERS
-        .iter()
-        .find(|folder| Path::new(folder).is_dir());
-    MODULES
-        .iter()
-        .filter_map(|(name, file)| {
-            let path = Path::new(folder?).join(file);
-            let is_there = path.is_file();
-            is_there.then(|| format!("LoadModule {name} {}\n", path.display()))
-        })
-        .collect()
+    let all = MODULES.iter();
+    all.filter_map(|(name, file)| load(name, file)).collect()
+}
+
+/// The line that loads a module, where that is there.
+fn load(name: &str, file: &str) -> Option<String> {
+    let mut folders = MODULE_FOLDERS.iter().map(Path::new);
+    let path = folders.find(|folder| folder.is_dir())?.join(file);
+    let is_there = path.is_file();
+    is_there.then(|| format!("LoadModule {name} {}\n", path.display()))
+}
+
+/// An interpreter within Apache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Embedded {
+    /// mod_wsgi.
+    Python,
+    /// mod_perl.
+    Perl,
+}
+
+impl Embedded {
+    /// The line that loads it, where it is installed.
+    pub(crate) fn load(self) -> Option<String> {
+        match self {
+            Embedded::Python => load("wsgi_module", "mod_wsgi.so"),
+            Embedded::Perl => load("perl_module", "mod_perl.so"),
+        }
+    }
+}
+
+/// An application and scripts that stay within Apache's own processes.
+fn embedded(ground: &Ground<'_>) -> String {
+    let folder = ground.site.cgi.display();
+    let python = Embedded::Python.load().map_or(String::new(), |load| {
+        format!("{load}WSGIScriptAlias /wsgi {folder}/app.py\n")
+    });
+    let perl = Embedded::Perl.load().map_or(String::new(), |load| {
+        format!(
+            "{load}PerlModule ModPerl::Registry
+Alias /perl/ {folder}/
+<Location /perl/>
+  SetHandler perl-script
+  PerlResponseHandler ModPerl::Registry
+  PerlOptions +ParseHeaders
+  Options +ExecCGI
+  Require all granted
+</Location>
+"
+        )
+    });
+    python + &perl
 }
 
 fn secure(ground: &Ground<'_>) -> String {

@@ -49,7 +49,7 @@ http://127.0.0.1:{port} {{
         .push(("GOMAXPROCS".to_owned(), "1".to_owned()));
     Setup {
         files: vec![("Caddyfile", text)],
-        folders: vec![],
         programs: vec![program],
+        ..Setup::default()
     }
 }

@@ -16,6 +16,10 @@ pub(crate) struct Installed {
     pub(crate) program: PathBuf,
     /// What it says of itself.
     pub(crate) version: String,
+    /// nginx, where it may stand before it.
+    pub(crate) front: Option<PathBuf>,
+    /// Somebody gave its path.
+    pub(crate) is_named: bool,
 }
 
 /// A server that was looked for in vain, or that does not run.
@@ -25,67 +29,195 @@ pub(crate) struct Missing {
     pub(crate) name: String,
     /// Why it is not compared.
     pub(crate) why: String,
+    /// Somebody gave its path.
+    pub(crate) is_named: bool,
 }
 
-/// Name, kind, what its program may be called, and how that is asked for its version.
-const KNOWN: &[(&str, Kind, &[&str], &str)] = &[
-    ("nginx", Kind::Nginx, &["nginx"], "-v"),
-    ("apache", Kind::Apache, &["apache2", "httpd"], "-v"),
-    ("lighttpd", Kind::Lighttpd, &["lighttpd"], "-v"),
-    ("h2o", Kind::H2o, &["h2o"], "-v"),
-    ("caddy", Kind::Caddy, &["caddy"], "version"),
+/// A server that is looked for.
+struct Known {
+    name: &'static str,
+    kind: Kind,
+    /// What its program may be called, perhaps with a version behind.
+    programs: &'static [&'static str],
+    /// How it is asked for its version.
+    version: &'static str,
+}
+
+const fn known(
+    name: &'static str,
+    kind: Kind,
+    programs: &'static [&'static str],
+    version: &'static str,
+) -> Known {
+    Known {
+        name,
+        kind,
+        programs,
+        version,
+    }
+}
+
+const KNOWN: &[Known] = &[
+    known("nginx", Kind::Nginx, &["nginx"], "-v"),
+    known("apache", Kind::Apache, &["apache2", "httpd"], "-v"),
+    known("lighttpd", Kind::Lighttpd, &["lighttpd"], "-v"),
+    known("h2o", Kind::H2o, &["h2o"], "-v"),
+    known("caddy", Kind::Caddy, &["caddy"], "version"),
+    known("php-fpm", Kind::Fpm, &["php-fpm"], "-v"),
+    known("uwsgi", Kind::Uwsgi, &["uwsgi"], "--version"),
+    known("granian", Kind::Granian, &["granian"], "--version"),
+    known("gunicorn", Kind::Gunicorn, &["gunicorn"], "--version"),
+    known("uvicorn", Kind::Uvicorn, &["uvicorn"], "--version"),
 ];
 
 /// Looks for everything that is known in these folders. hob itself comes first, then other builds
-/// of it.
+/// of it. A rival is one of them, or a known server that is taken instead of the one in a folder.
 pub(crate) fn find(
     own: &Path,
     rivals: &[PathBuf],
     folders: &[PathBuf],
 ) -> (Vec<Installed>, Vec<Missing>) {
-    let mut found = vec![];
-    let mut missing = vec![];
-    let mut take = |name: &str, kind, program: PathBuf, argument| match ask(&program, argument) {
-        Ok(version) => found.push(Installed {
-            name: name.to_owned(),
-            kind,
-            program,
-            version,
-        }),
-        Err(why) => missing.push(Missing {
-            name: name.to_owned(),
-            why: format!("{} {why}", program.display()),
-        }),
-    };
-    take("hob", Kind::Hob, own.to_owned(), "--version");
-    for (index, rival) in rivals.iter().enumerate() {
-        let name = match rivals.len() {
+    let mut search = Search::default();
+    search.take("hob", (Kind::Hob, "--version"), own.to_owned(), false);
+    let (servers, builds): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        rivals.iter().partition(|rival| known_as(rival).is_some());
+    for (index, build) in builds.iter().enumerate() {
+        let name = match builds.len() {
             1 => "other hob".to_owned(),
             _ => format!("other hob {}", index + 1),
         };
-        take(&name, Kind::Hob, rival.clone(), "--version");
+        search.take(&name, (Kind::Hob, "--version"), (*build).clone(), true);
     }
-    let mut absent = vec![];
-    for (name, kind, programs, argument) in KNOWN {
-        let candidates = programs.iter().flat_map(|program| {
-            let at = move |folder: &PathBuf| folder.join(program);
-            folders.iter().map(at)
+    for one in KNOWN {
+        let how = (one.kind, one.version);
+        let mut named = servers.iter().filter(|path| {
+            let known = known_as(path);
+            known.is_some_and(|known| known.kind == one.kind)
         });
-        match { candidates }.find(|path| is_program(path)) {
-            Some(program) => take(name, *kind, program, argument),
-            None => absent.push(Missing {
-                name: (*name).to_owned(),
-                why: format!("{} is not installed", programs.join(" or ")),
+        if let Some(path) = named.next() {
+            search.take(one.name, how, (*path).clone(), true);
+            continue;
+        }
+        match installed(one, folders) {
+            Some(program) => search.take(one.name, how, program, false),
+            None => search.lacks(
+                one.name,
+                format!("{} is not installed", one.programs.join(" or ")),
+            ),
+        }
+    }
+    search.end()
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Search {
+    found: Vec<Installed>,
+    missing: Vec<Missing>,
+}
+
+impl Search {
+    fn take(
+        &mut self,
+        name: &str,
+        (kind, argument): (Kind, &str),
+        program: PathBuf,
+        is_named: bool,
+    ) {
+        match ask(&program, argument) {
+            Ok(version) => self.found.push(Installed {
+                name: name.to_owned(),
+                kind,
+                program,
+                version,
+                front: None,
+                is_named,
+            }),
+            Err(why) => self.missing.push(Missing {
+                name: name.to_owned(),
+                why: format!("{} {why}", program.display()),
+                is_named,
             }),
         }
     }
-    missing.extend(absent);
-    (found, missing)
+
+    fn lacks(&mut self, name: &str, why: String) {
+        self.missing.push(Missing {
+            name: name.to_owned(),
+            why,
+            is_named: false,
+        });
+    }
+
+    /// Gives those that stand behind nginx what they stand behind.
+    fn end(mut self) -> (Vec<Installed>, Vec<Missing>) {
+        let nginx = self.found.iter().find(|server| server.kind == Kind::Nginx);
+        let front = nginx.map(|nginx| nginx.program.clone());
+        for server in &mut self.found {
+            if matches!(server.kind, Kind::Fpm | Kind::Uwsgi) {
+                server.front = front.clone();
+            }
+        }
+        if front.is_none() {
+            let is_alone = |server: &Installed| server.kind != Kind::Fpm;
+            let (alone, behind) = self.found.into_iter().partition(is_alone);
+            self.found = alone;
+            let behind: Vec<Installed> = behind;
+            for server in behind {
+                self.missing.push(Missing {
+                    name: server.name,
+                    why: "nginx, which stands before it, is not installed".to_owned(),
+                    is_named: server.is_named,
+                });
+            }
+        }
+        (self.found, self.missing)
+    }
+}
+
+/// The server whose program this is, by its name.
+fn known_as(path: &Path) -> Option<&'static Known> {
+    let name = path.file_name()?.to_str()?;
+    let is_its = |known: &&Known| {
+        known
+            .programs
+            .iter()
+            .any(|program| is_called(name, program))
+    };
+    KNOWN.iter().find(is_its)
+}
+
+/// Is that the program's name, perhaps with a version behind it?
+fn is_called(name: &str, program: &str) -> bool {
+    let rest = name.strip_prefix(program);
+    rest.is_some_and(|rest| {
+        rest.bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    })
+}
+
+/// The first program of a server in these folders; of several versions, the one with the last name.
+fn installed(known: &Known, folders: &[PathBuf]) -> Option<PathBuf> {
+    let candidates = known.programs.iter().flat_map(|program| {
+        let at = move |folder: &PathBuf| folder.join(program);
+        folders.iter().map(at)
+    });
+    if let Some(plain) = { candidates }.find(|path| is_program(path)) {
+        return Some(plain);
+    }
+    // Only PHP is installed as several versions beside each other.
+    if known.kind != Kind::Fpm {
+        return None;
+    }
+    let entries = folders.iter().flat_map(std::fs::read_dir);
+    let paths = entries.flatten().flatten().map(|entry| entry.path());
+    let of_it = paths.filter(|path| known_as(path).is_some_and(|one| one.kind == known.kind));
+    of_it.filter(|path| is_program(path)).max()
 }
 
 /// The names of everything that is known.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    std::iter::once("hob").chain(KNOWN.iter().map(|(name, ..)| *name))
+    std::iter::once("hob").chain(KNOWN.iter().map(|known| known.name))
 }
 
 fn is_program(path: &Path) -> bool {
@@ -139,6 +271,17 @@ mod tests {
             ("h2o version 2.3.0-DEV@13ba727\n", "2.3.0-DEV@13ba727"),
             ("v2.11.1 h1:9abc=\n", "2.11.1"),
             ("hob 0.1.0\n", "0.1.0"),
+            (
+                "PHP 8.2.36 (fpm-fcgi) (built: Nov 18 2026 20:02:04)\n",
+                "8.2.36",
+            ),
+            ("2.0.21-debian\n", "2.0.21-debian"),
+            ("granian 2.8.7\n", "2.8.7"),
+            ("gunicorn (version 27.0.1)\n", "27.0.1"),
+            (
+                "Running uvicorn 0.54.0 with CPython 3.11.7 on Linux\n",
+                "0.54.0",
+            ),
         ] {
             assert_eq!(version_in(text).as_deref(), Some(version), "{text}");
         }
@@ -154,5 +297,58 @@ mod tests {
         let names: Vec<&str> = missing.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, super::names().collect::<Vec<_>>());
         assert_eq!(missing[2].why, "apache2 or httpd is not installed");
+    }
+
+    /// A program that says a version.
+    fn program(folder: &Path, name: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = folder.join(name);
+        std::fs::write(&path, "#!/bin/sh\necho 1.2.3\n").unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn rival_with_a_known_name_is_taken_instead_of_the_one_that_is_installed() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = program(folder.path(), "hob");
+        std::fs::create_dir(folder.path().join("bin")).unwrap();
+        let installed = folder.path().join("bin");
+        program(&installed, "granian");
+        let rivals = [
+            program(folder.path(), "granian"),
+            program(folder.path(), "hob-of-last-year"),
+        ];
+        let (found, _) = find(&own, &rivals, &[installed]);
+        let told: Vec<_> = found
+            .iter()
+            .map(|one| (one.name.as_str(), &one.program, one.is_named))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("hob", &own, false),
+                ("other hob", &rivals[1], true),
+                ("granian", &rivals[0], true)
+            ]
+        );
+    }
+
+    #[test]
+    fn php_is_found_by_its_newest_version_and_needs_nginx_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = program(folder.path(), "hob");
+        for name in ["php-fpm8.1", "php-fpm8.2", "php-fpm-tool"] {
+            program(folder.path(), name);
+        }
+        let folders = [folder.path().to_owned()];
+        let (_, missing) = find(&own, &[], &folders);
+        let php = missing.iter().find(|one| one.name == "php-fpm").unwrap();
+        assert_eq!(php.why, "nginx, which stands before it, is not installed");
+        let nginx = program(folder.path(), "nginx");
+        let (found, _) = find(&own, &[], &folders);
+        let php = found.iter().find(|one| one.name == "php-fpm").unwrap();
+        assert_eq!(php.program, folder.path().join("php-fpm8.2"));
+        assert_eq!(php.front.as_ref(), Some(&nginx));
     }
 }

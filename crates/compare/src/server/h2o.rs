@@ -40,7 +40,7 @@ listen:
     );
     Setup {
         files: vec![("h2o.conf", text)],
-        folders: vec![],
         programs: vec![ground.program("h2o", &["-m", "worker", "-c", &at("h2o.conf")])],
+        ..Setup::default()
     }
 }

@@ -20,6 +20,14 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         Extra::NoCache => "cache = \"off\"\n".to_owned(),
         _ => String::new(),
     };
+    let cache = match ground.extra {
+        Extra::WholeCache => "[cache]\nmax_file = \"16MiB\"\nmax_file_tls = \"16MiB\"\n",
+        _ => "",
+    };
+    let send_buffer = match ground.extra {
+        Extra::SendBuffer(bytes) => format!("send_buffer = {bytes}\n"),
+        _ => String::new(),
+    };
     let secure = ground.where_secure(|certificate, key| {
         format!(
             "
@@ -34,10 +42,10 @@ tls = {{ certificate = \"{certificate}\", key = \"{key}\", minimum = \"1.3\", su
     let text = format!(
         "control = \"off\"
 state = \"{state}\"
-{top}{more}{log}
+{top}{more}{cache}{log}
 [[listen]]
 address = \"127.0.0.1:{port}\"
-{secure}
+{send_buffer}{secure}
 [[site]]
 root = \"{root}\"
 {routes}{scripts}",
@@ -51,6 +59,7 @@ root = \"{root}\"
         files: vec![("hob.toml", text)],
         folders: vec!["state"],
         programs: vec![ground.program("hob", &["serve", "--config", &at("hob.toml")])],
+        ..Setup::default()
     }
 }
 

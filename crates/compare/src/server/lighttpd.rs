@@ -21,16 +21,10 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
     } else {
         ", \"mod_openssl\""
     };
-    let (fast_cgi_module, fast_cgi) = match &ground.site.c {
-        Some(program) => (
-            ", \"mod_fastcgi\"",
-            format!(
-                "fastcgi.server = (\"/fastcgi\" => ((\"bin-path\" => \"{} fastcgi\", \"socket\" => \"{}\", \"max-procs\" => 2, \"check-local\" => \"disable\")))\n",
-                program.display(),
-                at("fastcgi.sock")
-            ),
-        ),
-        None => ("", String::new()),
+    let fast_cgi = fast_cgi(ground);
+    let fast_cgi_module = match fast_cgi.is_empty() {
+        true => "",
+        false => ", \"mod_fastcgi\"",
     };
     let tuned = match ground.is_tuned() {
         true => "server.max-connections = 4096\nserver.max-fds = 16384\n",
@@ -45,18 +39,51 @@ server.errorlog = \"{errors}\"
 server.upload-dirs = (\"{folder}\")
 server.max-keep-alive-requests = 100000000
 {tuned}mimetype.assign = (\".txt\" => \"text/plain\", \".bin\" => \"application/octet-stream\")
-alias.url = (\"/cgi/\" => \"{cgi}/\")
-$HTTP[\"url\"] =~ \"^/cgi/\" {{ cgi.assign = (\"\" => \"\") }}
+alias.url = (\"/cgi/\" => \"{cgi}/\", \"/php/\" => \"{cgi}/\")
+$HTTP[\"url\"] =~ \"^/cgi/\" {{ cgi.assign = ({php}\"\" => \"\") }}
 {fast_cgi}{secure}",
         root = ground.site.root.display(),
         port = ground.ports.clear,
         errors = at("lighttpd.err"),
         folder = at(""),
         cgi = ground.site.cgi.display(),
+        php = php(ground),
     );
     Setup {
         files: vec![("lighttpd.conf", text)],
-        folders: vec![],
         programs: vec![ground.program("lighttpd", &["-D", "-f", &at("lighttpd.conf")])],
+        ..Setup::default()
     }
+}
+
+/// The program in C, and PHP as Debian sets it up but with two processes.
+fn fast_cgi(ground: &Ground<'_>) -> String {
+    let at = |name: &str| ground.path(name);
+    let mut servers = vec![];
+    if let Some(program) = &ground.site.c {
+        servers.push(format!(
+            "\"/fastcgi\" => ((\"bin-path\" => \"{} fastcgi\", \"socket\" => \"{}\", \"max-procs\" => 2, \"check-local\" => \"disable\"))",
+            program.display(),
+            at("fastcgi.sock")
+        ));
+    }
+    if let Some(php) = &ground.site.php {
+        servers.push(format!(
+            "\"/php/\" => ((\"bin-path\" => \"{}\", \"socket\" => \"{}\", \"max-procs\" => 1, \"bin-environment\" => (\"PHP_FCGI_CHILDREN\" => \"2\", \"PHP_FCGI_MAX_REQUESTS\" => \"0\")))",
+            php.display(),
+            at("php.sock")
+        ));
+    }
+    match servers.is_empty() {
+        true => String::new(),
+        false => format!("fastcgi.server = ({})\n", servers.join(",\n  ")),
+    }
+}
+
+/// What runs PHP as CGI.
+fn php(ground: &Ground<'_>) -> String {
+    let php = ground.site.php.as_ref();
+    php.map_or(String::new(), |php| {
+        format!("\".php\" => \"{}\", ", php.display())
+    })
 }

@@ -8,18 +8,19 @@
 mod apache;
 mod caddy;
 mod find;
+mod fpm;
+mod ground;
 mod h2o;
 mod hob;
 mod lighttpd;
 mod nginx;
+mod python;
+mod uwsgi;
 
-use std::path::PathBuf;
-
-use crate::keeper::Program;
-use crate::site::Site;
-
+pub(crate) use apache::Embedded;
 pub(crate) use find::{Installed, Missing};
 pub(crate) use find::{find, names};
+pub(crate) use ground::{Door, Ground, Ports, Setup};
 
 /// A server that can be told what to serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,16 @@ pub(crate) enum Kind {
     H2o,
     /// Caddy.
     Caddy,
+    /// php-fpm, behind nginx.
+    Fpm,
+    /// uWSGI, alone or behind nginx.
+    Uwsgi,
+    /// Granian.
+    Granian,
+    /// gunicorn.
+    Gunicorn,
+    /// uvicorn.
+    Uvicorn,
 }
 
 /// Out of the box, or as the servers' documentation says that they are fast.
@@ -47,7 +58,8 @@ pub enum Settings {
     Tuned,
 }
 
-/// What of hob is switched on besides, for the question what it costs.
+/// What is different from how a server is started else: of hob, what is switched on besides, for
+/// the question what it costs; of others, what they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Extra {
     /// Nothing.
@@ -64,35 +76,16 @@ pub(crate) enum Extra {
     NoCache,
     /// With HTTP/3, which HTTP/1.1 and 2 would tell of in each answer.
     Http3,
-}
-
-/// Where a server stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ports {
-    pub(crate) clear: u16,
-    pub(crate) secure: u16,
-}
-
-/// All that a configuration depends on.
-pub(crate) struct Ground<'a> {
-    /// The program that is started.
-    pub(crate) program: &'a str,
-    /// A folder of the server's own.
-    pub(crate) folder: PathBuf,
-    pub(crate) site: &'a Site,
-    pub(crate) ports: Ports,
-    pub(crate) settings: Settings,
-    pub(crate) extra: Extra,
-    pub(crate) is_root: bool,
-}
-
-/// What is written, and what is started.
-pub(crate) struct Setup {
-    /// Names in the server's folder, and contents. The first is what the report shows.
-    pub(crate) files: Vec<(&'static str, String)>,
-    /// Folders that must be there.
-    pub(crate) folders: Vec<&'static str>,
-    pub(crate) programs: Vec<Program>,
+    /// With contents of files up to 16 MiB in its own memory.
+    WholeCache,
+    /// With so many bytes of send buffer for each connection, where the kernel chooses else.
+    SendBuffer(u32),
+    /// Behind nginx instead of speaking HTTP itself.
+    Behind,
+    /// An ASGI application instead of a WSGI one.
+    Asgi,
+    /// With interpreters in its own processes.
+    Embedded,
 }
 
 impl Kind {
@@ -105,35 +98,21 @@ impl Kind {
             Kind::Lighttpd => lighttpd::setup(ground),
             Kind::H2o => h2o::setup(ground),
             Kind::Caddy => caddy::setup(ground),
-        }
-    }
-}
-
-impl Ground<'_> {
-    /// A path in the server's folder, as configurations write it.
-    pub(crate) fn path(&self, name: &str) -> String {
-        self.folder.join(name).display().to_string()
-    }
-
-    pub(crate) fn is_tuned(&self) -> bool {
-        self.settings == Settings::Tuned
-    }
-
-    /// The text, where there is a certificate for TLS.
-    pub(crate) fn where_secure(&self, text: impl FnOnce(&str, &str) -> String) -> String {
-        match &self.site.certificate {
-            Some(pair) => text(&pair.certificate, &pair.key),
-            None => String::new(),
+            Kind::Fpm => fpm::setup(ground),
+            Kind::Uwsgi => uwsgi::setup(ground),
+            Kind::Granian => python::granian(ground),
+            Kind::Gunicorn => python::gunicorn(ground),
+            Kind::Uvicorn => python::uvicorn(ground),
         }
     }
 
-    /// One program, started with these arguments.
-    pub(crate) fn program(&self, name: &str, arguments: &[&str]) -> Program {
-        let command = std::iter::once(self.program).chain(arguments.iter().copied());
-        Program {
-            name: name.to_owned(),
-            command: command.map(str::to_owned).collect(),
-            environment: Vec::new(),
+    /// Does it serve files, or applications alone?
+    pub(crate) fn has_files(self) -> bool {
+        match self {
+            Kind::Hob | Kind::Nginx | Kind::Apache | Kind::Lighttpd | Kind::H2o | Kind::Caddy => {
+                true
+            }
+            Kind::Fpm | Kind::Uwsgi | Kind::Granian | Kind::Gunicorn | Kind::Uvicorn => false,
         }
     }
 }

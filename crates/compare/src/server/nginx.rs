@@ -1,9 +1,42 @@
-//! nginx.
+//! nginx: for itself, and before servers that speak FastCGI or uwsgi.
 
 use super::{Ground, Setup};
+use crate::keeper::Program;
 
-/// The configuration that Debian's package begins with, its paths and addresses replaced.
 pub(super) fn setup(ground: &Ground<'_>) -> Setup {
+    let at = |name: &str| ground.path(name);
+    let (upstream, fast_cgi) = match &ground.site.c {
+        Some(_) => fast_cgi(
+            &at("fastcgi_params"),
+            &at("fastcgi.sock"),
+            ground.is_tuned(),
+        ),
+        None => (String::new(), String::new()),
+    };
+    let text = text(ground, &upstream, &fast_cgi);
+    let mut programs = vec![program(ground, ground.program)];
+    programs.extend(ground.site.fast_cgi_program(&at("fastcgi.sock")));
+    Setup {
+        files: vec![
+            ("nginx.conf", text),
+            ("fastcgi_params", parameters("fastcgi")),
+        ],
+        programs,
+        ..Setup::default()
+    }
+}
+
+/// The program with the configuration in the server's folder.
+pub(super) fn program(ground: &Ground<'_>, path: &str) -> Program {
+    let at = |name: &str| ground.path(name);
+    let mut program = ground.program("nginx", &["-e", &at("nginx.err"), "-c", &at("nginx.conf")]);
+    program.command[0] = path.to_owned();
+    program
+}
+
+/// The configuration that Debian's package begins with, its paths and addresses replaced: parts of
+/// ours at the level of `http` and in the server.
+pub(super) fn text(ground: &Ground<'_>, upstream: &str, locations: &str) -> String {
     let at = |name: &str| ground.path(name);
     let secure = secure(ground);
     // With one CPU, `auto` is one process too.
@@ -17,15 +50,7 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         }
         false => "",
     };
-    let (upstream, fast_cgi) = match &ground.site.c {
-        Some(_) => fast_cgi(
-            &at("fastcgi_params"),
-            &at("fastcgi.sock"),
-            ground.is_tuned(),
-        ),
-        None => (String::new(), String::new()),
-    };
-    let text = format!(
+    format!(
         "worker_processes 1;
 daemon off;
 pid {pid};
@@ -45,7 +70,7 @@ http {{
 {tuned}{upstream}  server {{
     listen 127.0.0.1:{port};
 {secure}    root {root};
-{fast_cgi}  }}
+{locations}  }}
 }}
 ",
         pid = at("nginx.pid"),
@@ -57,18 +82,7 @@ http {{
         scgi = at("scgi"),
         port = ground.ports.clear,
         root = ground.site.root.display(),
-    );
-    let mut programs =
-        vec![ground.program("nginx", &["-e", &at("nginx.err"), "-c", &at("nginx.conf")])];
-    programs.extend(ground.site.fast_cgi_program(&at("fastcgi.sock")));
-    Setup {
-        files: vec![
-            ("nginx.conf", text),
-            ("fastcgi_params", PARAMETERS.to_owned()),
-        ],
-        folders: vec![],
-        programs,
-    }
+    )
 }
 
 fn secure(ground: &Ground<'_>) -> String {
@@ -109,23 +123,28 @@ fn fast_cgi(parameters: &str, socket: &str, is_tuned: bool) -> (String, String) 
     (upstream, location("fastcgi", more))
 }
 
-/// What nginx tells a FastCGI program.
-const PARAMETERS: &str = "\
-fastcgi_param QUERY_STRING $query_string;
-fastcgi_param REQUEST_METHOD $request_method;
-fastcgi_param CONTENT_TYPE $content_type;
-fastcgi_param CONTENT_LENGTH $content_length;
-fastcgi_param SCRIPT_NAME $fastcgi_script_name;
-fastcgi_param REQUEST_URI $request_uri;
-fastcgi_param DOCUMENT_URI $document_uri;
-fastcgi_param DOCUMENT_ROOT $document_root;
-fastcgi_param SERVER_PROTOCOL $server_protocol;
-fastcgi_param REQUEST_SCHEME $scheme;
-fastcgi_param GATEWAY_INTERFACE CGI/1.1;
-fastcgi_param SERVER_SOFTWARE nginx/$nginx_version;
-fastcgi_param REMOTE_ADDR $remote_addr;
-fastcgi_param REMOTE_PORT $remote_port;
-fastcgi_param SERVER_ADDR $server_addr;
-fastcgi_param SERVER_PORT $server_port;
-fastcgi_param SERVER_NAME $server_name;
-";
+/// What nginx tells a program over `fastcgi` or `uwsgi`.
+pub(super) fn parameters(protocol: &str) -> String {
+    let line = |(name, value): &(&str, &str)| format!("{protocol}_param {name} {value};\n");
+    PARAMETERS.iter().map(line).collect()
+}
+
+const PARAMETERS: &[(&str, &str)] = &[
+    ("QUERY_STRING", "$query_string"),
+    ("REQUEST_METHOD", "$request_method"),
+    ("CONTENT_TYPE", "$content_type"),
+    ("CONTENT_LENGTH", "$content_length"),
+    ("SCRIPT_NAME", "$fastcgi_script_name"),
+    ("REQUEST_URI", "$request_uri"),
+    ("DOCUMENT_URI", "$document_uri"),
+    ("DOCUMENT_ROOT", "$document_root"),
+    ("SERVER_PROTOCOL", "$server_protocol"),
+    ("REQUEST_SCHEME", "$scheme"),
+    ("GATEWAY_INTERFACE", "CGI/1.1"),
+    ("SERVER_SOFTWARE", "nginx/$nginx_version"),
+    ("REMOTE_ADDR", "$remote_addr"),
+    ("REMOTE_PORT", "$remote_port"),
+    ("SERVER_ADDR", "$server_addr"),
+    ("SERVER_PORT", "$server_port"),
+    ("SERVER_NAME", "$server_name"),
+];

@@ -17,6 +17,10 @@ Examples:
       files in clear text, with nginx alone
   hob compare --quick --rival /usr/bin/hob
       this build beside the one that is installed
+  hob compare --servers granian --rival venv/bin/granian --only script.wsgi
+      a WSGI application in hob and in the Granian of that folder
+  hob compare --sweep --quick
+      whether the sizes of what carries answers suit this machine
   hob compare --list
       the rows with their ids
 
@@ -40,15 +44,21 @@ pub(crate) struct CompareOptions {
     /// once for more
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Vec<String>,
-    /// Only these servers and hob: nginx, apache, lighttpd, h2o, caddy
+    /// Only these servers and hob: nginx, apache, lighttpd, h2o, caddy, php-fpm, uwsgi, granian,
+    /// gunicorn, uvicorn
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) servers: Vec<String>,
-    /// Another build of hob, to be compared with this one; more than once for more
+    /// Another build of hob, to be compared with this one, or the program of a server above, to be
+    /// taken instead of the one that is installed; more than once for more
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rival: Vec<PathBuf>,
     /// Servers tuned for speed, instead of as they come
     #[arg(long)]
     pub(crate) tuned: bool,
+    /// hob alone, with other sizes of what carries a program's answer: whether its defaults are
+    /// within 5 % of the best on this machine
+    #[arg(long, conflicts_with_all = ["servers", "rival", "tuned"])]
+    pub(crate) sweep: bool,
     /// Length of one round, instead of what the time for all of them gives
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) round: Option<Duration>,

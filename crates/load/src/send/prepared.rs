@@ -1,7 +1,7 @@
 //! The plan as threads need it: everything written out, every time in nanoseconds of the run.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use rustls::ClientConfig;
@@ -44,9 +44,11 @@ pub(crate) struct Prepared {
     pub(crate) has_resumption: bool,
     pub(crate) think_ns: u64,
     pub(crate) timeout_ns: u64,
-    /// Where the warm-up ends and where the measured time ends; never, for a mere count.
-    pub(crate) warm_ns: u64,
-    pub(crate) end_ns: u64,
+    /// How long the warm-up is, and what is measured after it; for ever, for a mere count.
+    pub(crate) warm_up_ns: u64,
+    pub(crate) measured_ns: u64,
+    /// When what is measured begins: at the end of the warm-up, or once it is said.
+    pub(crate) warm_ns: AtomicU64,
     pub(crate) rate: Option<crate::arrive::Rate>,
     /// When the run began.
     pub(crate) begun: Instant,
@@ -79,6 +81,27 @@ impl Prepared {
         self.begun.elapsed().as_nanos() as u64
     }
 
+    /// When the warm-up ends; never, as long as nobody has said so.
+    pub(crate) fn warm_ns(&self) -> u64 {
+        self.warm_ns.load(Ordering::Relaxed)
+    }
+
+    /// When the measured time ends; never, for a mere count.
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.warm_ns().saturating_add(self.measured_ns)
+    }
+
+    /// What is measured begins now, if it has not begun in another thread; when this is.
+    pub(crate) fn begin(&self) -> u64 {
+        let now = self.now();
+        let relaxed = Ordering::Relaxed;
+        // A thread that comes later has its own time, and what is left of the whole.
+        let _ = self
+            .warm_ns
+            .compare_exchange(u64::MAX, now, relaxed, relaxed);
+        now
+    }
+
     pub(crate) fn kind(&self, kind: u32) -> &Kind {
         &self.kinds[kind as usize]
     }
@@ -95,11 +118,9 @@ impl Prepared {
 
     /// The step of the rate that a request belongs to.
     pub(crate) fn step(&self, intended_ns: u64) -> usize {
-        let into = intended_ns.saturating_sub(self.warm_ns);
+        let into = intended_ns.saturating_sub(self.warm_ns());
         let rate = self.rate.as_ref();
-        rate.map_or(0, |rate| {
-            rate.step(into, self.end_ns.saturating_sub(self.warm_ns))
-        })
+        rate.map_or(0, |rate| rate.step(into, self.measured_ns))
     }
 
     pub(crate) fn step_count(&self) -> usize {

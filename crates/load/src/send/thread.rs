@@ -17,20 +17,19 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
-};
 use rustls::ClientConfig;
 
 use super::coming::{Chooser, Coming, is_late};
 use super::conn::{Conn, Phase};
 use super::event::Event as Happened;
+use super::gate::Gate;
 use super::h3;
 use super::lane::{Lane, State};
 use super::prepared::{Prepared, Share};
 use super::socket::Opener;
+use super::ticking::ticking;
 use super::trust;
-use crate::limits::{BACKLOG_BYTES_MAX, BACKLOG_COUNT_MAX, TICK};
+use crate::limits::{BACKLOG_BYTES_MAX, BACKLOG_COUNT_MAX};
 use crate::measure::{Failure, Tally, Told, thread_cpu_ns};
 use crate::plan::Protocol;
 use crate::replay::Due;
@@ -89,6 +88,8 @@ pub(crate) struct Thread<'a> {
     pub(super) skipped: Box<[u8]>,
     pub(super) tally: Tally,
     quota: u64,
+    /// Where it waits after the warm-up.
+    gate: Option<Gate>,
     /// A request of a closed loop was not sent because the run is over.
     is_spent: bool,
     chooser: Chooser<'a>,
@@ -100,7 +101,11 @@ pub(crate) struct Thread<'a> {
 
 impl<'a> Thread<'a> {
     /// Opens what the thread needs, on the thread itself.
-    pub(crate) fn new(prepared: &'a Prepared, share: Share) -> io::Result<Thread<'a>> {
+    pub(crate) fn new(
+        prepared: &'a Prepared,
+        share: Share,
+        gate: Option<Gate>,
+    ) -> io::Result<Thread<'a>> {
         if let Some(cpu) = share.cpu {
             let mut set = CpuSet::new();
             set.set(cpu);
@@ -150,8 +155,9 @@ impl<'a> Thread<'a> {
             buffer: vec![0; BUFFER_BYTES].into(),
             skipped: vec![0; SKIPPED_BYTES].into(),
             tally: Tally::new(classes, prepared.step_count(), share.connections)
-                .beginning(prepared.warm_ns),
+                .beginning(prepared.warm_ns()),
             quota: share.quota,
+            gate,
             is_spent: false,
             chooser: Chooser::new(prepared, share.number),
             busy_count: 0,
@@ -162,6 +168,35 @@ impl<'a> Thread<'a> {
 
     /// Runs until everything is sent and answered, or the run is stopped.
     pub(crate) fn run(mut self) -> io::Result<Tally> {
+        self.turn()?;
+        if let Some(gate) = self.gate.take() {
+            gate.pass();
+            self.begin_measured();
+            self.turn()?;
+        }
+        Ok(self.finish())
+    }
+
+    /// After a warm-up that was waited for to be over: every lane begins again, at least once.
+    fn begin_measured(&mut self) {
+        let now = self.prepared.begin();
+        let tally = Tally::new(
+            self.prepared.class_count,
+            self.prepared.step_count(),
+            self.conn_count,
+        );
+        let warm_up = std::mem::replace(&mut self.tally, tally.beginning(self.prepared.warm_ns()));
+        // What was agreed on holds for the connections that there are.
+        self.tally.tls = warm_up.tls;
+        self.paused.clear();
+        for lane in 0..self.lanes.len() {
+            self.lanes[lane].state = State::Idle;
+            self.next_request(lane, now);
+        }
+    }
+
+    /// Goes on until nothing is on its way and nothing will be.
+    fn turn(&mut self) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENT_COUNT);
         let mut now = self.prepared.now();
         self.tick(now);
@@ -200,7 +235,7 @@ impl<'a> Thread<'a> {
                 break;
             }
         }
-        Ok(self.finish())
+        Ok(())
     }
 
     /// In a closed loop without pauses only ticks and answers matter.
@@ -238,7 +273,11 @@ impl<'a> Thread<'a> {
     }
 
     fn may_send(&self, now: u64) -> bool {
-        now < self.prepared.end_ns && self.quota > 0
+        if self.gate.is_some() {
+            // Every connection is to be open by then.
+            return now < self.prepared.warm_up_ns || self.unstarted < self.conn_count;
+        }
+        now < self.prepared.end_ns() && self.quota > 0
     }
 
     /// Takes up lanes whose pause is over.
@@ -288,7 +327,7 @@ impl<'a> Thread<'a> {
     fn issue(&mut self, mut now: u64) -> u64 {
         let mut count = 0;
         while let Some(due) = self.coming.take(now) {
-            if due.at_ns >= self.prepared.end_ns || self.quota == 0 {
+            if due.at_ns >= self.prepared.end_ns() || self.quota == 0 {
                 self.coming.end();
                 break;
             }
@@ -297,7 +336,8 @@ impl<'a> Thread<'a> {
                 self.backlog.len() < BACKLOG_COUNT_MAX && self.backlog_bytes < BACKLOG_BYTES_MAX;
             match self.free.pop_front() {
                 Some(lane) => {
-                    let is_counted = due.at_ns >= self.prepared.warm_ns && is_late(due.at_ns, now);
+                    let is_counted =
+                        due.at_ns >= self.prepared.warm_ns() && is_late(due.at_ns, now);
                     self.tally.late += u64::from(is_counted);
                     self.begin(lane, due, now);
                 }
@@ -332,7 +372,7 @@ impl<'a> Thread<'a> {
                 self.failed_before_sending(Failure::Timeout, &due, now);
                 continue;
             }
-            let is_counted = due.at_ns >= self.prepared.warm_ns && is_late(due.at_ns, now);
+            let is_counted = due.at_ns >= self.prepared.warm_ns() && is_late(due.at_ns, now);
             self.tally.waited += u64::from(is_counted);
             return self.begin(lane, due, now);
         }
@@ -346,7 +386,7 @@ impl<'a> Thread<'a> {
     }
 
     fn count_due(&mut self, due: u64) {
-        if due >= self.prepared.warm_ns {
+        if due >= self.prepared.warm_ns() {
             self.tally.due += 1;
             self.quota -= 1;
         }
@@ -368,7 +408,7 @@ impl<'a> Thread<'a> {
         one.logged = due.logged;
         one.intended_ns = intended_ns;
         one.begun_ns = now;
-        one.is_measured = intended_ns >= self.prepared.warm_ns;
+        one.is_measured = intended_ns >= self.prepared.warm_ns();
         one.is_delayed = is_late(intended_ns, now);
         self.busy_count += 1;
         if self.prepared.protocol != Protocol::H1 {
@@ -397,7 +437,7 @@ impl<'a> Thread<'a> {
             None => self.chooser.next(),
         };
         let due = due.at_ns;
-        if due >= self.prepared.warm_ns {
+        if due >= self.prepared.warm_ns() {
             let class = self.prepared.kind(asked).class;
             let place = (class as usize, self.prepared.step(due));
             let text = || "all connections were in use; more --connections may help".to_owned();
@@ -409,11 +449,11 @@ impl<'a> Thread<'a> {
     /// What is looked at now and then: the end of the warm-up and of the run, requests whose time
     /// is up.
     fn tick(&mut self, now: u64) {
-        if self.warm.is_none() && now >= self.prepared.warm_ns {
+        if self.warm.is_none() && now >= self.prepared.warm_ns() {
             self.warm = Some((thread_cpu_ns(), now));
             self.tally.answers_since_warm_up = 0;
         }
-        if now >= self.prepared.end_ns {
+        if now >= self.prepared.end_ns() {
             self.backlog_bytes = 0;
             for due in std::mem::take(&mut self.backlog) {
                 self.unsent(&due, now);
@@ -465,20 +505,4 @@ impl<'a> Thread<'a> {
         }
         self.tally
     }
-}
-
-/// A timer that ticks by itself.
-fn ticking() -> io::Result<OwnedFd> {
-    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-    let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-    let tick = Timespec {
-        tv_sec: 0,
-        tv_nsec: TICK.as_nanos() as i64,
-    };
-    let times = Itimerspec {
-        it_interval: tick,
-        it_value: tick,
-    };
-    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
-    Ok(timer)
 }

@@ -1,0 +1,78 @@
+//! Rows of `--sweep`: the bandwidth program over each carrier with other sizes than the usual ones,
+//! of what is handed over at once and of what the kernel takes for a connection. The first of each
+//! row is the default.
+
+use super::{Entrant, Group, Per, Row, Scope};
+use crate::server::{Extra, Installed, Kind};
+use crate::site::Site;
+
+/// One answer.
+const ANSWER_KIB: u64 = 32 * 1024;
+/// KiB that the program hands over at once. Up to 64 they are what one slot of shared memory, or
+/// one message of a stream, holds; more are cut.
+const PIECES_KIB: [u64; 7] = [64, 4, 8, 16, 32, 256, 1024];
+/// KiB of send buffer.
+const BUFFERS_KIB: [u32; 4] = [64, 256, 1024, 4096];
+
+/// All of them, for the first server that is hob.
+pub(crate) fn sweep(servers: &[Installed], site: &Site) -> Vec<Row> {
+    let Some(hob) = servers.iter().find(|server| server.kind == Kind::Hob) else {
+        return vec![];
+    };
+    let mut carriers = vec![];
+    if site.c.is_some() {
+        carriers.push(("cgi", "CGI", "/cgi/program"));
+        carriers.push(("lines", "lines", "/lines"));
+    }
+    if site.resident.is_some() {
+        carriers.push(("stream", "a stream", "/stream"));
+        carriers.push(("shm", "shared memory", "/shm"));
+    }
+    let of = |carrier: &(&str, &str, &str)| [pieces(hob, carrier), buffers(hob, carrier)];
+    carriers.iter().flat_map(of).collect()
+}
+
+fn pieces(hob: &Installed, (word, text, path): &(&str, &str, &str)) -> Row {
+    let id = format!("sweep.piece.{word}.clear.keep.32m.c1");
+    let title = format!("32 MiB over {text}, by how much the program hands over at once");
+    let entrants = PIECES_KIB.map(|kib| Entrant {
+        label: format!(
+            "{kib} KiB{}",
+            if kib == PIECES_KIB[0] {
+                " (default)"
+            } else {
+                ""
+            }
+        ),
+        server: hob.name.clone(),
+        extra: Extra::None,
+        path: format!("{path}?{ANSWER_KIB}&{kib}"),
+        bytes: ANSWER_KIB * 1024,
+    });
+    row(id, title, entrants.into())
+}
+
+fn buffers(hob: &Installed, (word, text, path): &(&str, &str, &str)) -> Row {
+    let id = format!("sweep.buffer.{word}.clear.keep.32m.c1");
+    let title = format!("32 MiB over {text}, by the send buffer of connections");
+    let entrant = |label: String, extra| Entrant {
+        label,
+        server: hob.name.clone(),
+        extra,
+        path: format!("{path}?{ANSWER_KIB}"),
+        bytes: ANSWER_KIB * 1024,
+    };
+    let mut entrants = vec![entrant("the kernel's (default)".to_owned(), Extra::None)];
+    entrants.extend(
+        BUFFERS_KIB.map(|kib| entrant(format!("{kib} KiB"), Extra::SendBuffer(kib * 1024))),
+    );
+    row(id, title, entrants)
+}
+
+fn row(id: String, title: String, entrants: Vec<Entrant>) -> Row {
+    let mut row = Row::new(id, title, Group::Sweep, 1);
+    row.scope = Scope::Quick;
+    row.per = Per::Megabyte;
+    row.entrants = entrants;
+    row
+}

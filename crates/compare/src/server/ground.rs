@@ -1,0 +1,111 @@
+//! What a server's configuration is made of, and what comes of it.
+
+use std::path::PathBuf;
+
+use super::{Extra, Settings};
+use crate::keeper::Program;
+use crate::site::Site;
+
+/// Where a server stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ports {
+    pub(crate) clear: u16,
+    pub(crate) secure: u16,
+}
+
+/// All that a configuration depends on.
+pub(crate) struct Ground<'a> {
+    /// The program that is started.
+    pub(crate) program: &'a str,
+    /// nginx, for what stands behind it; else empty.
+    pub(crate) front: &'a str,
+    /// A folder of the server's own.
+    pub(crate) folder: PathBuf,
+    pub(crate) site: &'a Site,
+    pub(crate) ports: Ports,
+    pub(crate) settings: Settings,
+    pub(crate) extra: Extra,
+    pub(crate) is_root: bool,
+}
+
+/// Where a server is to be reached before it counts as started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// A port of the loopback address.
+    Port(u16),
+    /// A Unix socket in its folder.
+    Socket(&'static str),
+}
+
+/// What is written, and what is started.
+#[derive(Default)]
+pub(crate) struct Setup {
+    /// Names in the server's folder, and contents. The report shows those that are configurations.
+    pub(crate) files: Vec<(&'static str, String)>,
+    /// Folders that must be there.
+    pub(crate) folders: Vec<&'static str>,
+    pub(crate) programs: Vec<Program>,
+    /// Where it must be reached, besides its port for clear text.
+    pub(crate) doors: Vec<Door>,
+}
+
+impl Setup {
+    /// What the report shows of it: its configurations, or how it is called where it has none.
+    pub(crate) fn shown(&self) -> String {
+        let is_shown = |name: &str| !name.ends_with("_params");
+        let files: Vec<_> = self
+            .files
+            .iter()
+            .filter(|(name, _)| is_shown(name))
+            .collect();
+        match &files[..] {
+            [] => {
+                let lines = self
+                    .programs
+                    .iter()
+                    .map(|program| program.command.join(" "));
+                lines.map(|line| line + "\n").collect()
+            }
+            [(_, text)] => text.clone(),
+            files => {
+                let parts = files.iter().map(|(name, text)| format!("# {name}\n{text}"));
+                parts.collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
+}
+
+impl Ground<'_> {
+    /// A path in the server's folder, as configurations write it.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+
+    pub(crate) fn is_tuned(&self) -> bool {
+        self.settings == Settings::Tuned
+    }
+
+    /// The text, where there is a certificate for TLS.
+    pub(crate) fn where_secure(&self, text: impl FnOnce(&str, &str) -> String) -> String {
+        match &self.site.certificate {
+            Some(pair) => text(&pair.certificate, &pair.key),
+            None => String::new(),
+        }
+    }
+
+    /// The port for TLS, where there is a certificate.
+    pub(crate) fn secure_door(&self) -> Option<Door> {
+        let certificate = self.site.certificate.as_ref();
+        certificate.map(|_| Door::Port(self.ports.secure))
+    }
+
+    /// One program, started with these arguments.
+    pub(crate) fn program(&self, name: &str, arguments: &[&str]) -> Program {
+        let command = std::iter::once(self.program).chain(arguments.iter().copied());
+        Program {
+            name: name.to_owned(),
+            command: command.map(str::to_owned).collect(),
+            environment: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Rows of programs, with the servers that people run them in, and the sweep.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::harness::{Place, User, send_signal, text_of};
+use super::{compare, endless_with, groups, left};
+
+/// Is one of these programs installed? Else a line says what is not tested.
+fn has(name: &str, programs: &[&str]) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&folders).chain([PathBuf::from("/usr/sbin")]);
+    let found = { folders }.any(|folder| programs.iter().any(|one| folder.join(one).is_file()));
+    if !found {
+        println!("{name} is not installed: its rows are not tested");
+    }
+    found
+}
+
+/// Measures rows with these servers, and returns them.
+fn rows(place: &Place, servers: &str, only: &[&str]) -> Vec<Value> {
+    let json = place.path("run/it.json");
+    let only = only.iter().flat_map(|only| ["--only", only]);
+    let mut arguments: Vec<&str> = only.collect();
+    arguments.extend(["--servers", servers, "--round", "20ms", "--rounds", "1"]);
+    arguments.extend(["--json", json.to_str().unwrap()]);
+    let output = compare(place, &arguments).output().unwrap();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let told: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    std::fs::remove_file(&json).unwrap();
+    assert_eq!(left(place), Vec::<PathBuf>::new());
+    told["rows"].as_array().unwrap().clone()
+}
+
+/// The labels of a row's cells, each of which was measured without a failure.
+fn labels(row: &Value) -> Vec<&str> {
+    let cells = row["cells"].as_array().unwrap();
+    for cell in cells {
+        assert_eq!(
+            (&cell["not_measured"], &cell["doubtful"]),
+            (&Value::Null, &Value::Null),
+            "{cell:#}"
+        );
+        assert!(cell["rounds"][0]["good"].as_u64().unwrap() > 0, "{cell:#}");
+    }
+    cells
+        .iter()
+        .map(|cell| cell["label"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn scripts_are_run_by_apache_and_lighttpd_too() {
+    if !has("Apache", &["apache2", "httpd"]) | !has("lighttpd", &["lighttpd"]) {
+        return;
+    }
+    let place = Place::new();
+    let only = [
+        "file.h1.clear.keep.1k.c1",
+        "script.sh.clear",
+        "script.perl.tls.keep.1k.c1",
+    ];
+    let rows = rows(&place, "apache,lighttpd", &only);
+    assert_eq!(labels(&rows[0]), ["hob", "apache", "lighttpd"]);
+    let perl = ["hob cgi", "hob warm", "hob resident, kept compiled"];
+    assert_eq!(labels(&rows[1])[..3], perl);
+    assert_eq!(labels(&rows[1])[3..5], ["apache cgi", "lighttpd cgi"]);
+    assert_eq!(labels(&rows[2]), ["hob cgi", "apache cgi", "lighttpd cgi"]);
+}
+
+#[test]
+fn servers_of_applications_stand_beside_resident_programs() {
+    let place = Place::new();
+    let mut servers = vec!["nginx"];
+    let mut wsgi = vec!["hob resident WSGI"];
+    let mut asgi = vec!["hob resident ASGI"];
+    let has_nginx = super::has_nginx();
+    if has("Granian", &["granian"]) {
+        servers.push("granian");
+        wsgi.push("granian WSGI");
+        asgi.push("granian ASGI");
+    }
+    if has("uWSGI", &["uwsgi"]) {
+        servers.push("uwsgi");
+        wsgi.push("uwsgi own router");
+        wsgi.extend(has_nginx.then_some("uwsgi behind nginx"));
+    }
+    if has("gunicorn", &["gunicorn"]) {
+        servers.push("gunicorn");
+        wsgi.push("gunicorn WSGI");
+    }
+    if has("uvicorn", &["uvicorn"]) {
+        servers.push("uvicorn");
+        asgi.push("uvicorn ASGI");
+    }
+    let only = [
+        "script.wsgi.clear.keep.16k.c1",
+        "script.asgi.clear.keep.16k.c1",
+    ];
+    let rows = rows(&place, &servers.join(","), &only);
+    assert_eq!(labels(&rows[0]), wsgi);
+    assert_eq!(labels(&rows[1]), asgi);
+}
+
+/// What php-fpm is called where it is installed.
+fn php() -> Option<String> {
+    let entries = std::fs::read_dir("/usr/sbin")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let found = { names }.find(|name| name.starts_with("php-fpm"));
+    if found.is_none() {
+        println!("php-fpm is not installed: its rows are not tested");
+    }
+    found
+}
+
+#[test]
+fn php_is_compared_behind_nginx_and_over_tls() {
+    if php().is_none() | !super::has_nginx() | !has("php-cgi", &["php-cgi"]) {
+        return;
+    }
+    let place = Place::new();
+    let only = ["script.php.clear.keep.16k.c1", "script.php.tls.keep.16k.c1"];
+    let rows = rows(&place, "php-fpm", &only);
+    for row in &rows {
+        assert_eq!(labels(row), ["hob cgi", "php-fpm behind nginx"]);
+    }
+    assert_eq!(rows.len(), 2);
+}
+
+#[test]
+fn interrupted_comparison_ends_what_stands_behind_another_server() {
+    let Some(php) = php().filter(|_| super::has_nginx() && has("php-cgi", &["php-cgi"])) else {
+        return;
+    };
+    let place = Place::for_user(User::Same);
+    let only = [
+        "--only",
+        "script.php.clear.keep.1k.c1",
+        "--servers",
+        "php-fpm",
+    ];
+    let (child, below) = endless_with(&place, &only, &php);
+    let pid = child.id();
+    send_signal(pid, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+    for pid in below {
+        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "{pid} lives");
+    }
+    assert_eq!(left(&place), Vec::<PathBuf>::new());
+    assert_eq!(groups(pid), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn rival_named_by_its_path_is_told_of_with_its_own_words_when_it_does_not_start() {
+    let place = Place::new();
+    place.folder("bin");
+    let granian = place.path("bin/granian");
+    let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'granian 9.8.7' && exit 0\n\
+                  echo 'no way to start' >&2\nexit 3\n";
+    std::fs::write(&granian, script).unwrap();
+    std::fs::set_permissions(&granian, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = granian.to_str().unwrap();
+    let only = [
+        "--only",
+        "script.wsgi.clear.keep.1k.c1",
+        "--servers",
+        "hob",
+        "--rival",
+        path,
+    ];
+    let short = ["--round", "20ms", "--rounds", "1"];
+    let output = compare(&place, &[&only[..], &short].concat()).output();
+    let output = output.unwrap();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("granian      9.8.7"), "{text}");
+    assert!(
+        text.contains("not measured: ended at once: granian exit status: 3; it printed:"),
+        "{text}"
+    );
+    assert!(text.contains("no way to start"), "{text}");
+    let own = text
+        .lines()
+        .find(|line| line.starts_with("  hob resident WSGI "));
+    assert!(own.is_some_and(|line| line.contains(" us ")), "{text}");
+    // One that is not there is a mistake in the arguments.
+    let nowhere = ["--quick", "--rival", "/nowhere/granian"];
+    let output = compare(&place, &nowhere).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text_of(&output).contains("--rival /nowhere/granian cannot be run"));
+}
+
+#[test]
+fn sweep_says_how_the_default_stands_to_the_best() {
+    if !has("a C compiler", &["cc"]) {
+        return;
+    }
+    let place = Place::new();
+    let json = place.path("run/it.json");
+    let mut arguments = vec!["--sweep", "--only", "sweep.piece.cgi", "--json"];
+    arguments.extend([json.to_str().unwrap(), "--round", "1ms", "--rounds", "2"]);
+    let output = compare(&place, &arguments).output().unwrap();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let told: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let row = &told["rows"][0];
+    let labels = labels(row);
+    assert_eq!(labels[0], "64 KiB (default)");
+    assert_eq!(labels.len(), 7, "{labels:?}");
+    let sweep = &row["sweep"];
+    assert_eq!(sweep["default"], "64 KiB (default)");
+    assert!(
+        labels.contains(&sweep["best"].as_str().unwrap()),
+        "{sweep:#}"
+    );
+    let near = &sweep["within_5_percent"];
+    assert!(near.is_boolean() || near.is_null(), "{sweep:#}");
+    assert!(
+        text.contains("than the best, ") || text.contains("takes least CPU time"),
+        "{text}"
+    );
+    // hob alone is asked.
+    assert_eq!(told["servers"].as_array().unwrap().len(), 1);
+}
