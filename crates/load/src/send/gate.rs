@@ -62,7 +62,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Pace, Plan, Protocol, Reuse, Terms, run_rested};
+    use crate::{Pace, Plan, Protocol, Reuse, Terms, Url, run_rested};
 
     #[test]
     fn a_thread_that_failed_is_not_waited_for() {
@@ -112,8 +112,10 @@ mod tests {
     }
 
     fn plan(port: u16) -> Plan {
+        let url: Url = format!("http://127.0.0.1:{port}/").parse().unwrap();
         Plan {
-            urls: vec![format!("http://127.0.0.1:{port}/").parse().unwrap()],
+            entries: vec![url.into()],
+            seed: 1,
             unix: None,
             protocol: Protocol::H1,
             streams: 1,
