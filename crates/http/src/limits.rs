@@ -200,6 +200,11 @@ pub(crate) const H3_PIECE_BYTES: usize = 32 * 1024;
 pub(crate) const H3_READS_PER_TURN: usize = 4;
 /// How often a client whose answer takes long is asked for a sign of life, in milliseconds.
 pub(crate) const H3_PING_MS: u64 = 10_000;
+/// How long a connection over QUIC is kept that has ended, at most, in microseconds. It is to be
+/// three times its probe timeout, and a client may make that as long as it likes: this is three
+/// times the one of a connection whose round trips are not known.
+//= rfc9000#10.2
+pub(crate) const H3_ENDED_US_MAX: u64 = 3_000_000;
 /// How long a server that ends waits for signs of life from an HTTP/3 client that only has to say
 /// that its answers have arrived, in milliseconds. Over TCP the kernel would wait after us.
 pub(crate) const H3_LEAVE_MS: u64 = 5_000;

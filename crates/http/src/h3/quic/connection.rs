@@ -16,6 +16,10 @@ pub(crate) struct Connection {
     pub(super) inner: quinn_proto::Connection,
     handle: ConnectionHandle,
     send_window: u64,
+    /// When it was seen to have ended.
+    pub(super) ended_us: Option<u64>,
+    /// It has been kept for long enough since.
+    pub(super) is_late: bool,
 }
 
 /// What has happened to a connection.
@@ -83,6 +87,8 @@ impl Connection {
             inner,
             handle,
             send_window: H3_SEND_WINDOW_BYTES_MIN,
+            ended_us: None,
+            is_late: false,
         }
     }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use aws_lc_rs::hmac;
 use quinn_proto::{
-    ConnectionEvent, ConnectionHandle, DatagramEvent, EndpointConfig, IdleTimeout, Incoming,
-    ServerConfig, Transmit, TransportConfig, VarInt,
+    ConnectionEvent, ConnectionHandle, DatagramEvent, EndpointConfig, EndpointEvent, IdleTimeout,
+    Incoming, ServerConfig, Transmit, TransportConfig, VarInt,
 };
 
 use crate::h3::quic::connection::Connection;
@@ -15,8 +15,8 @@ use crate::h3::quic::id::{Home, Ids};
 use crate::h3::quic::session::{Offered, RetryKey};
 use crate::h3::quic::socket::{Datagram, Socket};
 use crate::limits::{
-    H3_CONNECTION_WINDOW_BYTES, H3_SEND_WINDOW_BYTES_MIN, H3_STREAM_WINDOW_BYTES, H3_STREAMS_MAX,
-    H3_UNI_STREAMS_MAX,
+    H3_CONNECTION_WINDOW_BYTES, H3_ENDED_US_MAX, H3_SEND_WINDOW_BYTES_MIN, H3_STREAM_WINDOW_BYTES,
+    H3_STREAMS_MAX, H3_UNI_STREAMS_MAX,
 };
 
 /// A socket and the connections that go over it.
@@ -194,6 +194,10 @@ impl Endpoint {
                 conn.inner.handle_event(event);
             }
         }
+        if !is_over && std::mem::take(&mut conn.is_late) {
+            self.inner.handle_event(handle, EndpointEvent::drained());
+            is_over = true;
+        }
         is_over
     }
 
@@ -239,10 +243,10 @@ impl Endpoint {
 
     /// When the connection has to be looked at again, in milliseconds.
     pub(crate) fn next_ms(&self, conn: &mut Connection) -> u64 {
-        match conn.inner.poll_timeout() {
-            Some(time) => self.clock.ms_after(time),
-            None => u64::MAX,
-        }
+        let own_ms = conn.inner.poll_timeout();
+        let own_ms = own_ms.map_or(u64::MAX, |time| self.clock.ms_after(time));
+        let late_us = conn.ended_us.map(|us| us + H3_ENDED_US_MAX);
+        own_ms.min(late_us.map_or(u64::MAX, |us| us.div_ceil(1000)))
     }
 
     /// Time has passed.
@@ -251,6 +255,11 @@ impl Endpoint {
         if conn.inner.poll_timeout().is_some_and(|time| time <= now) {
             conn.inner.handle_timeout(now);
         }
+        if conn.inner.is_closed() {
+            let ended_us = *conn.ended_us.get_or_insert(now_us);
+            let is_drained = conn.inner.is_drained();
+            conn.is_late = !is_drained && now_us >= ended_us + H3_ENDED_US_MAX;
+        }
     }
 
     /// Ends a connection.
@@ -258,6 +267,7 @@ impl Endpoint {
         let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         let reason = bytes::Bytes::copy_from_slice(reason.as_bytes());
         conn.inner.close(self.clock.at(now_us), code, reason);
+        conn.ended_us.get_or_insert(now_us);
     }
 }
 

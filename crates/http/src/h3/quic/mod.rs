@@ -15,6 +15,8 @@ pub(crate) mod id;
 pub(crate) mod relay;
 mod session;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use connection::{Connection, Happened, Lost, Readout, Wrote};
 pub(crate) use endpoint::{Arrival, Endpoint, Newcomer, Sent};
