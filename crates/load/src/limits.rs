@@ -39,6 +39,8 @@ pub const LOG_BATCH_COUNT_MAX: usize = 64;
 pub const LOG_METHOD_COUNT_MAX: usize = 16;
 /// Bytes of targets of a log that are due and wait for a connection, on one thread.
 pub const BACKLOG_BYTES_MAX: usize = 256 << 20;
+/// How long is waited for the first lines of a log, and at the end for whoever reads it.
+pub const LOG_WAIT: Duration = Duration::from_millis(500);
 /// How often a thread looks for more of a log that is not read that far.
 pub const LOG_LOOK_PERIOD: Duration = Duration::from_millis(1);
 /// Rows of results that they are told apart in.

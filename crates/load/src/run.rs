@@ -23,7 +23,7 @@ use crate::expect::{Expected, expected_of};
 use crate::limits::{BODY_BYTES_MAX, OTHER_DESCRIPTOR_COUNT};
 use crate::measure::{Cgroup, Live, Passed, Tally, moment, passed};
 use crate::plan::{Pace, Plan, Protocol};
-use crate::replay::{Counts, Feed, Reader};
+use crate::replay::{Counts, Feed, Reader, Reading};
 use crate::report::Report;
 use crate::request;
 use crate::send::{
@@ -448,8 +448,8 @@ fn measure(
     std::thread::scope(|scope| {
         let (reader, feeds) = log.unzip();
         let mut feeds = feeds.unwrap_or_default().into_iter();
-        // It ends with the log, or when the threads have ended that it reads for.
-        let reader = reader.map(|reader| scope.spawn(|| reader.run()));
+        let reading = reader.map(Reading::begin).transpose();
+        let reading = reading.map_err(LoadError::system("cannot start a thread"))?;
         let mut threads = Vec::new();
         for number in 0..plan.threads {
             let share = Share::of(plan, number, conduct.shard, feeds.next());
@@ -495,16 +495,11 @@ fn measure(
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             whole.merge(counted.map_err(LoadError::system("cannot run a thread"))?);
         }
-        let joined = |reader: std::thread::ScopedJoinHandle<'_, Counts>| {
-            reader
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
         Ok(Measured {
             tally: whole,
             machine: passed(&before, &after),
             stopped,
-            log: reader.map(joined),
+            log: reading.map(Reading::end),
         })
     })
 }

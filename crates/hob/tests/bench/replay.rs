@@ -7,9 +7,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::harness::{Place, text_of};
+use super::harness::{Place, send_signal, text_of};
 use super::server::{Reply, Server, answer};
 use super::{bench, command, number, result};
 
@@ -363,4 +364,29 @@ fn replay_that_makes_no_sense_is_exit_code_2() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
         assert!(text.contains(says), "{arguments:?}: {text}");
     }
+}
+
+#[test]
+fn run_ends_when_it_is_told_to_though_nothing_comes_of_its_log() {
+    let place = Place::new();
+    let fifo = place.path("log");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let server = Server::start(|_| Reply::Bytes(answer("200 OK", "x")));
+    let arguments = [&server.url(), "--replay", fifo.to_str().unwrap()];
+    let child = command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut log = std::fs::File::options().write(true).open(&fifo).unwrap();
+    log.write_all(exact(0, "/").repeat(64).as_bytes()).unwrap();
+    server.wait_for_requests(64);
+    send_signal(child.id(), Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    drop(log);
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+    let text = text_of(&output);
+    assert!(text.contains("the log was not read to its end: "), "{text}");
 }

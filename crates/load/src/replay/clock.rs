@@ -52,6 +52,11 @@ impl Clock {
         self.last_us
     }
 
+    /// The latest moment that was given, in nanoseconds of the run.
+    pub(super) fn given_ns(&self) -> u64 {
+        self.given_ns
+    }
+
     /// A request of the log; those that have their moments now are put into `timed`.
     pub(super) fn add(
         &mut self,

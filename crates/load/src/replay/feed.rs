@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
-use crate::limits::LOG_BATCH_COUNT_MAX;
+use crate::limits::{LOG_BATCH_COUNT_MAX, LOG_WAIT};
 
 /// A request of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,9 +56,10 @@ impl Feed {
         (sender, feed)
     }
 
-    /// Waits for the first request, or for the end of a log that has none.
+    /// Waits for the first request, or for the end of a log that has none; not for ever, because a
+    /// log may be a pipe that nothing comes out of.
     pub(crate) fn begin(&mut self) {
-        if let Ok(batch) = self.batches.recv() {
+        if let Ok(batch) = self.batches.recv_timeout(LOG_WAIT) {
             self.batch = batch.into_iter();
         }
     }

@@ -22,7 +22,7 @@ use crate::url::Url;
 
 pub(crate) use feed::{Due, Fed, Feed, Logged};
 pub use line::{LineFault, LogLine};
-pub(crate) use reader::{Counts, Reader};
+pub(crate) use reader::{Counts, Reader, Reading};
 
 /// What gaps can be divided by.
 const SPEED_UPS: RangeInclusive<f64> = 0.001..=1e6;

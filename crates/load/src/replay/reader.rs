@@ -3,7 +3,9 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
-use std::sync::mpsc::SyncSender;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, channel};
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -12,7 +14,7 @@ use super::clock::{Clock, Timed};
 use super::feed::{Due, Feed, Logged};
 use super::line::{LineFault, LogLine};
 use crate::conduct::Shard;
-use crate::limits::{LOG_BATCH_BYTES, LOG_BATCH_LINES, LOG_LINE_BYTES_MAX};
+use crate::limits::{LOG_BATCH_BYTES, LOG_BATCH_LINES, LOG_LINE_BYTES_MAX, LOG_WAIT};
 use crate::page::count;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -38,8 +40,41 @@ pub(crate) struct Counts {
     pub(crate) jumps: u64,
     /// Seconds from the first to the last, by the clock of the log.
     pub(crate) span_s: f64,
+    /// The moment of the run at which the last one was due.
+    pub(crate) last_ns: u64,
     /// Why it was not read to its end.
     pub(crate) error: Option<String>,
+}
+
+/// A log that is being read.
+pub(crate) struct Reading {
+    counts: Receiver<Counts>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Reading {
+    /// Reads a log on a thread of its own. It ends with the log, or when those have ended that it
+    /// reads for; nobody joins it, because a read of a pipe may last for ever.
+    pub(crate) fn begin(reader: Reader) -> io::Result<Reading> {
+        let (sender, counts) = channel();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let of_thread = is_over.clone();
+        std::thread::Builder::new()
+            .name("hob-bench-log".to_owned())
+            // Nobody listens any more when the run has failed.
+            .spawn(move || drop(sender.send(reader.run(&of_thread))))?;
+        Ok(Reading { counts, is_over })
+    }
+
+    /// What there was, once all who send have ended.
+    pub(crate) fn end(self) -> Counts {
+        self.is_over.store(true, Ordering::Relaxed);
+        let counts = self.counts.recv_timeout(LOG_WAIT);
+        counts.unwrap_or_else(|_| Counts {
+            error: Some("it was still waited for more of it".to_owned()),
+            ..Counts::default()
+        })
+    }
 }
 
 impl Counts {
@@ -139,10 +174,10 @@ impl Reader {
     }
 
     /// Reads until the end of the log, or until nobody wants more.
-    pub(crate) fn run(mut self) -> Counts {
+    fn run(mut self, is_over: &AtomicBool) -> Counts {
         let (mut line, mut timed) = (Vec::new(), Vec::new());
         let mut has_taker = true;
-        while has_taker {
+        while has_taker && !is_over.load(Ordering::Relaxed) {
             match next_line(&mut *self.input, &mut line) {
                 Ok(Line::End) => break,
                 Ok(found) => self.take(found, &line, &mut timed),
@@ -161,6 +196,7 @@ impl Reader {
         }
         self.counts.back = self.clock.back_count;
         self.counts.jumps = self.clock.jump_count;
+        self.counts.last_ns = self.clock.given_ns();
         self.counts.span_s = self.clock.span_us() as f64 / 1e6;
         self.counts
     }
@@ -335,7 +371,7 @@ mod tests {
         for number in [1, 2] {
             let shard = Shard { number, count: 2 };
             let (reader, mut feeds) = reader(text.as_bytes(), 2, Some(shard));
-            let reading = std::thread::spawn(|| reader.run());
+            let reading = std::thread::spawn(|| reader.run(&AtomicBool::new(false)));
             for feed in &mut feeds {
                 let own = due(feed);
                 assert_eq!(own.len(), 10);
@@ -364,7 +400,7 @@ mod tests {
         io::Write::write_all(&mut compressed, text.as_bytes()).unwrap();
         for bytes in [text.into_bytes(), compressed.finish().unwrap()] {
             let (reader, mut feeds) = reader(&bytes, 1, None);
-            let counts = reader.run();
+            let counts = reader.run(&AtomicBool::new(false));
             let targets: Vec<String> = due(&mut feeds[0]).into_iter().map(|one| one.1).collect();
             assert_eq!(targets, ["/a", "/d"]);
             let found = [counts.lines, counts.requests, counts.other_methods];
@@ -381,7 +417,7 @@ mod tests {
         io::Write::write_all(&mut compressed, line(0, "GET /a HTTP/1.1").as_bytes()).unwrap();
         let bytes = compressed.finish().unwrap();
         let (reader, _feeds) = reader(&bytes[..bytes.len() - 4], 1, None);
-        let error = reader.run().error.unwrap();
+        let error = reader.run(&AtomicBool::new(false)).error.unwrap();
         assert!(error.starts_with("after 1 lines: "), "{error}");
     }
 
@@ -391,6 +427,6 @@ mod tests {
             "{\"time\":\"1970-01-01T00:00:00.5Z\",\"method\":\"GET\",\"target\":\"/\"}\n";
         let (reader, feeds) = reader(LINE.repeat(20_000).as_bytes(), 2, None);
         drop(feeds);
-        assert!(reader.run().lines < 20_000);
+        assert!(reader.run(&AtomicBool::new(false)).lines < 20_000);
     }
 }

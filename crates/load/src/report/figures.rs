@@ -50,7 +50,17 @@ impl Report {
         let due = self.tally.due;
         let whole = (self.end_ns != u64::MAX && !self.is_cut_short() && !self.is_count_reached())
             .then(|| (self.end_ns - self.warm_ns) as f64 / 1e9);
-        Some(whole.map_or_else(|| self.per_second(due), |seconds| due as f64 / seconds))
+        let seconds = whole
+            .or_else(|| self.log_seconds())
+            .filter(|seconds| *seconds > 0.0);
+        Some(seconds.map_or_else(|| self.per_second(due), |seconds| due as f64 / seconds))
+    }
+
+    /// Seconds in which the requests of a log were due that was replayed to its end.
+    fn log_seconds(&self) -> Option<f64> {
+        let is_whole = self.end_ns == u64::MAX && !self.is_cut_short() && !self.is_count_reached();
+        let log = self.log.as_ref().filter(|_| is_whole)?;
+        Some(log.last_ns.saturating_sub(self.warm_ns) as f64 / 1e9)
     }
 
     /// Requests with no good answer.
