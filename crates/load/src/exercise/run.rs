@@ -10,7 +10,6 @@ use super::act::{Kind, draw, kinds};
 use super::line::Target;
 use super::perform::perform;
 use super::report::{Done, Exercised};
-use crate::arrive::{Arrivals, Rate};
 use crate::error::LoadError;
 use crate::expect::Expectation;
 use crate::limits::{
@@ -24,9 +23,9 @@ use crate::run::{addresses, run_through, stop_at_signals, tls};
 use crate::send::{Address, h3};
 use crate::url::Url;
 
-/// Requests a second beside the acts, and their connections.
-const BESIDE_RATE: f64 = 50.0;
+/// Connections with requests beside the acts, and how long each rests between two.
 const BESIDE_CONNECTION_COUNT: usize = 4;
+const BESIDE_PAUSE: Duration = Duration::from_millis(80);
 /// Time in which they are due, before all are waited for.
 const BESIDE_STRETCH: Duration = Duration::from_millis(500);
 /// How often it is looked whether somebody wants the end.
@@ -262,9 +261,8 @@ fn beside(exercise: &Exercise, usual: &Usual) -> Plan {
     let mut wanted = vec![format!("status={}", usual.status)];
     wanted.extend(usual.body_bytes.map(|bytes| format!("size={bytes}")));
     Plan {
-        pace: Pace::Open {
-            rate: Rate::Constant(BESIDE_RATE),
-            arrivals: Arrivals::Constant,
+        pace: Pace::Closed {
+            think: BESIDE_PAUSE,
         },
         connections: BESIDE_CONNECTION_COUNT,
         duration: Some(BESIDE_STRETCH),
