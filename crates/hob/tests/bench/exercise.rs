@@ -224,7 +224,6 @@ fn nobody_elses_server_is_touched_unless_somebody_answers_for_it() {
         &["--exercise", "--fail-if", "p99>1s"],
         &["--act", "1"],
         &["--i-own-this-host"],
-        &["--seed", "1"],
         &["--exercise", "-n", "0"],
         &["--exercise", "-n", "1000000"],
         &["--exercise", "--timeout", "1h"],
