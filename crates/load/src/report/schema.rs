@@ -1,5 +1,5 @@
-//! The JSON schema of a result, the page about it in the docs, and the check of one that was written
-//! down: all made of its fields.
+//! The JSON schema of a result, the page about it in the docs, and the check of one that was
+//! written down: all made of its fields.
 
 use serde_json::{Value, json};
 
