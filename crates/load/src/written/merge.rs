@@ -77,8 +77,7 @@ impl Written {
         }
         value["series"] = series(&together(all, begun_ms)?);
         value["page"] = merged(all, &value)?;
-        value["fairness"] = Value::Null;
-        value["fairness_urls"] = Value::Null;
+        (value["fairness"], value["fairness_urls"]) = (Value::Null, Value::Null);
         machines(&mut value, all);
         notes(&mut value, all, &shards);
         let mut merged = Written { value };
