@@ -163,6 +163,7 @@ impl Client<'_> {
         Ok(Plan {
             entries: vec![url.into()],
             seed: 1,
+            page: None,
             unix: None,
             pace: Pace::Closed {
                 think: Duration::ZERO,

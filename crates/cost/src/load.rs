@@ -166,6 +166,7 @@ fn run(
     let plan = Plan {
         entries: vec![url.into()],
         seed: 1,
+        page: None,
         unix: match line.way {
             Way::Socket(path) => Some(path.to_owned()),
             Way::Direct | Way::Address(_) => None,

@@ -50,6 +50,9 @@ Examples:
       4 connections of HTTP/2, each with 10 requests at once
   hob bench https://127.0.0.1:8443/ --http 3 --close --tls full
       a connection of HTTP/3 for every request, with a full handshake each
+  hob bench https://127.0.0.1:8443/ --http 2 --page -c 20 --rate 50
+      50 pages a second with their assets, each as a new visitor's browser loads it; --warm
+      for visitors who come again
   hob bench http://127.0.0.1:8080/ --pid $(pidof -s nginx) --json
       with CPU time per request of that process and those below it, as JSON
   hob bench http://127.0.0.1:8080/ --rate 5000 --html report.html --hdr times.hlog
@@ -276,6 +279,13 @@ pub(crate) struct BenchOptions {
     /// [header=NAME:VALUE] [expect=WHAT=VALUE]. Drawn by weight, in turn where all weigh the same
     #[arg(long = "urls", value_name = "FILE")]
     pub(crate) list: Option<PathBuf>,
+    /// Load each URL as a page with its assets, as a browser does: --connections are visitors then,
+    /// --rate and --count are of pages, and times are those of whole pages
+    #[arg(long, requires = "urls")]
+    pub(crate) page: bool,
+    /// With --page: visitors have been there before, with a browser's cache and connections
+    #[arg(long, requires = "page")]
+    pub(crate) warm: bool,
     /// Open loop: requests per second; A..B for a ramp, A,B,C for steps
     #[arg(long, value_name = "RATE", group = "seeded")]
     pub(crate) rate: Option<Rate>,

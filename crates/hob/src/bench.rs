@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
 use hob_load::{
-    Conduct, Exercise, LoadError, Pace, Plan, Protocol, Replay, Reuse, Terms, View, limits,
+    Conduct, Exercise, LoadError, Pace, Plan, Protocol, Replay, Reuse, Terms, View, Visit, limits,
     parse_cpus,
 };
 
@@ -136,6 +136,8 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     let is_log = options.replay.is_some();
     let protocol = protocol(&options);
     let pace = pace(&options);
+    let page = page(&options);
+    let warm_up = warm_up(&options);
     let usual = if is_open {
         OPEN_CONNECTIONS
     } else {
@@ -159,7 +161,6 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     let fields = fields.collect::<Result<_, _>>()?;
     // A log has an end of its own.
     let is_timed = (options.count.is_none() && !is_log) || options.duration.is_some();
-    let has_warm_up = options.count.is_none() && !is_log;
     let entries = match &pace {
         Pace::Log(replay) => list::of_log(&options, replay, body.as_deref())?,
         _ => list::entries(&options)?,
@@ -167,6 +168,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
     Ok(Plan {
         entries,
         seed: options.seed,
+        page,
         unix: options.unix,
         protocol,
         streams: options.streams,
@@ -182,9 +184,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         is_resumption_off: options.full_handshakes || options.tls == Handshake::Full,
         threads: options.threads.unwrap_or(cpus.len().max(1)),
         cpus,
-        warm_up: options
-            .warm_up
-            .unwrap_or(if has_warm_up { WARM_UP } else { Duration::ZERO }),
+        warm_up,
         duration: is_timed.then(|| options.duration.unwrap_or(DURATION)),
         count: options.count,
         timeout: options.timeout,
@@ -201,6 +201,21 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
             })
             .collect::<Result<_, _>>()?,
         pid: options.pid,
+    })
+}
+
+/// Whoever is to come again must have been there first, also where pages are counted.
+fn warm_up(options: &BenchOptions) -> Duration {
+    let is_usual = options.count.is_none() && !options.replay.is_some();
+    let is_needed = is_usual || options.warm && options.rate.is_some();
+    let usual = if is_needed { WARM_UP } else { Duration::ZERO };
+    options.warm_up.unwrap_or(usual)
+}
+
+fn page(options: &BenchOptions) -> Option<Visit> {
+    options.page.then_some(match options.warm {
+        true => Visit::Warm,
+        false => Visit::Cold,
     })
 }
 

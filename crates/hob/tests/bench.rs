@@ -14,6 +14,8 @@ mod h3;
 mod lists;
 #[path = "bench/others.rs"]
 mod others;
+#[path = "bench/page.rs"]
+mod page;
 #[path = "bench/replay.rs"]
 mod replay;
 #[path = "bench/schema.rs"]

@@ -1,4 +1,5 @@
-//! A real browser, headless Chromium, shows the welcome page over HTTP/2 and HTTP/3.
+//! A real browser, headless Chromium, shows the welcome page over HTTP/2 and HTTP/3, and asks for
+//! what `hob bench --page` asks for.
 //!
 //! The certificate is the one hob makes for itself, which Chromium is told to take by its key's
 //! hash. Every name but localhost is unknown to it: it asks nobody outside.
@@ -6,6 +7,7 @@
 
 mod harness;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -41,9 +43,7 @@ const ask = async (name, credentials) => {
 /// A hob that serves the welcome page and [`CARRIERS`] over TLS; none, with a line that says why,
 /// where there is no Chromium.
 fn served() -> Option<(Place, Hob)> {
-    let found = Command::new("chromium").arg("--version").output();
-    if !found.is_ok_and(|output| output.status.success()) {
-        println!("skipped: there is no chromium");
+    if !has_browser() {
         return None;
     }
     let place = Place::new();
@@ -56,6 +56,16 @@ fn served() -> Option<(Place, Hob)> {
         "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n[[site]]\nroot = \"site\"\n",
     );
     Some((place, hob))
+}
+
+/// Is there a Chromium? Else a line says so.
+fn has_browser() -> bool {
+    let found = Command::new("chromium").arg("--version").output();
+    let is_there = found.is_ok_and(|output| output.status.success());
+    if !is_there {
+        println!("skipped: there is no chromium");
+    }
+    is_there
 }
 
 /// What a page is once its scripts have run. `quic_port` is a port of localhost where Chromium
@@ -142,4 +152,100 @@ fn browser_takes_http_3_from_alt_svc() {
     let is_h3 = |page: &String| page.contains(">h2 then h2 then h3<");
     assert!(pages.any(|page| is_h3(&page)), "{}", hob.printed());
     hob.stop();
+}
+
+/// A page with most of what browsers load, and most of what they do not.
+const RICH: &str = r#"<!doctype html><meta charset=utf-8><title>x</title>
+<link rel=icon type=image/svg+xml href=i.svg><link rel=stylesheet href="css/a.css?x=1&amp;y=2">
+<link rel="alternate stylesheet" title=x href=css/b.css>
+<link rel=stylesheet media=print href=css/c.css><link rel=preload as=image href=a.png>
+<script src=a.js></script><script type=module src=b.js></script>
+<script nomodule src=no.js></script><script type=application/json src=no.json></script>
+<style>@import "css/d.css"; #x { background: url(b.png) }</style><div id=x>x</div><div id=y>y</div>
+<p>x</p><img src=c.png><img src=c.png><img srcset="d.png 1x, no.png 2x" src=no.png>
+<picture><source media="(min-width: 99999px)" srcset=no.png><source type=image/x-no srcset=no.png>
+<source type=image/png srcset=e.png><img src=no.png></picture><noscript><img src=no.png></noscript>
+<template><img src=no.png></template><!-- <img src=no.png> --><input type=image src=f.png>
+<video poster=g.png></video><iframe src=frame.html></iframe>
+<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw="><svg><image href=h.png width=9 height=9 /></svg>
+<object type=image/png data=l.png></object><embed type=image/png src=m.png>
+<img src="folder/../caf&#233; x.png"><img src=/missing.png>"#;
+
+/// A site with that page.
+fn rich_site() -> Place {
+    let place = Place::new();
+    place.folder("logs");
+    place.folder("site/css");
+    let images = Path::new(WELCOME).parent().unwrap();
+    for name in ["index.html", "picture.png", "kettle.svg"] {
+        std::fs::copy(images.join(name), place.path(&format!("site/{name}"))).unwrap();
+    }
+    for name in [
+        "a", "b", "c", "d", "e", "f", "g", "h", "j", "k", "l", "m", "café x", "css/a",
+    ] {
+        let file = place.path(&format!("site/{name}.png"));
+        std::fs::copy(images.join("picture.png"), file).unwrap();
+    }
+    for (name, text) in [
+        ("rich.html", RICH),
+        (
+            "frame.html",
+            "<!doctype html><base href=/css/><img src=a.png>",
+        ),
+        (
+            "css/a.css",
+            "@import url(e.css); #y { background: url('../k.png') } @font-face { font-family: f; \
+             src: url(no.eot) format('embedded-opentype'), url(../f.woff2) } p { font-family: f }",
+        ),
+        ("css/b.css", ""),
+        ("css/c.css", ""),
+        ("css/d.css", ""),
+        (
+            "css/e.css",
+            "#x { list-style-image: url(../j.png); display: list-item }",
+        ),
+        ("a.js", ""),
+        ("b.js", ""),
+        ("f.woff2", ""),
+        ("i.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>"),
+    ] {
+        place.write(&format!("site/{name}"), text);
+    }
+    place
+}
+
+/// What somebody asks a hob of its own for, each target once.
+fn asked(place: &Place, client: impl FnOnce(&Hob)) -> BTreeSet<String> {
+    let hob = place.serve_text(
+        "default_log = \"main\"\n[[log]]\nname = \"main\"\nfile = \"logs/access.log\"\n\
+         [[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n\n[[site]]\nroot = \"site\"\n",
+    );
+    client(&hob);
+    hob.stop();
+    let log = std::fs::read_to_string(place.path("logs/access.log")).unwrap();
+    std::fs::remove_file(place.path("logs/access.log")).unwrap();
+    let targets = log.lines().filter_map(|line| line.split(' ').nth(6));
+    targets.map(str::to_owned).collect()
+}
+
+#[test]
+fn page_of_a_load_test_takes_what_it_takes_in_a_browser() {
+    if !has_browser() {
+        return;
+    }
+    let place = rich_site();
+    for (path, count) in [("/", 3), ("/rich.html", 26)] {
+        let browser = asked(&place, |hob| {
+            page(hob, path, 1);
+        });
+        let own = asked(&place, |hob| {
+            let url = format!("https://127.0.0.1:{}{path}", hob.tls_port());
+            let mut bench = Command::new(env!("CARGO_BIN_EXE_hob"));
+            bench.args(["bench", &url, "--page", "--http", "2"]);
+            let output = bench.args(["-n", "1", "-c", "1"]).output().unwrap();
+            assert!(output.status.success(), "{}", text_of(&output));
+        });
+        assert_eq!(own, browser, "{path}");
+        assert_eq!(own.len(), count, "{own:?}");
+    }
 }

@@ -1,11 +1,12 @@
 //! What a plan asks for together may make no sense, though each part does.
 
 use crate::arrive::Rate;
-use crate::entry::Rows;
+use crate::entry::{Entry, Rows};
 use crate::error::LoadError;
+use crate::expect::Expectation;
 use crate::limits::{
     CONNECTION_COUNT_MAX, LANE_COUNT_MAX, ROW_COUNT_MAX, STREAM_COUNT_MAX, THREAD_COUNT_MAX,
-    URL_COUNT_MAX,
+    URL_COUNT_MAX, VISITOR_COUNT_MAX,
 };
 use crate::plan::{Pace, Plan, Protocol, Reuse};
 
@@ -17,6 +18,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), LoadError> {
         return wrong(format!("connections: from 1 to {CONNECTION_COUNT_MAX}"));
     }
     check_streams(plan)?;
+    check_page(plan)?;
     if !(1..=THREAD_COUNT_MAX.min(plan.connections)).contains(&plan.threads) {
         return wrong(format!(
             "threads: from 1 to {THREAD_COUNT_MAX}, each with a connection at least ({} {})",
@@ -45,6 +47,38 @@ pub(crate) fn check(plan: &Plan) -> Result<(), LoadError> {
             "the rate {} changes over a time: say --for how long",
             rate.text()
         ));
+    }
+    Ok(())
+}
+
+/// What pages cannot be asked for with.
+fn check_page(plan: &Plan) -> Result<(), LoadError> {
+    if plan.page.is_none() {
+        return Ok(());
+    }
+    let wrong = |text: &str| Err(LoadError::Arguments(text.to_owned()));
+    let is_plain = |entry: &Entry| entry.method(plan) == "GET" && entry.body(plan).is_none();
+    if !plan.entries.iter().all(is_plain) {
+        return wrong("a page is asked for with GET: leave --method and --body out");
+    }
+    if plan.reuse == Reuse::PerRequest || plan.streams != 1 {
+        return wrong(
+            "how many connections and streams there are for a page is as in browsers: leave --close \
+             and --streams out",
+        );
+    }
+    if matches!(plan.pace, Pace::Log(_)) {
+        return wrong("a log has every request of its own: leave --page out, or the log");
+    }
+    let own = plan.entries.iter().flat_map(|entry| &entry.expectations);
+    let is_status = |one: &Expectation| matches!(one, Expectation::Status(_));
+    if !plan.expectations.iter().chain(own).all(is_status) {
+        return wrong(
+            "of the answers for a page only the status can be expected: --expect status=...",
+        );
+    }
+    if plan.connections > VISITOR_COUNT_MAX {
+        return wrong(&format!("at most {VISITOR_COUNT_MAX} visitors"));
     }
     Ok(())
 }

@@ -155,6 +155,18 @@ pub fn parse_moment(text: &str) -> Result<SystemTime, String> {
     Ok(SystemTime::UNIX_EPOCH + Duration::from_secs_f64(seconds))
 }
 
+/// Seconds since 1970 of a date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub(crate) fn http_date(text: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let mut words = text.split(' ').skip(1);
+    let (day, month, year) = (words.next()?, words.next()?, words.next()?);
+    let time = words.next()?;
+    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    utc(&format!("{year}-{month:02}-{day}T{time}Z")).map(|seconds| seconds as i64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +196,17 @@ mod tests {
         assert!(stop.is_reached(11) && !stop.is_reached(10));
         for wrong in ["", "backlog", "backlog>", "backlog>1%", "p99>1", "errors<1"] {
             assert!(wrong.parse::<Stop>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn dates_of_http_are_moments() {
+        assert_eq!(
+            http_date("Sun, 06 Nov 1994 08:49:37 GMT"),
+            Some(784_111_777)
+        );
+        for wrong in ["", "0", "Sun, 06 Nov 1994", "Sun, 6 Nov 1994 08:49:37 GMT"] {
+            assert_eq!(http_date(wrong), None, "{wrong}");
         }
     }
 

@@ -2,12 +2,13 @@
 //!
 //! `plan` says what to do, `run` does it with one or more threads (`send`), `measure` counts what
 //! came of it, `report` tells it as a table and as JSON. When requests are due is decided in
-//! `arrive`; `exercise` is mischief. Nothing here is shared with the server: a load generator that
-//! reads answers with the server's parser shares its mistakes.
+//! `arrive`, what a page takes in `browse`; `exercise` is mischief. Nothing here is shared with the
+//! server: a load generator that reads answers with the server's parser shares its mistakes.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 pub mod arrive;
+mod browse;
 mod check;
 mod conduct;
 mod draw;
@@ -25,6 +26,7 @@ pub mod page;
 mod plan;
 mod quantity;
 mod random;
+mod reach;
 mod replay;
 mod report;
 mod request;
@@ -37,6 +39,7 @@ mod view;
 mod watch;
 mod written;
 
+pub use browse::{Found, Kind, Scan, resolve, scan_css, scan_html};
 pub use conduct::{Conduct, Shard, Stop, View, parse_moment};
 pub use entry::Entry;
 pub use environment::Environment;
@@ -45,7 +48,7 @@ pub use exercise::{Exercise, Exercised, exercise};
 pub use expect::Expectation;
 pub use list::{ListError, parse_list};
 pub use measure::{Cgroup, Process, Processes, replay_histogram, tick_ns};
-pub use plan::{Pace, Plan, Protocol, Reuse, Terms};
+pub use plan::{Pace, Plan, Protocol, Reuse, Terms, Visit};
 pub use quantity::{parse_cpus, parse_duration};
 pub use replay::{LineFault, LogLine, Replay};
 pub use report::{Report, environment_fields, reference, schema};

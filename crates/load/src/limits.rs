@@ -97,3 +97,23 @@ pub const EXERCISED_BODY_BYTES_MAX: u64 = 1 << 20;
 pub const EXERCISE_DURATION_MAX: Duration = Duration::from_secs(3600);
 /// Longest wait for what comes of an act.
 pub const ACT_TIMEOUT_MAX: Duration = Duration::from_secs(300);
+/// Connections of one visitor over HTTP/1, as browsers have them for one server.
+pub const VISITOR_CONNECTION_COUNT: usize = 6;
+/// Requests at once of one visitor over HTTP/2 and HTTP/3.
+pub const VISITOR_STREAM_COUNT: usize = 100;
+/// Visitors of one run.
+pub const VISITOR_COUNT_MAX: usize = 10_000;
+/// Assets of one page, those of its stylesheets and frames included; others are not loaded.
+pub const ASSET_COUNT_MAX: usize = 1000;
+/// Assets that one thread tells apart in its results; those found later are counted together.
+pub const ASSET_TOLD_COUNT_MAX: usize = 2000;
+/// Other servers that results name.
+pub const ORIGIN_COUNT_MAX: usize = 100;
+/// Bytes of a document or stylesheet that are looked at, decoded.
+pub const DOCUMENT_BYTES_MAX: usize = 16 << 20;
+/// Attributes of one tag that are looked at.
+pub const ATTRIBUTE_COUNT_MAX: usize = 256;
+/// Longest path and query of an asset.
+pub const TARGET_BYTES_MAX: usize = 8 * 1024;
+/// Redirects from one address to the next, as browsers follow them.
+pub const REDIRECT_COUNT_MAX: u8 = 20;

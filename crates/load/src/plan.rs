@@ -87,6 +87,25 @@ pub enum Reuse {
     PerRequest,
 }
 
+/// What a visitor has of earlier visits when it comes to a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visit {
+    /// Nothing: new connections for each view.
+    Cold,
+    /// What a browser's cache keeps, and its connections.
+    Warm,
+}
+
+impl Visit {
+    /// As results name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Visit::Cold => "cold",
+            Visit::Warm => "warm",
+        }
+    }
+}
+
 /// What a run is to do. Every field is checked by [`crate::run`] before anything is sent.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -94,6 +113,9 @@ pub struct Plan {
     pub entries: Vec<Entry>,
     /// Where random gaps and draws begin.
     pub seed: u64,
+    /// The URLs are pages, loaded with their assets as browsers do: a connection is a visitor then,
+    /// with connections of its own, and a request a page.
+    pub page: Option<Visit>,
     /// A Unix socket to connect to instead of the URLs' host.
     pub unix: Option<PathBuf>,
     /// What requests are written in.
@@ -136,4 +158,22 @@ pub struct Plan {
     pub thresholds: Vec<Threshold>,
     /// A process whose CPU time, with that of its children, is put beside the result.
     pub pid: Option<u32>,
+}
+
+impl Plan {
+    /// What a request is: one, or a page with its assets.
+    pub(crate) fn noun(&self) -> &'static str {
+        match self.page {
+            None => "requests",
+            Some(_) => "pages",
+        }
+    }
+
+    /// What makes them: connections, or visitors with connections of their own.
+    pub(crate) fn makers(&self) -> &'static str {
+        match self.page {
+            None => "connections",
+            Some(_) => "visitors",
+        }
+    }
 }

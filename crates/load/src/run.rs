@@ -1,18 +1,16 @@
 //! One run from plan to report: checks the plan, finds the server, starts the threads, looks at
 //! the machine when the warm-up ends and when all is over.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::browse::{Asker, Base};
 use crate::check::check;
 use crate::conduct::{Conduct, View};
 use crate::draw::Draw;
@@ -20,16 +18,16 @@ use crate::entry::{Entry, Rows};
 use crate::environment::Environment;
 use crate::error::LoadError;
 use crate::expect::{Expected, expected_of};
-use crate::limits::{BODY_BYTES_MAX, OTHER_DESCRIPTOR_COUNT};
+use crate::limits::{
+    BODY_BYTES_MAX, OTHER_DESCRIPTOR_COUNT, VISITOR_CONNECTION_COUNT, VISITOR_STREAM_COUNT,
+};
 use crate::measure::{Cgroup, Live, Passed, Tally, moment, passed};
-use crate::plan::{Pace, Plan, Protocol};
+use crate::plan::{Pace, Plan, Protocol, Visit};
+use crate::reach::{Probe, reach, tls};
 use crate::replay::{Counts, Feed, Reader, Reading};
 use crate::report::Report;
 use crate::request;
-use crate::send::{
-    Address, Choice, Gates, Kind, Prepared, Share, Thread, Trust, client_config, h2, h3,
-};
-use crate::url::Url;
+use crate::send::{Address, Choice, Gates, Kind, Pages, Prepared, Share, Thread, h2, h3};
 use crate::watch::Watch;
 
 /// How often it is looked whether a moment has come.
@@ -83,17 +81,6 @@ pub fn run_through(
     conducted(plan, Conduct::default(), is_stopped, how)
 }
 
-/// When a connection is made first that carries nothing.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Probe {
-    /// Always, so that a server that is not there is told at once.
-    Always,
-    /// Only to choose between several addresses.
-    Between,
-    /// Never: this is the address.
-    Never(SocketAddr),
-}
-
 /// A flag that SIGINT and SIGTERM set. The second one ends the program as if nobody had listened
 /// to the first.
 pub fn stop_at_signals() -> Result<Arc<AtomicBool>, LoadError> {
@@ -126,7 +113,7 @@ fn conducted(
         }
         _ => None,
     };
-    raise_descriptors(plan.connections)?;
+    raise_descriptors(&plan)?;
     let address = reach(&plan, probe)?;
     let tls = tls(&plan, &address)?;
     if let Some(moment) = conduct.start_at {
@@ -256,16 +243,34 @@ fn prepare(
         h2::Common {
             requests: h2::Requests::new(&fields),
             asks: asks(plan, &kinds),
-            known: h2::Known::new(&fields_wanted),
+            known: match plan.page {
+                None => h2::Known::new(&fields_wanted),
+                Some(_) => h2::Known::new(&[]).keeping(),
+            },
         }
     });
     let h3 = (plan.protocol == Protocol::H3).then(|| {
-        let known = h3::Known::new(&fields_wanted);
+        let known = match plan.page {
+            None => h3::Known::new(&fields_wanted),
+            Some(_) => h3::Known::new(&[]).keeping(),
+        };
         h3::Common::new(&written.fields, asks(plan, &kinds), known)
     });
     Prepared {
         protocol: plan.protocol,
-        streams: plan.streams,
+        streams: match (plan.page, plan.protocol) {
+            (Some(_), Protocol::H2 | Protocol::H3) => VISITOR_STREAM_COUNT,
+            _ => plan.streams,
+        },
+        pages: plan.page.map(|visit| Pages {
+            bases: plan
+                .entries
+                .iter()
+                .map(|entry| Base::of(&entry.url))
+                .collect(),
+            asker: Asker::new(plan),
+            has_cache: visit == Visit::Warm,
+        }),
         choice: choice(plan),
         kinds,
         class_count: rows.first.len(),
@@ -326,7 +331,12 @@ fn choice(plan: &Plan) -> Choice {
 }
 
 /// Lets this process have a descriptor for each connection.
-fn raise_descriptors(connections: usize) -> Result<(), LoadError> {
+fn raise_descriptors(plan: &Plan) -> Result<(), LoadError> {
+    let each = match (plan.page, plan.protocol) {
+        (Some(_), Protocol::H1) => VISITOR_CONNECTION_COUNT,
+        _ => 1,
+    };
+    let connections = plan.connections * each;
     let needed = connections as u64 + OTHER_DESCRIPTOR_COUNT;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
@@ -350,80 +360,6 @@ fn raise_descriptors(connections: usize) -> Result<(), LoadError> {
          most {most} connections or raise the limit (ulimit -Hn)",
         limit.maximum.unwrap_or(0)
     )))
-}
-
-/// What clients say about TLS, where the URLs ask for it.
-pub(crate) fn tls(
-    plan: &Plan,
-    address: &Address,
-) -> Result<Option<(ClientConfig, ServerName<'static>)>, LoadError> {
-    let url = &plan.entries[0].url;
-    if !url.is_secure {
-        return Ok(None);
-    }
-    let name = ServerName::try_from(url.host.clone()).map_err(|_| {
-        LoadError::Arguments(format!("{}: {} is no name for TLS", url.text, url.host))
-    })?;
-    let trust = match plan.is_insecure || address.is_local() {
-        true => Trust::Anybody,
-        false => Trust::System,
-    };
-    let config = client_config(trust, &plan.terms, plan.protocol.alpn());
-    let config = config.map_err(LoadError::Arguments)?;
-    Ok(Some((config, name)))
-}
-
-/// Finds an address at which the server takes a connection now.
-fn reach(plan: &Plan, probe: Probe) -> Result<Address, LoadError> {
-    if let Probe::Never(address) = probe {
-        return Ok(Address::Inet(address));
-    }
-    if let Some(path) = &plan.unix {
-        if probe == Probe::Between {
-            return Ok(Address::Unix(path.clone()));
-        }
-        return match UnixStream::connect(path) {
-            Ok(_) => Ok(Address::Unix(path.clone())),
-            Err(error) => Err(LoadError::Server(format!(
-                "no server answers at {}: {error}",
-                path.display()
-            ))),
-        };
-    }
-    let url = &plan.entries[0].url;
-    let addresses = addresses(url)?;
-    // Over QUIC only a handshake shows whether somebody is there.
-    if let (Protocol::H3, Some(address)) = (plan.protocol, addresses.first()) {
-        return Ok(Address::Inet(*address));
-    }
-    if let (Probe::Between, [address]) = (probe, &addresses[..]) {
-        return Ok(Address::Inet(*address));
-    }
-    let mut last = None;
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, plan.timeout) {
-            Ok(_) => return Ok(Address::Inet(address)),
-            Err(error) => last = Some((address, error)),
-        }
-    }
-    Err(LoadError::Server(match last {
-        Some((address, error)) => {
-            format!(
-                "{}: no server answers at {address}: {error} (is it running?)",
-                url.text
-            )
-        }
-        None => format!("{}: the name {} has no address", url.text, url.host),
-    }))
-}
-
-/// The addresses that a URL's host has.
-pub(crate) fn addresses(url: &Url) -> Result<Vec<SocketAddr>, LoadError> {
-    let addresses = (url.host.as_str(), url.port).to_socket_addrs();
-    addresses.map(Iterator::collect).map_err(|error| {
-        let (url, host) = (&url.text, &url.host);
-        LoadError::Server(format!("{url}: the name {host} has no address: {error}"))
-    })
 }
 
 /// What came of the threads.

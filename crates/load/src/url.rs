@@ -84,7 +84,8 @@ impl Url {
     }
 }
 
-fn host_and_port(authority: &str) -> Option<(&str, Option<u16>)> {
+/// Host without brackets, and port where there is one; none where it is no such thing.
+pub(crate) fn host_and_port(authority: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
         let (host, after) = rest.split_once(']')?;
         host.parse::<std::net::Ipv6Addr>().ok()?;

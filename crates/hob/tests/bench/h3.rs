@@ -1,9 +1,11 @@
 //! The same over HTTP/3: against aioquic, which also refuses and breaks.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
-use super::harness::{Place, text_of};
+use serde_json::Value;
+
+use super::harness::{Place, is_root, text_of};
 use super::others::certificate;
 use super::{bench, number, result};
 
@@ -127,4 +129,52 @@ fn nobody_there_and_what_cannot_be_asked_is_told() {
         "{}",
         text_of(&output)
     );
+}
+
+/// `hob bench` where these names have these addresses; none, with a line that says why, where that
+/// cannot be arranged.
+fn bench_with_hosts(place: &Place, hosts: &str, arguments: &[&str]) -> Option<Output> {
+    place.write("hosts", hosts);
+    let script = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
+    let run = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script]);
+        command.arg(place.path("hosts")).arg(program);
+        command.args(arguments).stdin(Stdio::null()).output()
+    };
+    if !is_root() || !run("true", &[]).is_ok_and(|output| output.status.success()) {
+        println!("skipped: only root can give this test a name with two addresses");
+        return None;
+    }
+    let arguments = [&["bench"][..], arguments].concat();
+    Some(run(env!("CARGO_BIN_EXE_hob"), &arguments).unwrap())
+}
+
+#[test]
+fn every_address_of_a_name_is_tried() {
+    let place = Place::new();
+    let hob = place.serve_text(
+        "[[listen]]\naddress = \"127.0.0.2:0\"\ntls = true\n\n[[site]]\nroot = \"site\"\n",
+    );
+    let url = format!("https://twins.test:{}/hello.txt", hob.tls_port());
+    // Resolvers put the address first that is nearest to our own, whatever the order here.
+    let both = "127.0.0.1 twins.test\n127.0.0.2 twins.test\n";
+    for version in ["3", "2"] {
+        let arguments = [&url, "--http", version, "-n", "4", "-c", "2", "--json"];
+        let Some(output) = bench_with_hosts(&place, both, &arguments) else {
+            return;
+        };
+        assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(number(&result, "requests.good"), 4, "{result:#}");
+        assert_eq!(number(&result, "requests.failed"), 0);
+        let address = format!("127.0.0.2:{}", hob.tls_port());
+        assert_eq!(result["plan"]["address"], address.as_str());
+        let neither = "127.0.0.1 twins.test\n127.0.0.3 twins.test\n";
+        let output = bench_with_hosts(&place, neither, &arguments).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
+        let text = text_of(&output);
+        assert!(text.contains("no server answers at 127.0.0."), "{text}");
+    }
+    hob.stop();
 }

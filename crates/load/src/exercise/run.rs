@@ -18,8 +18,9 @@ use crate::limits::{
 };
 use crate::measure::Tally;
 use crate::plan::{Pace, Plan, Protocol, Reuse, Terms};
+use crate::reach::{addresses, tls};
 use crate::request;
-use crate::run::{addresses, run_through, stop_at_signals, tls};
+use crate::run::{run_through, stop_at_signals};
 use crate::send::{Address, h3};
 use crate::url::Url;
 
@@ -229,6 +230,7 @@ fn plan(exercise: &Exercise) -> Plan {
     Plan {
         entries: vec![exercise.url.clone().into()],
         seed: exercise.seed,
+        page: None,
         unix: None,
         protocol: exercise.protocol,
         streams: 1,

@@ -23,7 +23,7 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    fn new() -> Interval {
+    pub(crate) fn new() -> Interval {
         let histogram = Histogram::new_with_bounds(UNIT_NS, 2 * UNIT_NS, SIGNIFICANT_DIGITS);
         let mut response: Histogram<u32> =
             histogram.expect("the bounds are constants that make sense");
@@ -35,6 +35,13 @@ impl Interval {
             failed: 0,
             response,
         }
+    }
+
+    /// An answer that took so long.
+    pub(crate) fn answered(&mut self, ns: u64, is_good: bool) {
+        self.answered += 1;
+        self.good += u64::from(is_good);
+        self.record(ns);
     }
 
     fn record(&mut self, ns: u64) {

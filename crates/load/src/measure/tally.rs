@@ -3,6 +3,7 @@
 use super::failure::{Failure, Failures};
 use super::latency::Latency;
 use super::series::Series;
+use crate::browse::PageCount;
 use crate::expect::{Expected, hex};
 use crate::limits::CELL_COUNT_MAX;
 use crate::send::h1::Answer;
@@ -70,6 +71,8 @@ pub(crate) struct Tally {
     pub(crate) steps: Vec<Part>,
     /// Measured answers of each connection.
     pub(crate) by_connection: Vec<u64>,
+    /// What pages have come to, where pages were loaded.
+    pub(crate) page: Option<Box<PageCount>>,
     /// Nanoseconds at which the last measured request ended; set before it is counted.
     pub(crate) last_ns: u64,
     /// The time, in nanoseconds of the run, before what is counted next.
@@ -114,6 +117,7 @@ impl Tally {
             classes: parts(class_count, connections_told),
             steps: parts(step_count, 0),
             by_connection: vec![0; connection_count],
+            page: None,
             last_ns: 0,
             now_ns: 0,
             series: Series::new(0),
@@ -132,6 +136,22 @@ impl Tally {
 
     /// A measured request got its answer.
     pub(crate) fn answered(&mut self, outcome: &Outcome<'_>, expected: &Expected, is_open: bool) {
+        let bad = check(outcome.answer, expected, outcome.logged_status);
+        let bad = bad.map(|wrong| (wrong.kind(), wrong.text()));
+        self.count(outcome, bad, is_open);
+    }
+
+    /// A measured page is there, with the first thing that went wrong with it.
+    pub(crate) fn page(
+        &mut self,
+        outcome: &Outcome<'_>,
+        fault: Option<(Failure, String)>,
+        is_open: bool,
+    ) {
+        self.count(outcome, fault, is_open);
+    }
+
+    fn count(&mut self, outcome: &Outcome<'_>, bad: Option<(Failure, String)>, is_open: bool) {
         let answer = outcome.answer;
         self.answered += 1;
         self.last_ns = self.now_ns;
@@ -143,11 +163,10 @@ impl Tally {
         if let Some(count) = self.statuses.get_mut(usize::from(answer.status) - 100) {
             *count += 1;
         }
-        let bad = check(answer, expected, outcome.logged_status);
         let is_good = bad.is_none();
         self.good += u64::from(is_good);
-        if let Some(wrong) = &bad {
-            self.failures.add(wrong.kind(), || wrong.text());
+        if let Some((kind, text)) = &bad {
+            self.failures.add(*kind, || text.clone());
         }
         self.series
             .answered(self.now_ns, outcome.response_ns, is_good);
@@ -166,8 +185,8 @@ impl Tally {
                 part.service.record(outcome.service_ns);
             }
             part.answered += 1;
-            if let Some(wrong) = &bad {
-                part.failures.add(wrong.kind(), || wrong.text());
+            if let Some((kind, text)) = &bad {
+                part.failures.add(*kind, || text.clone());
             }
         }
     }
@@ -241,6 +260,10 @@ impl Tally {
             own.by_connection.extend(others.by_connection);
         }
         self.by_connection.extend(other.by_connection);
+        match (&mut self.page, other.page) {
+            (Some(own), Some(others)) => own.merge(*others),
+            (own, others) => *own = own.take().or(others),
+        }
         self.last_ns = self.last_ns.max(other.last_ns);
         self.series.merge(other.series);
         self.answers_since_warm_up += other.answers_since_warm_up;

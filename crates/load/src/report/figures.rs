@@ -1,6 +1,7 @@
 //! Figures that are made of what was counted, and how they are written for people.
 
 use super::Report;
+use super::pages::Totals;
 use crate::plan::Pace;
 
 impl Report {
@@ -61,6 +62,15 @@ impl Report {
         let is_whole = self.end_ns == u64::MAX && !self.is_cut_short() && !self.is_count_reached();
         let log = self.log.as_ref().filter(|_| is_whole)?;
         Some(log.last_ns.saturating_sub(self.warm_ns) as f64 / 1e9)
+    }
+
+    /// What figures of one page are made of.
+    pub(super) fn page_totals(&self) -> Totals {
+        Totals {
+            pages: self.tally.answered,
+            received_bytes: self.tally.received_bytes,
+            connections: self.tally.opened,
+        }
     }
 
     /// Requests with no good answer.

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use super::Report;
 use super::fields::FORMAT;
+use super::pages;
 use super::verdict;
 use crate::arrive::Arrivals;
 use crate::expect::sha256;
 use crate::measure::{Failures, Interval, Latency, Part, Series};
-use crate::plan::{Pace, Reuse};
+use crate::plan::{Pace, Reuse, Visit};
 use crate::replay::Counts;
 
 /// Writes the whole.
@@ -55,6 +56,7 @@ pub(super) fn write(report: &Report) -> Value {
             "service": times(if report.is_open() { &tally.service } else { &tally.response }),
             "connect": times(&tally.connect),
         },
+        "page": tally.page.as_ref().map(|all| pages::write(all, report.page_totals())),
         "series": series(&tally.series),
         "urls": classes(report),
         "steps": parts(report, &tally.steps),
@@ -175,6 +177,7 @@ fn plan(report: &Report) -> Value {
         "seed": plan.seed,
         "address": report.address,
         "protocol": plan.protocol.name(),
+        "page": plan.page.map(Visit::name),
         "streams": plan.streams,
         "method": plan.method,
         "headers": plan

@@ -5,6 +5,7 @@ mod exercise;
 mod fields;
 mod figures;
 mod json;
+pub(crate) mod pages;
 mod rows;
 mod schema;
 mod table;

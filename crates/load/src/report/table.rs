@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::Report;
+use super::pages;
 use super::verdict;
 use crate::arrive::Arrivals;
 use crate::measure::{Latency, Part};
@@ -46,13 +47,17 @@ fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
             rate,
             arrivals: Arrivals::Constant,
             ..
-        } => format!("open loop, {} requests/s", rate.text()),
-        Pace::Open { rate, .. } => format!("open loop, {} requests/s (Poisson)", rate.text()),
+        } => format!("open loop, {} {}/s", rate.text(), report.plan.noun()),
+        Pace::Open { rate, .. } => {
+            let noun = report.plan.noun();
+            format!("open loop, {} {noun}/s (Poisson)", rate.text())
+        }
         Pace::Log(replay) => format!("open loop, {}", replay.title()),
     };
-    let reuse = match plan.reuse {
-        Reuse::KeepAlive => "kept",
-        Reuse::PerRequest => "one per request",
+    let (maker, reuse) = match (plan.page, plan.reuse) {
+        (Some(visit), _) => ("visitor", visit.name()),
+        (None, Reuse::KeepAlive) => ("connection", "kept"),
+        (None, Reuse::PerRequest) => ("connection", "one per request"),
     };
     let streams = match plan.streams {
         1 => String::new(),
@@ -62,7 +67,7 @@ fn setting(text: &mut String, report: &Report) -> std::fmt::Result {
         text,
         "{}, {pace}, {} ({reuse}){streams}, {}{}",
         plan.protocol.title(),
-        plural(plan.connections as u64, "connection"),
+        plural(plan.connections as u64, maker),
         plural(plan.threads as u64, "thread"),
         match plan.cpus.is_empty() {
             true => String::new(),
@@ -89,7 +94,8 @@ fn totals(text: &mut String, report: &Report) -> std::fmt::Result {
     }
     write!(
         text,
-        "requests   {}, {} answered, {} failed",
+        "{:<10} {}, {} answered, {} failed",
+        report.plan.noun(),
         count(tally.due),
         count(tally.answered),
         count(report.failed())
@@ -145,7 +151,14 @@ fn times(text: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(text, " {:>9}", "max")?;
     row(text, "response", &tally.response)?;
     row(text, "service", &tally.service)?;
-    row(text, "connect", &tally.connect)
+    row(text, "connect", &tally.connect)?;
+    match &tally.page {
+        None => Ok(()),
+        Some(all) => {
+            row(text, "first byte", &all.first_byte)?;
+            pages::table(text, all, report.page_totals())
+        }
+    }
 }
 
 /// One line of times; none where there are no times.
@@ -226,7 +239,11 @@ fn costs(text: &mut String, report: &Report) -> std::fmt::Result {
     let machine = &report.machine;
     let client = report.client_cpu_us();
     if let Some(client) = client {
-        write!(text, "\nCPU/request  {client:.2} us here")?;
+        let each = match report.plan.page {
+            None => "CPU/request ",
+            Some(_) => "CPU/page    ",
+        };
+        write!(text, "\n{each} {client:.2} us here")?;
         if let (Some(server), Some(pid)) = (report.server_cpu_us(), report.plan.pid) {
             write!(text, ", {server:.2} us of process {pid} and below")?;
             let memory = machine.memory_bytes.map(|memory| bytes(memory as f64));
@@ -266,7 +283,8 @@ fn costs(text: &mut String, report: &Report) -> std::fmt::Result {
     {
         writeln!(
             text,
-            "fairness     {fairness:.3} over connections (Jain; 1 is even)"
+            "fairness     {fairness:.3} over {} (Jain; 1 is even)",
+            report.plan.makers()
         )?;
     }
     match report.fairness_by_weight() {

@@ -1,6 +1,8 @@
 //! Whether a result can be believed, and whether it is good enough.
 
 use super::Report;
+use crate::browse::PageCount;
+use crate::limits::{ASSET_COUNT_MAX, DOCUMENT_BYTES_MAX};
 use crate::replay::Counts;
 use crate::threshold::{Metric, Threshold, Unit};
 
@@ -48,9 +50,13 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
         ));
     }
     let late = report.percent_of_due(tally.late);
+    let (noun, maker) = (
+        report.plan.noun(),
+        report.plan.makers().trim_end_matches('s'),
+    );
     if late > LATE_PERCENT_MAX {
         doubt(format!(
-            "{late:.1} % of the requests were sent more than 1 ms late, with a connection free: the \
+            "{late:.1} % of the {noun} were sent more than 1 ms late, with a {maker} free: the \
              load generator did not get the CPU in time"
         ));
     }
@@ -67,40 +73,72 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
             report.machine.busy_percent
         ));
     }
+    if let Some(page) = &tally.page {
+        page_doubts(page).for_each(&mut doubt);
+    }
     let mut remark = |text: String| {
         notes.push(Note {
             is_doubt: false,
             text,
         });
     };
+    remarks(report).into_iter().for_each(&mut remark);
+    notes
+}
+
+/// What of pages was not looked at.
+fn page_doubts(page: &PageCount) -> impl Iterator<Item = String> {
+    let all = [
+        (
+            page.left_out,
+            "assets beyond what is loaded of one page were left out",
+        ),
+        (
+            page.cut,
+            "documents or stylesheets were longer than is looked at",
+        ),
+    ];
+    let all = all.into_iter().filter(|(number, _)| *number > 0);
+    all.map(|(number, what)| {
+        format!(
+            "{number} {what} (at most {ASSET_COUNT_MAX} assets, {} MiB of a text)",
+            DOCUMENT_BYTES_MAX >> 20
+        )
+    })
+}
+
+/// What is to be known besides.
+fn remarks(report: &Report) -> Vec<String> {
+    let tally = &report.tally;
+    let mut remarks = Vec::new();
     if let Some(stopped) = &report.stopped {
-        remark(format!("the run was ended early: {stopped}"));
+        remarks.push(format!("the run was ended early: {stopped}"));
     }
-    report
-        .log
-        .iter()
-        .flat_map(Counts::notes)
-        .for_each(&mut remark);
+    remarks.extend(report.log.iter().flat_map(Counts::notes));
     let waited = report.percent_of_due(tally.waited);
+    let (noun, maker) = (
+        report.plan.noun(),
+        report.plan.makers().trim_end_matches('s'),
+    );
     if waited > LATE_PERCENT_MAX {
-        remark(format!(
-            "{waited:.1} % of the requests waited more than 1 ms for a connection: the server was \
+        remarks.push(format!(
+            "{waited:.1} % of the {noun} waited more than 1 ms for a {maker}: the server was \
              slower than the rate, or more --connections are needed; their response times count"
         ));
     }
     if let Some(offered) = report.offered() {
         let reached = report.per_second(tally.answered) * 100.0 / offered.max(f64::MIN_POSITIVE);
         if reached < RATE_PERCENT_MIN && !report.is_cut_short() {
-            remark(format!("{reached:.1} % of the rate asked for was answered"));
+            remarks.push(format!("{reached:.1} % of the rate asked for was answered"));
         }
     }
     if report.conduct.cgroup.is_some() && report.machine.cgroup_cpu_ns.is_none() {
-        remark("the control group could not be watched from beginning to end".to_owned());
+        remarks.push("the control group could not be watched from beginning to end".to_owned());
     }
     if report.plan.pid.is_some() && report.machine.cpu_ns.is_none() {
-        remark("the process of --pid could not be watched from beginning to end".to_owned());
+        remarks.push("the process of --pid could not be watched from beginning to end".to_owned());
     }
-    notes
+    remarks
 }
 
 /// Holds the result against the thresholds.

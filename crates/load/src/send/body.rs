@@ -1,12 +1,16 @@
-//! What is kept of a body: how long it is, and its hash where one is expected.
+//! What is kept of a body: how long it is, its hash where one is expected, and where somebody reads
+//! the answer, what of it is wanted.
 
 use aws_lc_rs::digest::{Context, SHA256};
+
+use super::kept::Kept;
 
 /// A body, partly there.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Body {
     pub(super) bytes: u64,
     hash: Option<Box<Hash>>,
+    pub(super) kept: Option<Box<Kept>>,
 }
 
 #[derive(Clone)]
@@ -23,6 +27,7 @@ impl Body {
     pub(super) const NEW: Body = Body {
         bytes: 0,
         hash: None,
+        kept: None,
     };
 
     /// A body that begins.
@@ -30,12 +35,14 @@ impl Body {
         Body {
             bytes: 0,
             hash: is_hashed.then(|| Box::new(Hash(Context::new(&SHA256)))),
+            kept: None,
         }
     }
 
     /// Its bytes must be looked at.
-    pub(super) fn is_hashed(&self) -> bool {
-        self.hash.is_some()
+    pub(super) fn is_looked_at(&self) -> bool {
+        let is_read = self.kept.as_ref().is_some_and(|kept| kept.wants_body());
+        self.hash.is_some() || is_read
     }
 
     /// More of it.
@@ -43,6 +50,9 @@ impl Body {
         self.bytes += bytes.len() as u64;
         if let Some(hash) = &mut self.hash {
             hash.0.update(bytes);
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.data(bytes);
         }
     }
 

@@ -11,6 +11,7 @@ use std::time::Instant;
 use super::h1::{AnswerReader, BadAnswer};
 use super::h2;
 use super::h3::{self, Datagrams};
+use super::kept::Kept;
 use super::prepared::Prepared;
 use super::tls::Tls;
 
@@ -163,6 +164,26 @@ impl Session {
                     session.start(lane, kind, path, common);
                 }
             }
+        }
+    }
+
+    /// Begins a request of its own.
+    pub(crate) fn start_alone(&mut self, lane: u32, head: &[u8], kept: Kept, prepared: &Prepared) {
+        match self {
+            Session::H2(session) => session.start_alone(lane, head, kept),
+            Session::H3(session) => {
+                if let Some(common) = &prepared.h3 {
+                    session.start_alone(lane, head, kept, common);
+                }
+            }
+        }
+    }
+
+    /// Has the head of a lane's answer come?
+    pub(crate) fn has_head(&self, lane: u32) -> bool {
+        match self {
+            Session::H2(session) => session.has_head(lane),
+            Session::H3(session) => session.has_head(lane),
         }
     }
 

@@ -11,10 +11,12 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use super::conn::Phase;
 use super::fields::Wrong;
 use super::h1::{Answer, BadAnswer, Progress};
+use super::kept::Kept;
 use super::lane::State;
 use super::secure::told;
 use super::socket;
 use super::thread::Thread;
+use super::visits::request;
 use crate::limits::{KNOCK_PAUSE, RETRY_PAUSE, TURN_BYTES_MAX};
 use crate::measure::{Failure, Outcome};
 use crate::plan::{Protocol, Reuse};
@@ -81,6 +83,9 @@ impl Thread<'_> {
             },
             Phase::Closed => {}
         }
+        if self.visits.is_some() {
+            self.note_first_byte(conn);
+        }
     }
 
     /// Begins a connection, for a request that counts or not.
@@ -145,8 +150,11 @@ impl Thread<'_> {
         if one.many.is_some() {
             return self.opened_many(conn, now);
         }
-        self.lanes[conn].state = State::Sending;
-        self.send(conn);
+        // A visitor's request may have left over another connection meanwhile.
+        if self.visits.is_none() || self.lanes[conn].state == State::Opening {
+            self.lanes[conn].state = State::Sending;
+            self.send(conn);
+        }
     }
 
     pub(super) fn not_connected(&mut self, conn: usize, error: &io::Error) {
@@ -174,7 +182,7 @@ impl Thread<'_> {
             return;
         };
         let lane = &mut self.lanes[conn];
-        let bytes = lane.request(&self.prepared.requests);
+        let bytes = request(self.visits.as_deref(), self.prepared, conn, lane);
         while one.sent_bytes < bytes.len() {
             match send(socket, &bytes[one.sent_bytes..], SendFlags::NOSIGNAL) {
                 Ok(count) => {
@@ -274,16 +282,26 @@ impl Thread<'_> {
         let one = &mut self.conns[conn];
         let is_sent = self.lanes[conn].state == State::Waiting;
         let answer = *one.reader.answer();
+        let kept = one.reader.take_kept();
         let is_kept =
             answer.is_reusable && is_sent && !has_ended && self.prepared.reuse == Reuse::KeepAlive;
         if !is_kept {
             one.close();
         }
-        self.answered(conn, &answer, now);
+        self.answered(conn, &answer, kept, now);
     }
 
     /// A lane's request has its answer.
-    pub(super) fn answered(&mut self, lane: usize, answer: &Answer, now: u64) {
+    pub(super) fn answered(
+        &mut self,
+        lane: usize,
+        answer: &Answer,
+        kept: Option<Box<Kept>>,
+        now: u64,
+    ) {
+        if self.visits.is_some() {
+            return self.visit_answered(lane, answer, kept, now);
+        }
         let one = &mut self.lanes[lane];
         self.tally.answers_since_warm_up += 1;
         if one.is_measured {
@@ -326,6 +344,9 @@ impl Thread<'_> {
         now: u64,
         example: impl FnOnce() -> String,
     ) {
+        if self.visits.is_some() {
+            return self.visit_failed(lane, kind, example(), now);
+        }
         let one = &self.lanes[lane];
         if one.is_measured {
             let class = self.prepared.kind(one.kind).class as usize;

@@ -114,6 +114,7 @@ mod tests {
     fn plan(port: u16) -> Plan {
         let url: Url = format!("http://127.0.0.1:{port}/").parse().unwrap();
         Plan {
+            page: None,
             entries: vec![url.into()],
             seed: 1,
             unix: None,

@@ -97,8 +97,16 @@ impl Thread<'_> {
                 }
             }
             lane.state = State::Waiting;
-            let path = lane.logged.as_ref().map(|logged| &*logged.target);
-            session.start(number, lane.kind as usize, path, self.prepared);
+            match &self.visits {
+                None => {
+                    let path = lane.logged.as_ref().map(|logged| &*logged.target);
+                    session.start(number, lane.kind as usize, path, self.prepared);
+                }
+                Some(visits) => {
+                    let (head, kept) = (visits.head(number as usize), visits.kept(number as usize));
+                    session.start_alone(number, head, kept, self.prepared);
+                }
+            }
             if !many.is_dirty {
                 many.is_dirty = true;
                 self.dirty.push(conn);
@@ -222,12 +230,12 @@ impl Thread<'_> {
         let mut events = std::mem::take(&mut self.events);
         for event in events.drain(..) {
             match event {
-                Event::Answered { lane, answer } => {
+                Event::Answered { lane, answer, kept } => {
                     if self.prepared.reuse == Reuse::PerRequest {
                         self.conns[conn].close();
                         taken = Taken::Closed;
                     }
-                    self.answered(lane as usize, &answer, now);
+                    self.answered(lane as usize, &answer, kept, now);
                 }
                 Event::Reset { lane, why } => {
                     let why = || format!("the server reset the stream: {why}");

@@ -9,11 +9,13 @@ use rustls::pki_types::ServerName;
 
 use super::h1::Asked;
 use super::socket::Address;
+use super::visits::Pages;
 use super::{h2, h3};
 use crate::arrive::Schedule;
 use crate::conduct::Shard;
 use crate::draw::Draw;
 use crate::expect::Expected;
+use crate::limits::VISITOR_CONNECTION_COUNT;
 use crate::measure::Live;
 use crate::plan::{Pace, Plan, Protocol, Reuse};
 use crate::replay::Feed;
@@ -28,6 +30,8 @@ pub(crate) struct Prepared {
     /// The kinds of requests, and how the next one is chosen.
     pub(crate) kinds: Vec<Kind>,
     pub(crate) choice: Choice,
+    /// The pages, where pages are loaded and not single requests.
+    pub(crate) pages: Option<Pages>,
     /// Rows of the results that kinds belong to.
     pub(crate) class_count: usize,
     /// The requests over HTTP/1, by kind.
@@ -104,6 +108,14 @@ impl Prepared {
 
     pub(crate) fn kind(&self, kind: u32) -> &Kind {
         &self.kinds[kind as usize]
+    }
+
+    /// Connections of each visitor; without visitors there is one where they would be.
+    pub(crate) fn conns_per_visitor(&self) -> usize {
+        match (&self.pages, self.protocol) {
+            (Some(_), Protocol::H1) => VISITOR_CONNECTION_COUNT,
+            _ => 1,
+        }
     }
 
     /// What decides how the answer to a kind of request is read.

@@ -9,6 +9,7 @@ use super::h1::Progress;
 use super::lane::State;
 use super::thread::Thread;
 use super::tls::{PIECE_BYTES, Tls};
+use super::visits::request;
 use crate::limits::TURN_BYTES_MAX;
 use crate::measure::Failure;
 
@@ -86,7 +87,8 @@ impl Thread<'_> {
             }
             let one = &mut self.conns[conn];
             let lane = &mut self.lanes[conn];
-            let rest = &lane.request(&self.prepared.requests)[one.sent_bytes..];
+            let request = request(self.visits.as_deref(), self.prepared, conn, lane);
+            let rest = &request[one.sent_bytes..];
             let Some(tls) = one.tls.as_mut().filter(|_| !rest.is_empty()) else {
                 lane.state = State::Waiting;
                 return;

@@ -29,6 +29,7 @@ use super::prepared::{Prepared, Share};
 use super::socket::Opener;
 use super::ticking::ticking;
 use super::trust;
+use super::visits::Visits;
 use crate::limits::{BACKLOG_BYTES_MAX, BACKLOG_COUNT_MAX};
 use crate::measure::{Failure, Tally, Told, thread_cpu_ns};
 use crate::plan::Protocol;
@@ -74,6 +75,9 @@ pub(crate) struct Thread<'a> {
     /// How many of them may begin now. Not at once where that shows: a Unix socket is open within
     /// the call, and one would begin within the other.
     pub(super) to_start: usize,
+    /// Visitors, where pages are loaded and not single requests. In what follows they take the
+    /// place of lanes: a page is begun, waits for a free visitor, and is followed by the next.
+    pub(super) visits: Option<Box<Visits>>,
     /// Lanes without a request, in an open loop; the one that rested longest is next.
     free: VecDeque<usize>,
     /// The requests that are due and wait for a free lane, and the bytes they hold on to.
@@ -92,7 +96,7 @@ pub(crate) struct Thread<'a> {
     gate: Option<Gate>,
     /// A request of a closed loop was not sent because the run is over.
     is_spent: bool,
-    chooser: Chooser<'a>,
+    pub(super) chooser: Chooser<'a>,
     pub(super) busy_count: usize,
     /// CPU time and moment at which the warm-up was seen to be over.
     warm: Option<(u64, u64)>,
@@ -126,7 +130,17 @@ impl<'a> Thread<'a> {
             _ => None,
         };
         let has_many = prepared.protocol != Protocol::H1;
-        let lane_count = share.connections * prepared.streams;
+        let conn_count = share.connections * prepared.conns_per_visitor();
+        let lane_count = conn_count * prepared.streams;
+        let visits = prepared.pages.as_ref().map(|pages| {
+            let visits = Visits::new(pages, share.connections, lane_count);
+            Box::new(visits)
+        });
+        let unit_count = match &prepared.pages {
+            None => lane_count,
+            Some(pages) if pages.has_cache => 0,
+            Some(_) => share.connections,
+        };
         Ok(Thread {
             prepared,
             epoll,
@@ -137,16 +151,15 @@ impl<'a> Thread<'a> {
             knocking: BinaryHeap::new(),
             opener: Opener::new(prepared.address.clone(), prepared.protocol),
             lanes: (0..lane_count).map(|_| Lane::new()).collect(),
-            conns: (0..share.connections)
-                .map(|_| Conn::new(has_many))
-                .collect(),
-            conn_count: share.connections,
+            conns: (0..conn_count).map(|_| Conn::new(has_many)).collect(),
+            conn_count,
             spare: Vec::new(),
             dirty: Vec::new(),
             events: Vec::new(),
             unstarted: 0,
             to_start: CONNECTING_COUNT_MAX,
-            free: (0..lane_count).collect(),
+            visits,
+            free: (0..unit_count).collect(),
             backlog: VecDeque::new(),
             backlog_bytes: 0,
             coming: Coming::new(share.source),
@@ -201,6 +214,7 @@ impl<'a> Thread<'a> {
         let mut now = self.prepared.now();
         self.tick(now);
         self.start_more();
+        self.prime(now);
         self.flush_dirty();
         while !self.is_over(now) {
             let timeout = self.timeout(now);
@@ -230,6 +244,7 @@ impl<'a> Thread<'a> {
                 self.knock_again(now);
                 now = self.issue(now);
             }
+            self.go_on_visiting();
             self.flush_dirty();
             if self.prepared.is_stopped.load(Ordering::Relaxed) {
                 break;
@@ -251,7 +266,7 @@ impl<'a> Thread<'a> {
         let knock = self.knocking.peek().map(|Reverse((until, _))| *until);
         let times = [pause, self.coming.next_ns(), timer, knock];
         let next = times.into_iter().flatten().min();
-        let left = if self.again.is_empty() {
+        let left = if self.again.is_empty() && !self.has_settled() {
             next?.saturating_sub(now)
         } else {
             0
@@ -269,7 +284,12 @@ impl<'a> Thread<'a> {
         } else {
             !self.is_spent && self.may_send(now)
         };
-        self.busy_count == 0 && !has_more
+        self.busy_count == 0 && !has_more && !self.has_settled()
+    }
+
+    fn has_settled(&self) -> bool {
+        let visits = self.visits.as_ref();
+        visits.is_some_and(|visits| visits.has_settled())
     }
 
     fn may_send(&self, now: u64) -> bool {
@@ -287,7 +307,9 @@ impl<'a> Thread<'a> {
                 break;
             }
             self.paused.pop();
-            self.lanes[lane].state = State::Idle;
+            if self.visits.is_none() {
+                self.lanes[lane].state = State::Idle;
+            }
             self.next_request(lane, now);
         }
     }
@@ -313,9 +335,11 @@ impl<'a> Thread<'a> {
             return;
         }
         let mut left = to_start;
-        while left > 0 && self.unstarted < self.conn_count {
+        let visitor_count = self.visits.as_ref().map(|visits| visits.visitor_count());
+        while left > 0 && self.unstarted < visitor_count.unwrap_or(self.conn_count) {
             let now = self.prepared.now();
-            for lane in (self.unstarted..self.lanes.len()).step_by(self.conn_count) {
+            let end = visitor_count.map_or(self.lanes.len(), |_| self.unstarted + 1);
+            for lane in (self.unstarted..end).step_by(self.conn_count) {
                 self.next_request(lane, now);
             }
             self.unstarted += 1;
@@ -357,10 +381,13 @@ impl<'a> Thread<'a> {
 
     /// A lane is free: the next request of a closed loop, or one that waits in an open one.
     pub(super) fn next_request(&mut self, lane: usize, now: u64) {
-        if !self.prepared.is_open {
+        let must_prime = self.must_prime(lane);
+        if !self.prepared.is_open || must_prime {
             self.is_spent = !self.may_send(now);
             if !self.is_spent {
-                self.count_due(now);
+                if !must_prime {
+                    self.count_due(now);
+                }
                 let logged = None;
                 self.begin(lane, Due { at_ns: now, logged }, now);
             }
@@ -381,7 +408,9 @@ impl<'a> Thread<'a> {
 
     /// A lane that rests between two requests; in an open loop it only rests after a failure.
     pub(super) fn pause(&mut self, lane: usize, until: u64) {
-        self.lanes[lane].state = State::Paused;
+        if self.visits.is_none() {
+            self.lanes[lane].state = State::Paused;
+        }
         self.paused.push(Reverse((until, lane)));
     }
 
@@ -394,6 +423,9 @@ impl<'a> Thread<'a> {
 
     /// Gives a request to a lane.
     fn begin(&mut self, lane: usize, due: Due, now: u64) {
+        if self.visits.is_some() {
+            return self.begin_view(lane, due.at_ns, now);
+        }
         let kind = match &due.logged {
             Some(logged) => logged.kind,
             None => self.chooser.next(),
@@ -410,10 +442,16 @@ impl<'a> Thread<'a> {
         one.begun_ns = now;
         one.is_measured = intended_ns >= self.prepared.warm_ns();
         one.is_delayed = is_late(intended_ns, now);
+        self.launch(lane, now);
+    }
+
+    /// Sends the request of a lane, or has it wait for its connection.
+    pub(super) fn launch(&mut self, lane: usize, now: u64) {
         self.busy_count += 1;
         if self.prepared.protocol != Protocol::H1 {
             return self.begin_many(lane, now);
         }
+        let one = &mut self.lanes[lane];
         let conn = &mut self.conns[lane];
         conn.sent_bytes = 0;
         if conn.phase == Phase::Open {
@@ -421,8 +459,11 @@ impl<'a> Thread<'a> {
             self.send(lane);
         } else {
             one.state = State::Opening;
-            let is_measured = one.is_measured;
-            self.connect(lane, is_measured, now);
+            // One that was begun for another request of a visitor is waited for.
+            if conn.phase == Phase::Closed {
+                let is_measured = one.is_measured;
+                self.connect(lane, is_measured, now);
+            }
         }
     }
 
@@ -497,6 +538,12 @@ impl<'a> Thread<'a> {
         if self.warm.is_some() {
             self.tally.cpu_ns = thread_cpu_ns() - cpu_ns;
             self.tally.busy_share = self.tally.cpu_ns as f64 / self.tally.wall_ns.max(1) as f64;
+        }
+        if let Some(visits) = self.visits.take() {
+            let (by_visitor, count) = visits.finish();
+            self.tally.by_connection = by_visitor;
+            self.tally.page = Some(count);
+            return self.tally;
         }
         for lanes in self.lanes.chunks(self.conn_count) {
             for (count, lane) in self.tally.by_connection.iter_mut().zip(lanes) {

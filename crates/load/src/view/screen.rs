@@ -136,14 +136,15 @@ fn title(glance: &Glance<'_>) -> Vec<Line<'static>> {
     let url: String = url.chars().filter(|one| !one.is_control()).collect();
     let pace = match &plan.pace {
         Pace::Closed { .. } => "closed loop".to_owned(),
-        Pace::Open { rate, .. } => format!("open loop, {} requests/s", rate.text()),
+        Pace::Open { rate, .. } => format!("open loop, {} {}/s", rate.text(), plan.noun()),
         Pace::Log(replay) => format!("open loop, {}", replay.title()),
     };
     vec![
         Line::from(url).bold(),
         Line::from(format!(
-            "{pace}, {} connections",
-            count(plan.connections as u64)
+            "{pace}, {} {}",
+            count(plan.connections as u64),
+            plan.makers()
         ))
         .dark_gray(),
     ]
@@ -250,6 +251,7 @@ mod tests {
 
     fn plan() -> Plan {
         Plan {
+            page: None,
             entries: vec!["http://127.0.0.1:1/a?x".parse::<Url>().unwrap().into()],
             seed: 1,
             unix: None,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::pages::merged;
 use super::{Written, times_of};
 use crate::conduct::Shard;
 use crate::measure::{Latency, Series};
@@ -75,8 +76,8 @@ impl Written {
             value[group] = parts(all, group)?;
         }
         value["series"] = series(&together(all, begun_ms)?);
-        value["fairness"] = Value::Null;
-        value["fairness_urls"] = Value::Null;
+        value["page"] = merged(all, &value)?;
+        (value["fairness"], value["fairness_urls"]) = (Value::Null, Value::Null);
         machines(&mut value, all);
         notes(&mut value, all, &shards);
         let mut merged = Written { value };
@@ -98,9 +99,10 @@ impl Written {
                 .map_or_else(|| "none".to_owned(), |us| time(us * 1e3))
         };
         let mut text = format!(
-            "{} ({} shards)\nrequests   {}, {} answered, {} failed\nrate       {}/s",
+            "{} ({} shards)\n{:<10} {}, {} answered, {} failed\nrate       {}/s",
             self.texts("plan.urls").next().unwrap_or_default(),
             self.text("shard"),
+            self.noun(),
             count(self.count("requests.due")),
             count(self.count("requests.answered")),
             count(self.count("requests.failed")),

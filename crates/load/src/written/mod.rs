@@ -2,11 +2,13 @@
 //! histograms, one result of several, the difference between two.
 
 mod compare;
+mod curve;
 mod figure;
 mod hdr;
 mod histograms;
 mod merge;
 mod page;
+mod pages;
 mod parts;
 mod sample;
 mod words;

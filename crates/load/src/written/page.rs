@@ -3,17 +3,16 @@
 
 use serde_json::Value;
 
+use super::curve::curve_of;
 use super::words::{capital, moment, shell, strip};
 use super::{Written, times_of};
 use crate::environment::Environment;
-use crate::measure::{FAILURES, Latency};
+use crate::measure::FAILURES;
 use crate::page::{
     Axis, Cell, Details, Figure, Line, LineChart, Page, Part, Scale, Sentence, Table, Tone, Unit,
     bytes, count, rate, time,
 };
 
-/// Points of a curve of percentiles from one halving of what is left to the next.
-const CURVE_STEPS_PER_HALVING: u32 = 8;
 /// A chart over time needs so many stretches.
 const STRETCH_COUNT_MIN: usize = 2;
 
@@ -31,6 +30,7 @@ impl Written {
         page.push(self.sentences());
         page.push(self.figures());
         self.push_latency(&mut page);
+        self.push_pages(&mut page);
         self.push_series(&mut page);
         self.push_failures(&mut page);
         self.push_parts(&mut page);
@@ -45,17 +45,17 @@ impl Written {
             self.at("plan.replay.file").as_str(),
         );
         let pace = match (rate, log) {
-            (Some(rate), _) => format!("open loop, {rate} requests/s"),
+            (Some(rate), _) => format!("open loop, {rate} {}/s", self.noun()),
             (None, Some(log)) => {
                 let speed_up = self.number("plan.replay.speed_up").unwrap_or(1.0);
                 format!("open loop, requests of {log} {speed_up} times as fast as they were")
             }
             (None, None) => "closed loop".to_owned(),
         };
-        let reuse = if self.is("plan.keep_alive") {
-            "kept"
-        } else {
-            "one per request"
+        let reuse = match self.at("plan.page").as_str() {
+            Some(visit) => visit,
+            None if self.is("plan.keep_alive") => "kept",
+            None => "one per request",
         };
         let begun = self.count("begun_at");
         let shard = self.at("shard").as_str();
@@ -63,11 +63,12 @@ impl Written {
             .map(|shard| format!(", shard {shard}"))
             .unwrap_or_default();
         format!(
-            "{}, {} {}, {pace}, {} connections ({reuse}){shard}; {:.1} s from {}",
+            "{}, {} {}, {pace}, {} {} ({reuse}){shard}; {:.1} s from {}",
             self.text("plan.address"),
             self.text("plan.protocol"),
             self.text("plan.method"),
             count(self.count("plan.connections")),
+            self.makers(),
             self.number("elapsed_s").unwrap_or(0.0),
             moment(begun),
         )
@@ -86,9 +87,10 @@ impl Written {
             });
             let kinds: Vec<String> = kinds.collect();
             all.push(Sentence::bad(format!(
-                "{} of {} requests failed ({share:.2} %): {}.",
+                "{} of {} {} failed ({share:.2} %): {}.",
                 count(failed),
                 count(due),
+                self.noun(),
                 kinds.join(", ")
             )));
         }
@@ -138,11 +140,12 @@ impl Written {
         };
         let rates = match self.number("rate.offered_per_s") {
             Some(offered) => format!(
-                "{} of {} requests a second were answered",
+                "{} of {} {} a second were answered",
                 rate(answered),
-                rate(offered)
+                rate(offered),
+                self.noun()
             ),
-            None => format!("{} requests a second were answered", rate(answered)),
+            None => format!("{} {} a second were answered", rate(answered), self.noun()),
         };
         let (Some(p50), Some(p99), Some(max)) = (times("p50_us"), times("p99_us"), times("max_us"))
         else {
@@ -180,7 +183,10 @@ impl Written {
 
     fn figures(&self) -> Vec<Figure> {
         let answered = Figure::new(
-            "answers per second",
+            match self.one() {
+                "page" => "pages per second",
+                _ => "answers per second",
+            },
             rate(self.number("rate.answered_per_s").unwrap_or(0.0)),
         );
         let answered = match self.number("rate.offered_per_s") {
@@ -217,7 +223,8 @@ impl Written {
             ("client.cpu_us_per_request", "of the load generator"),
         ] {
             if let Some(us) = self.number(field) {
-                let figure = Figure::new("CPU per request", time(us * 1e3)).note(note);
+                let figure =
+                    Figure::new(format!("CPU per {}", self.one()), time(us * 1e3)).note(note);
                 all.push(figure.tone(if field.starts_with("client") {
                     Tone::Plain
                 } else {
@@ -231,7 +238,7 @@ impl Written {
     fn push_latency(&self, page: &mut Page) {
         let mut chart = LineChart::new(
             "Times by percentile",
-            Axis::new("share of requests", Unit::Percent).scale(Scale::Percentile),
+            Axis::new(format!("share of {}", self.noun()), Unit::Percent).scale(Scale::Percentile),
             Axis::new("time", Unit::Nanoseconds).scale(Scale::Log),
         );
         let mut table = Table::new("Times").text("time");
@@ -260,8 +267,13 @@ impl Written {
             let points = steps.map(|times| curve_of(&times)).unwrap_or_default();
             chart = chart.line(Line::new(*title, points));
         }
-        for kind in ["response", "service", "connect"] {
-            let times = self.at(&format!("latency.{kind}"));
+        for (kind, path) in [
+            ("response", "latency.response"),
+            ("service", "latency.service"),
+            ("connect", "latency.connect"),
+            ("first byte", "page.first_byte"),
+        ] {
+            let times = self.at(path);
             let is_told = kind != "service" || self.is_open();
             if times.is_object() && is_told {
                 let cells = columns.iter().map(|(_, field)| {
@@ -313,9 +325,12 @@ impl Written {
         let seconds = || Axis::new("time since the warm-up", Unit::Seconds);
         page.push(
             LineChart::new(
-                "Requests per second",
+                match self.one() {
+                    "page" => "Pages per second",
+                    _ => "Requests per second",
+                },
                 seconds(),
-                Axis::new("requests/s", Unit::Plain),
+                Axis::new(format!("{}/s", self.noun()), Unit::Plain),
             )
             .low()
             .line(Line::new("answered", answered))
@@ -407,8 +422,9 @@ impl Written {
                 table = table.row([name, &bytes(value)]);
             }
         }
+        let over = format!("fairness over {} (Jain; 1 is even)", self.makers());
         for (name, path) in [
-            ("fairness over connections (Jain; 1 is even)", "fairness"),
+            (over.as_str(), "fairness"),
             ("fairness over URLs, by weight", "fairness_urls"),
         ] {
             if let Some(fairness) = self.number(path) {
@@ -457,13 +473,4 @@ impl Written {
         strip(&mut value);
         format!("{value:#}")
     }
-}
-
-/// Percentiles and times, up to where a single request makes the difference.
-fn curve_of(times: &Latency) -> Vec<(f64, f64)> {
-    let last = 100.0 - 100.0 / times.count().max(2) as f64;
-    let steps = times.steps(CURVE_STEPS_PER_HALVING).into_iter();
-    let points = steps.map(|(share, ns, _)| (share * 100.0, ns));
-    let points = points.take_while(|(percent, _)| *percent < last);
-    points.chain([(last, times.max() as f64)]).collect()
 }

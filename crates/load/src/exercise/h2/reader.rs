@@ -142,9 +142,9 @@ impl H2 {
         let Some((stream, is_last, block)) = self.block.take() else {
             return Ok(());
         };
-        let block = self.table.read(&block, &self.known)??;
+        let mut block = self.table.read(&block, &self.known)??;
         let arriving = self.streams.entry(stream).or_insert(Arriving::NEW);
-        arriving.fields(&block, is_last)?;
+        arriving.fields(&mut block, is_last)?;
         if is_last {
             self.end_stream(stream)?;
         }

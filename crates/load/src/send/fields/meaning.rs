@@ -7,6 +7,7 @@ use crate::limits::INTERIM_COUNT_MAX;
 use crate::send::body::Body;
 use crate::send::digits::number;
 use crate::send::h1::Answer;
+use crate::send::kept::{Kept, Name, name_of};
 
 /// No field of this kind.
 const NO_LENGTH: u64 = u64::MAX;
@@ -71,12 +72,14 @@ impl Meaning {
 }
 
 /// What the fields of one block say together.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Block {
     status: u16,
     length: u64,
     seen: u64,
     has_fields: bool,
+    /// Values of fields, where somebody reads them.
+    kept: Vec<(Name, String)>,
 }
 
 impl Block {
@@ -86,6 +89,15 @@ impl Block {
             length: NO_LENGTH,
             seen: 0,
             has_fields: false,
+            kept: Vec::new(),
+        }
+    }
+
+    /// Keeps a field's value, if it is one that somebody may want.
+    pub(crate) fn keep(&mut self, name: &[u8], value: &[u8]) {
+        if let Some(name) = name_of(name) {
+            let value = String::from_utf8_lossy(value.trim_ascii()).into_owned();
+            self.kept.push((name, value));
         }
     }
 
@@ -144,13 +156,25 @@ impl Arriving {
         }
     }
 
+    /// The same for somebody who reads it.
+    pub(crate) fn keeping(kept: Kept) -> Arriving {
+        let mut arriving = Arriving::NEW;
+        arriving.body.kept = Some(Box::new(kept));
+        arriving
+    }
+
+    /// What was kept of the answer.
+    pub(crate) fn take_kept(&mut self) -> Option<Box<Kept>> {
+        self.body.kept.take()
+    }
+
     /// The head has come.
     pub(crate) fn has_head(&self) -> bool {
         self.answer.status != 0
     }
 
     /// A block of fields has come: an interim answer, the head, or trailers.
-    pub(crate) fn fields(&mut self, block: &Block, is_last: bool) -> Result<(), Wrong> {
+    pub(crate) fn fields(&mut self, block: &mut Block, is_last: bool) -> Result<(), Wrong> {
         if self.has_head() {
             return match (block.status, is_last) {
                 (0, true) => Ok(()),
@@ -172,6 +196,9 @@ impl Arriving {
                 self.answer.status = status;
                 self.answer.fields_seen = block.seen;
                 self.length = block.length;
+                if let Some(kept) = &mut self.body.kept {
+                    kept.set_fields(std::mem::take(&mut block.kept));
+                }
                 Ok(())
             }
         }
@@ -265,18 +292,18 @@ mod tests {
         let mut answer = Arriving::NEW;
         assert!(answer.data(b"x").is_err());
         answer
-            .fields(&block(&[(":status", "103")]).unwrap(), false)
+            .fields(&mut block(&[(":status", "103")]).unwrap(), false)
             .unwrap();
         assert!(answer.end(false).is_err());
-        let head = block(&[(":status", "200"), ("content-length", "3")]).unwrap();
-        answer.fields(&head, false).unwrap();
+        let mut head = block(&[(":status", "200"), ("content-length", "3")]).unwrap();
+        answer.fields(&mut head, false).unwrap();
         answer.data(b"xy").unwrap();
         assert!(answer.end(false).is_err(), "a byte is missing");
         answer.data(b"x").unwrap();
         answer
-            .fields(&block(&[("etag", "x")]).unwrap(), true)
+            .fields(&mut block(&[("etag", "x")]).unwrap(), true)
             .unwrap();
-        assert!(answer.fields(&head, true).is_err(), "two heads");
+        assert!(answer.fields(&mut head, true).is_err(), "two heads");
         let end = answer.end(false).unwrap();
         assert_eq!((end.status, end.body_bytes), (200, 3));
     }
@@ -284,8 +311,8 @@ mod tests {
     #[test]
     fn answer_to_head_has_a_length_and_no_body() {
         let mut answer = Arriving::NEW;
-        let head = block(&[(":status", "200"), ("content-length", "3")]).unwrap();
-        answer.fields(&head, true).unwrap();
+        let mut head = block(&[(":status", "200"), ("content-length", "3")]).unwrap();
+        answer.fields(&mut head, true).unwrap();
         assert!(answer.end(true).is_ok());
         assert!(answer.end(false).is_err());
     }

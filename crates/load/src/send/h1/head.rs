@@ -6,6 +6,7 @@ use memchr::memchr;
 use super::reader::BadAnswer;
 use crate::expect::ExpectedField;
 use crate::send::digits::number;
+use crate::send::kept::Kept;
 
 /// How the body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,7 @@ struct Found {
 pub(super) fn read(
     bytes: &[u8],
     expected: &[ExpectedField],
+    mut kept: Option<&mut Kept>,
 ) -> Result<Option<(Head, usize)>, BadAnswer> {
     let Some(first) = memchr(b'\n', bytes) else {
         return begins_well(bytes)
@@ -53,6 +55,9 @@ pub(super) fn read(
         fields_seen: 0,
     };
     let mut at = first + 1;
+    if let Some(kept) = &mut kept {
+        kept.begin();
+    }
     loop {
         let rest = &bytes[at..];
         let Some(end) = memchr(b'\n', rest) else {
@@ -63,7 +68,7 @@ pub(super) fn read(
         if line.is_empty() {
             break;
         }
-        found.take(line, expected)?;
+        found.take(line, expected, kept.as_deref_mut())?;
     }
     let head = Head {
         status,
@@ -75,7 +80,12 @@ pub(super) fn read(
 }
 
 impl Found {
-    fn take(&mut self, line: &[u8], expected: &[ExpectedField]) -> Result<(), BadAnswer> {
+    fn take(
+        &mut self,
+        line: &[u8],
+        expected: &[ExpectedField],
+        kept: Option<&mut Kept>,
+    ) -> Result<(), BadAnswer> {
         let colon = line.iter().position(|byte| !TOKEN[usize::from(*byte)]);
         let colon = colon
             .filter(|at| *at > 0 && line[*at] == b':')
@@ -108,6 +118,9 @@ impl Found {
             if field.is(name, value) {
                 self.fields_seen |= 1 << index;
             }
+        }
+        if let Some(kept) = kept {
+            kept.field(name, value);
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use super::head::{self, Framing, Head};
 use crate::expect::ExpectedField;
 use crate::limits::{HEAD_BYTES_MAX, INTERIM_COUNT_MAX};
 use crate::send::body::Body;
+use crate::send::kept::Kept;
 
 /// What of the request decides how its answer is read.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +112,8 @@ pub struct AnswerReader {
     /// The beginning of a head whose end has not come.
     kept: Vec<u8>,
     interim_count: u32,
+    /// What is wanted of the next answer besides.
+    wanted: Option<Box<Kept>>,
 }
 
 impl Default for AnswerReader {
@@ -121,6 +124,7 @@ impl Default for AnswerReader {
             body: Body::default(),
             kept: Vec::new(),
             interim_count: 0,
+            wanted: None,
         }
     }
 }
@@ -136,12 +140,28 @@ impl AnswerReader {
         self.part = Part::Head;
         self.kept.clear();
         self.interim_count = 0;
+        self.wanted = None;
+    }
+
+    /// So much of the next answer is to be kept.
+    pub(crate) fn keep(&mut self, kept: Kept) {
+        self.wanted = Some(Box::new(kept));
+    }
+
+    /// What was kept of the answer that was completed last.
+    pub(crate) fn take_kept(&mut self) -> Option<Box<Kept>> {
+        self.body.kept.take()
+    }
+
+    /// The head of an answer has come, and its body has not ended.
+    pub(crate) fn is_within_body(&self) -> bool {
+        !matches!(self.part, Part::Head)
     }
 
     /// Bytes of the body that are still to come and need not be looked at.
     pub(crate) fn skippable_bytes(&self) -> u64 {
         match self.part {
-            Part::Length(left) if !self.body.is_hashed() => left,
+            Part::Length(left) if !self.body.is_looked_at() => left,
             _ => 0,
         }
     }
@@ -227,7 +247,8 @@ impl AnswerReader {
     /// Reads a head and says how many of the bytes it took; none while its end is missing.
     fn read_head(&mut self, bytes: &[u8], asked: Asked<'_>) -> Result<Option<usize>, BadAnswer> {
         if self.kept.is_empty() {
-            if let Some((head, len)) = head::read(bytes, asked.fields)? {
+            if let Some((head, len)) = head::read(bytes, asked.fields, self.wanted.as_deref_mut())?
+            {
                 if len > HEAD_BYTES_MAX {
                     return Err(BadAnswer::TooLong);
                 }
@@ -253,7 +274,7 @@ impl AnswerReader {
             };
         }
         let mut kept = std::mem::take(&mut self.kept);
-        let found = head::read(&kept, asked.fields)?;
+        let found = head::read(&kept, asked.fields, self.wanted.as_deref_mut())?;
         let (head, len) = found.ok_or(BadAnswer::Field)?;
         if len > HEAD_BYTES_MAX {
             return Err(BadAnswer::TooLong);
@@ -283,6 +304,7 @@ impl AnswerReader {
             body_hash: None,
         };
         self.body = Body::new(asked.is_hashed);
+        self.body.kept = self.wanted.take();
         //= rfc9112#6.3: these have no body, whatever their fields say.
         let has_no_body = asked.is_head || matches!(head.status, 204 | 304);
         self.part = match head.framing {

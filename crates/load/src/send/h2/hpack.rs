@@ -1,5 +1,6 @@
 //! Fields of answers out of HPACK. Of what a server puts into the table only the name, the size and
-//! the meaning are kept: a field that comes again costs one look, whatever it is.
+//! the meaning are kept: a field that comes again costs one look, whatever it is. Where somebody
+//! reads fields, values are kept too.
 
 use std::collections::VecDeque;
 
@@ -19,6 +20,8 @@ pub(crate) struct Known {
     /// The meaning of each entry of the fixed table.
     fixed: Vec<Result<Meaning, Wrong>>,
     expected: Vec<ExpectedField>,
+    /// Somebody reads values of fields.
+    is_kept: bool,
 }
 
 impl Known {
@@ -30,6 +33,15 @@ impl Known {
         Known {
             fixed: FIXED.iter().map(meaning).collect(),
             expected: expected.to_vec(),
+            is_kept: false,
+        }
+    }
+
+    /// The same for somebody who reads values of fields.
+    pub(crate) fn keeping(self) -> Known {
+        Known {
+            is_kept: true,
+            ..self
         }
     }
 }
@@ -37,6 +49,8 @@ impl Known {
 #[derive(Debug)]
 struct Entry {
     name: Box<[u8]>,
+    /// Empty where nobody reads it.
+    value: Box<[u8]>,
     size: u32,
     meaning: Result<Meaning, Wrong>,
 }
@@ -79,6 +93,9 @@ impl Table {
                     let index = read(&mut bytes, 7)?;
                     let (meaning, entry_bytes) = self.entry(index, known)?;
                     size.add(entry_bytes)?;
+                    if let Some(entry) = self.kept_entry(index).filter(|_| known.is_kept) {
+                        block.keep(&entry.name, &entry.value);
+                    }
                     meaning.and_then(|meaning| block.add(&meaning))
                 }
                 //= rfc7541#6.3
@@ -95,6 +112,9 @@ impl Table {
                     let is_kept = first & 0x40 != 0;
                     let read = self.literal(&mut bytes, is_kept, known)?;
                     size.add(self.name.len() + self.value.len() + ENTRY_BYTES)?;
+                    if known.is_kept {
+                        block.keep(&self.name, &self.value);
+                    }
                     read.and_then(|meaning| block.add(&meaning))
                 }
             };
@@ -112,6 +132,11 @@ impl Table {
         }
         let entry = self.entries.get(at - FIXED.len()).ok_or(none)?;
         Ok((entry.meaning, entry.size as usize))
+    }
+
+    /// The entry of an index in our own table; no entry of the fixed one has a value that is kept.
+    fn kept_entry(&self, index: usize) -> Option<&Entry> {
+        self.entries.get(index.checked_sub(FIXED.len() + 1)?)
     }
 
     /// A field that is written out, into `name` and `value`.
@@ -138,18 +163,23 @@ impl Table {
         read_text(bytes, 7, &mut self.value)?;
         let meaning = Meaning::of(&self.name, &self.value, &known.expected);
         if is_kept {
-            self.keep(meaning);
+            self.keep(meaning, known.is_kept);
         }
         Ok(meaning)
     }
 
-    fn keep(&mut self, meaning: Result<Meaning, Wrong>) {
+    fn keep(&mut self, meaning: Result<Meaning, Wrong>, with_value: bool) {
         let size = self.name.len() + self.value.len() + ENTRY_BYTES;
         self.evict(size);
         if size <= self.bytes_max {
             self.bytes += size;
             self.entries.push_front(Entry {
                 name: self.name.as_slice().into(),
+                value: if with_value {
+                    self.value.as_slice().into()
+                } else {
+                    Box::default()
+                },
                 size: size as u32,
                 meaning,
             });
@@ -186,7 +216,7 @@ mod tests {
     /// What a block says: its status, and whether the expected field was there.
     fn said(block: Result<Result<Block, Wrong>, Wrong>) -> (u16, u64) {
         let mut answer = crate::send::fields::Arriving::NEW;
-        answer.fields(&block.unwrap().unwrap(), true).unwrap();
+        answer.fields(&mut block.unwrap().unwrap(), true).unwrap();
         let answer = answer.end(true).unwrap();
         (answer.status, answer.fields_seen)
     }

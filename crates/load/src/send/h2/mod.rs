@@ -17,6 +17,11 @@ pub(crate) use hpack::{Known, Table};
 pub(crate) use request::Requests;
 pub(crate) use session::{Common, Session};
 
+/// The fields of one request, packed without any table of the connection.
+pub(crate) fn pack_alone(fields: &crate::request::Fields) -> Vec<u8> {
+    request::pack_alone(fields)
+}
+
 /// What four requests on one connection come to when the server sends these pieces, a line each.
 /// Tests and the fuzz target hold against each other what comes whole and what comes in pieces.
 pub fn replay(pieces: &[&[u8]]) -> String {

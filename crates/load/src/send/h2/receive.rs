@@ -241,7 +241,7 @@ impl Session {
         };
         let is_last = head.has(flag::END_STREAM);
         let arriving = &mut self.streams[at].arriving;
-        match read.and_then(|block| arriving.fields(&block, is_last)) {
+        match read.and_then(|mut block| arriving.fields(&mut block, is_last)) {
             Err(why) => self.malformed(at, why, events),
             Ok(()) if is_last => self.end(at, common, events),
             Ok(()) => {}
@@ -254,13 +254,12 @@ impl Session {
         let stream = &mut self.streams[at];
         let (id, lane, left) = (stream.id, stream.lane, stream.left);
         let is_head = common.asks[stream.kind as usize].is_head;
-        match stream.arriving.end(is_head) {
+        let answer = match stream.arriving.end(is_head) {
             Err(why) => return self.malformed(at, why, events),
-            Ok(answer) => events.push(Event::Answered {
-                lane,
-                answer: *answer,
-            }),
-        }
+            Ok(answer) => *answer,
+        };
+        let kept = stream.arriving.take_kept();
+        events.push(Event::Answered { lane, answer, kept });
         // Nobody reads the rest of the request. //= rfc9113#8.1
         if left > 0 {
             self.reset(id, code::NONE);

@@ -75,6 +75,11 @@ pub(crate) fn resize(table_bytes: usize, out: &mut Vec<u8>) {
     write(table_bytes, 5, 0x20, out);
 }
 
+/// Packs a request that leaves the table alone.
+pub(super) fn pack_alone(fields: &[Field]) -> Vec<u8> {
+    pack(fields, &[], Way::Again).bytes
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     First,

@@ -12,6 +12,7 @@ use super::request::{Requests, resize, write_path};
 use crate::limits::HEAD_BYTES_MAX;
 use crate::request::Ask;
 use crate::send::fields::Arriving;
+use crate::send::kept::Kept;
 
 /// The window a server has for everything, and for each answer, at the beginning.
 pub(super) const WINDOW: u32 = (1 << 31) - 1;
@@ -169,10 +170,9 @@ impl Session {
         open.map(|stream| stream.lane)
     }
 
-    /// Begins a request of a kind; a path is of one that had none yet.
-    pub(crate) fn start(&mut self, lane: u32, kind: usize, path: Option<&[u8]>, common: &Common) {
+    /// Takes a stream for a request.
+    fn open(&mut self, lane: u32, (kind, body_bytes): (u32, u64), arriving: Arriving) -> u32 {
         debug_assert!(self.has_room());
-        let ask = &common.asks[kind];
         let mask = self.streams.len() - 1;
         while self.streams[(self.next_id as usize / 2) & mask].id != 0 {
             self.next_id += 2;
@@ -186,12 +186,34 @@ impl Session {
         self.streams[(id as usize / 2) & mask] = Stream {
             id,
             lane,
-            kind: kind as u32,
-            left: ask.body.len() as u64,
+            kind,
+            left: body_bytes,
             window: self.window_new,
-            arriving: Arriving::new(ask.is_hashed),
+            arriving,
             ..FREE
         };
+        id
+    }
+
+    /// Begins a request of its own: a block of fields that uses no table, and no body.
+    pub(crate) fn start_alone(&mut self, lane: u32, block: &[u8], kept: Kept) {
+        let id = self.open(lane, (0, 0), Arriving::keeping(kept));
+        match self.resized.take() {
+            None => self.put_block(id, flag::END_STREAM, block),
+            Some(table_bytes) => {
+                let mut resized = Vec::new();
+                resize(table_bytes, &mut resized);
+                resized.extend_from_slice(block);
+                self.put_block(id, flag::END_STREAM, &resized);
+            }
+        }
+    }
+
+    /// Begins a request of a kind; a path is of one that had none yet.
+    pub(crate) fn start(&mut self, lane: u32, kind: usize, path: Option<&[u8]>, common: &Common) {
+        let ask = &common.asks[kind];
+        let arriving = Arriving::new(ask.is_hashed);
+        let id = self.open(lane, (kind as u32, ask.body.len() as u64), arriving);
         let packed = &common.requests.packed[kind];
         let block = match self.packing {
             Packing::First => {
@@ -323,6 +345,12 @@ impl Session {
     /// The server reads nothing, and makes us write.
     pub(super) fn is_flooded(&self) -> bool {
         self.out.len() > UNREAD_BYTES_MAX + OUT_BYTES_MAX
+    }
+
+    /// Has the head of a lane's answer come?
+    pub(crate) fn has_head(&self, lane: u32) -> bool {
+        let mut open = self.streams.iter();
+        open.any(|stream| stream.id != 0 && stream.lane == lane && stream.arriving.has_head())
     }
 
     /// Gives a request up, of whatever stream its lane has.

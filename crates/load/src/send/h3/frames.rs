@@ -158,7 +158,7 @@ pub(super) fn answer(
             Said::Whole(_, block) => {
                 let block = known.read(block)?;
                 // Whether these are trailers shows in what came before; the end comes by itself.
-                block.and_then(|block| arriving.fields(&block, arriving.has_head()))
+                block.and_then(|mut block| arriving.fields(&mut block, arriving.has_head()))
             }
         };
         bad = bad.or(read.err());

@@ -14,6 +14,11 @@ pub use replay::{replay_answer, replay_control};
 pub(crate) use session::{Common, Session, Step};
 pub(crate) use socket::Datagrams;
 
+/// A request of its own without a body: the frame of its fields.
+pub(crate) fn pack_alone(fields: &crate::request::Fields) -> Vec<u8> {
+    frames::request(&qpack::pack(fields).bytes, 0)
+}
+
 use std::sync::Arc;
 use std::time::Duration;
 

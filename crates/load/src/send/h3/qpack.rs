@@ -16,6 +16,8 @@ pub(crate) struct Known {
     /// The meaning of each entry of the fixed table; an error where an answer may not have it.
     fixed: Vec<Result<Meaning, Wrong>>,
     expected: Vec<ExpectedField>,
+    /// Somebody reads values of fields.
+    is_kept: bool,
 }
 
 impl Known {
@@ -25,6 +27,15 @@ impl Known {
         Known {
             fixed: FIXED.iter().map(meaning).collect(),
             expected: expected.to_vec(),
+            is_kept: false,
+        }
+    }
+
+    /// The same for somebody who reads values of fields.
+    pub(crate) fn keeping(self) -> Known {
+        Known {
+            is_kept: true,
+            ..self
         }
     }
 
@@ -47,8 +58,12 @@ impl Known {
             let meaning = match first {
                 // Indexed, in the fixed table.
                 0xc0.. => {
-                    let meaning = self.fixed.get(read(&mut bytes, 6)?).ok_or(none)?;
+                    let index = read(&mut bytes, 6)?;
+                    let meaning = self.fixed.get(index).ok_or(none)?;
                     size.add(ENTRY_BYTES)?;
+                    if let Some((name, value)) = FIXED.get(index).filter(|_| self.is_kept) {
+                        block.keep(name.as_bytes(), value.as_bytes());
+                    }
                     *meaning
                 }
                 // The name is in the fixed table.
@@ -68,6 +83,9 @@ impl Known {
             };
             if !name.is_empty() {
                 size.add(name.len() + value.len() + ENTRY_BYTES)?;
+                if self.is_kept {
+                    block.keep(&name, &value);
+                }
             }
             let added = meaning.and_then(|meaning| block.add(&meaning));
             bad = bad.or(added.err());
@@ -119,7 +137,7 @@ mod tests {
     fn said(block: &[u8]) -> Result<(u16, u64), Wrong> {
         let known = Known::new(&[ExpectedField::new("x-kind:new").unwrap()]);
         let mut answer = Arriving::NEW;
-        answer.fields(&known.read(block)??, true)?;
+        answer.fields(&mut known.read(block)??, true)?;
         let answer = answer.end(true)?;
         Ok((answer.status, answer.fields_seen))
     }

@@ -19,6 +19,7 @@ use crate::measure::Failure;
 use crate::request::{Ask, Block};
 use crate::send::event::Event;
 use crate::send::fields::{Arriving, Wrong};
+use crate::send::kept::Kept;
 
 /// Codes of errors. //= rfc9114#8.1
 const NO_ERROR: u32 = 0x100;
@@ -163,17 +164,35 @@ impl Session {
         self.streams.values().map(|stream| stream.lane).collect()
     }
 
+    /// Begins a request of its own, without a body.
+    pub(crate) fn start_alone(&mut self, lane: u32, head: &[u8], kept: Kept, common: &Common) {
+        let request = (0, Some(head.to_vec()));
+        self.open(lane, request, Arriving::keeping(kept), common);
+    }
+
     /// Begins a request of a kind; a path is of one that had none yet.
     pub(crate) fn start(&mut self, lane: u32, kind: usize, path: Option<&[u8]>, common: &Common) {
+        let head = path.map(|path| common.head_with(kind, path));
+        let arriving = Arriving::new(common.asks[kind].is_hashed);
+        self.open(lane, (kind, head), arriving, common);
+    }
+
+    fn open(
+        &mut self,
+        lane: u32,
+        (kind, head): (usize, Option<Vec<u8>>),
+        arriving: Arriving,
+        common: &Common,
+    ) {
         let Some(id) = self.spare.take() else {
             return;
         };
         let stream = Stream {
             lane,
             kind,
-            head: path.map(|path| common.head_with(kind, path)),
+            head,
             frames: Frames::new(),
-            arriving: Arriving::new(common.asks[kind].is_hashed),
+            arriving,
             written: 0,
         };
         self.streams.insert(id, stream);
@@ -206,6 +225,12 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Has the head of a lane's answer come?
+    pub(crate) fn has_head(&self, lane: u32) -> bool {
+        let mut open = self.streams.values();
+        open.any(|stream| stream.lane == lane && stream.arriving.has_head())
     }
 
     /// Gives a request up, of whatever stream its lane has.
@@ -403,6 +428,7 @@ impl Session {
                         Ok(answer) => Event::Answered {
                             lane,
                             answer: *answer,
+                            kept: None,
                         },
                         Err(why) => Event::Malformed { lane, why },
                     });
@@ -418,9 +444,12 @@ impl Session {
             }
         };
         let _ = chunks.finalize();
-        let Some(event) = ended else {
+        let Some(mut event) = ended else {
             return Ok(());
         };
+        if let Event::Answered { kept, .. } = &mut event {
+            *kept = stream.arriving.take_kept();
+        }
         let head = stream.head.as_ref().unwrap_or(&common.heads[kind]);
         let whole_bytes = head.len() + common.asks[kind].body.len();
         let is_whole = stream.written >= whole_bytes;

@@ -1,0 +1,51 @@
+//! Loading a page as a browser does: which assets a document names, what a browser asks for them
+//! with, what it keeps, and what came of each view of a page.
+//!
+//! Nothing here knows a socket: `visitor` says what is to be asked for next and is told what came
+//! of it; `send::visits` drives it over the same connections that single requests use. `html` and
+//! `css` find what is named, `reference` says where that is, `unpack` undoes codings, `cache` is
+//! what a second view need not ask for, `ask` writes requests, `count` counts.
+
+mod ask;
+mod cache;
+mod count;
+mod css;
+mod found;
+mod html;
+mod reference;
+mod unpack;
+mod visitor;
+
+pub(crate) use ask::Asker;
+pub(crate) use count::PageCount;
+pub use found::{Found, Kind, Scan};
+pub(crate) use reference::Base;
+pub(crate) use visitor::{Answered, Ended, Outcome, Readings, Visitor, Wanted, What};
+
+/// Where a reference in a document at `path` of `http://localhost` leads: the target there, the other
+/// server, or nothing. Tests and the fuzz target call it.
+pub fn resolve(path: &str, reference: &str) -> Option<Result<String, String>> {
+    let base = Base {
+        is_secure: false,
+        host: "localhost".to_owned(),
+        port: 80,
+        target: path.to_owned(),
+    };
+    match base.join(reference) {
+        reference::Place::Here(target) => Some(Ok(target)),
+        reference::Place::Elsewhere(origin) => Some(Err(origin)),
+        reference::Place::Nowhere => None,
+    }
+}
+
+/// What a document of HTML names. Tests and the fuzz target call it.
+pub fn scan_html(text: &[u8]) -> Scan {
+    html::scan(text)
+}
+
+/// What a stylesheet names.
+pub fn scan_css(text: &[u8]) -> Scan {
+    let mut scan = Scan::default();
+    css::scan(text, &mut scan);
+    scan
+}
