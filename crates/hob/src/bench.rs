@@ -206,7 +206,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
 
 /// Whoever is to come again must have been there first, also where pages are counted.
 fn warm_up(options: &BenchOptions) -> Duration {
-    let is_usual = options.count.is_none() && !options.replay.is_some();
+    let is_usual = options.count.is_none() && options.replay.is_none();
     let is_needed = is_usual || options.warm && options.rate.is_some();
     let usual = if is_needed { WARM_UP } else { Duration::ZERO };
     options.warm_up.unwrap_or(usual)

@@ -19,7 +19,7 @@ pub(crate) struct H1 {
 /// Reads what comes back.
 #[derive(Debug)]
 pub(crate) enum Reader {
-    H1(H1),
+    H1(Box<H1>),
     H2(Box<H2>),
     /// Counts bytes.
     Blind(u64),
@@ -28,14 +28,14 @@ pub(crate) enum Reader {
 impl Reader {
     pub(crate) fn new(reading: &Reading) -> Reader {
         match reading {
-            Reading::H1(heads) => Reader::H1(H1 {
+            Reading::H1(heads) => Reader::H1(Box::new(H1 {
                 reader: AnswerReader::default(),
                 heads: heads.clone(),
                 statuses: Vec::new(),
                 is_reusable: true,
                 is_within: false,
                 bad: None,
-            }),
+            })),
             Reading::H2(awaited) => Reader::H2(Box::new(H2::new(awaited))),
             Reading::Blind => Reader::Blind(0),
         }
