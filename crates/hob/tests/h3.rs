@@ -244,6 +244,23 @@ fn program_that_does_not_read_stops_its_client_and_no_other_request() {
 }
 
 #[test]
+fn program_is_asked_when_the_head_comes_in_pieces() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    script(
+        &place,
+        "cgi/short",
+        "#!/bin/sh\necho Content-Type: text/plain\necho\n",
+    );
+    let hob = place.serve_text(&config("", "true", CGI));
+    let cuts = run(&hob, &["pieces", "/cgi/short"]);
+    assert!(cuts.trim().parse::<u32>().unwrap() > 60, "{cuts}");
+    hob.stop();
+}
+
+#[test]
 fn many_programs_that_do_not_read_hold_up_no_other_request() {
     if !has_client() {
         return;

@@ -575,6 +575,24 @@ def floods(port: int, what: str) -> None:
     fails(client, what, 0x107)
 
 
+def pieces(port: int, path: str) -> None:
+    """Heads that come in two pieces, cut at every byte; each second one ends later still."""
+    client = Client(port)
+    head = section((":method", "GET"), (":scheme", "https"), (":authority", "localhost"), (":path", path))
+    whole = frame(1, head)
+    for cut in range(1, len(whole)):
+        stream = client.quic.get_next_available_stream_id()
+        parts = [whole[:cut], whole[cut:]] + [b""] * (cut % 2)
+        for number, part in enumerate(parts, 1):
+            client.quic.send_stream_data(stream, part, end_stream=number == len(parts))
+            sender = client.quic._streams[stream].sender
+            # What was acknowledged has arrived before the rest leaves.
+            client.until(lambda: number == len(parts) or sender._buffer_start == sender._buffer_stop)
+        client.finish(stream)
+        expect("200", client.status(stream), f"a head cut behind {cut} bytes")
+    print(len(whole) - 1)
+
+
 def long_heads(port: int) -> None:
     """A head that is too long, or has too many fields, is refused and the connection goes on."""
     client = Client(port)
@@ -733,7 +751,7 @@ CASES = {
     case.__name__: case
     for case in [
         fetch, whole, files, sixty, tiny, upload, unread, many_unread, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
-        floods, long_heads, retry, refused, rejected, slow, silent, stuck, idle, leave, named, certified,
+        floods, long_heads, pieces, retry, refused, rejected, slow, silent, stuck, idle, leave, named, certified,
     ]
 }  # fmt: skip
 

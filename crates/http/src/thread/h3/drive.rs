@@ -83,7 +83,9 @@ impl<A: Answer + 'static> Thread<A> {
     /// Lets a connection go as far as it can. True when more could be done at once.
     fn go_on_with(&mut self, session: &mut Session) -> bool {
         let mut budget = BULK_BYTES_PER_TURN;
+        let mut is_cut = false;
         for _ in 0..ROUNDS_PER_TURN {
+            is_cut = false;
             self.take_happenings(session);
             if session.stage != Stage::Open {
                 break;
@@ -99,11 +101,12 @@ impl<A: Answer + 'static> Thread<A> {
             if !has_moved {
                 break;
             }
+            is_cut = true;
         }
         self.look_at_clocks(session);
         self.sweep(session);
         self.close_if_done(session);
-        false
+        is_cut
     }
 
     fn take_happenings(&mut self, session: &mut Session) {

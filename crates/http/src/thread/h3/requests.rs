@@ -371,10 +371,11 @@ impl<A: Answer + 'static> Thread<A> {
     /// something changed.
     pub(super) fn look_at_h3(&mut self, session: &mut Session, at: usize) -> bool {
         let stream = &mut session.streams[at];
-        let is_woken = stream.take_woken();
         if stream.request.is_none() {
+            // It is looked at as a new one when its whole head has come.
             return false;
         }
+        let is_woken = stream.take_woken();
         let mut answer = None;
         if is_woken && matches!(stream.work, Some(Work::Later(_))) {
             let conn = self.key_waker_h3(session);
