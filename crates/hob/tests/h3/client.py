@@ -112,7 +112,9 @@ class Client:
         return sum(packet.packet_type == QuicPacketType.ZERO_RTT for packet in sent)
 
     def move(self) -> None:
-        """Goes on from another port, with another connection id."""
+        """Goes on from another port, with another connection id, which RFC 9000 section 9 allows once
+        the handshake is confirmed: what the server had not read of it would come from nobody."""
+        self.until(lambda: self.quic._handshake_confirmed)
         self.sock.close()
         self.sock = self.new_socket()
         self.quic.change_connection_id()
