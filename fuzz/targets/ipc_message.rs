@@ -46,7 +46,7 @@ fuzz_target!(|bytes: &[u8]| {
         );
     }
     if is_good {
-        let again = builder.finish();
+        let again = builder.finish().expect("pushed without NUL");
         let again = Block::check(&again).expect("built by us");
         assert!(again.variables().eq(block.variables()));
     }

@@ -243,6 +243,39 @@ fn program_that_does_not_read_stops_its_client_and_no_other_request() {
     hob.stop();
 }
 
+/// CPU time of the server so far, in milliseconds.
+fn server_cpu_ms(hob: &Hob) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", hob.servers()[0])).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split(' ').collect();
+    let ticks: u64 = fields[12..14]
+        .iter()
+        .map(|field| field.parse::<u64>().unwrap())
+        .sum();
+    ticks * 1000 / rustix::param::clock_ticks_per_second()
+}
+
+#[test]
+fn client_that_does_not_take_an_early_answer_costs_nothing() {
+    if !has_client() {
+        return;
+    }
+    let place = Place::new();
+    script(
+        &place,
+        "cgi/early",
+        "#!/bin/sh\nexec <&-\necho Content-Type: text/plain\necho\necho early\n",
+    );
+    let text = config("[limits]\nbody_progress = \"1s\"\n", "true", CGI);
+    let hob = place.serve_text(&text);
+    let before = server_cpu_ms(&hob);
+    let told = run(&hob, &["unfinished", "/cgi/early", "3"]);
+    assert_eq!(told, "['200', '200', '200']\n");
+    let used = server_cpu_ms(&hob) - before;
+    assert!(used < 500, "{used} ms");
+    assert_eq!(place.counter("limit_body_progress"), 0);
+    hob.stop();
+}
+
 #[test]
 fn program_is_asked_when_the_head_comes_in_pieces() {
     if !has_client() {

@@ -205,8 +205,8 @@ pub(crate) const H3_PING_MS: u64 = 10_000;
 /// times the one of a connection whose round trips are not known.
 //= rfc9000#10.2
 pub(crate) const H3_ENDED_US_MAX: u64 = 3_000_000;
-/// How long a server that ends waits for signs of life from an HTTP/3 client that only has to say
-/// that its answers have arrived, in milliseconds. Over TCP the kernel would wait after us.
+/// How long a server that ends waits for signs of life from an HTTP/3 client whose answers are all
+/// handed over, in milliseconds; it is asked for them. Over TCP the kernel would wait after us.
 pub(crate) const H3_LEAVE_MS: u64 = 5_000;
 /// HTTP/3 handshakes ask for proof of the client's address from this part of
 /// [`Limits::handshake_count`] on.

@@ -76,12 +76,7 @@ pub struct BlockBuilder {
 impl BlockBuilder {
     /// A block without variables, for a body of that length (`None`: not known).
     pub fn new(content_length: Option<u64>) -> BlockBuilder {
-        BlockBuilder::in_buffer(Vec::with_capacity(2048), content_length)
-    }
-
-    /// The same, in a buffer that was used before.
-    pub fn in_buffer(mut bytes: Vec<u8>, content_length: Option<u64>) -> BlockBuilder {
-        bytes.clear();
+        let mut bytes = Vec::with_capacity(2048);
         bytes.resize(STRINGS_AT, 0);
         let length = content_length.unwrap_or(UNKNOWN_LENGTH);
         bytes[6..8].copy_from_slice(&(INDEX.len() as u16).to_le_bytes());

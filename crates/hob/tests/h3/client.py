@@ -595,6 +595,20 @@ def pieces(port: int, path: str) -> None:
     print(len(whole) - 1)
 
 
+def unfinished(port: int, path: str, seconds: str) -> None:
+    """Requests with more body to come, answered at once; the client says nothing for a while, then reads."""
+    client = Client(port)
+    client.until(lambda: client.quic._handshake_confirmed)
+    length = [(b"content-length", b"200000")]
+    streams = [client.ask(path, "POST", bytes(size), length, ends=False) for size in (0, 1000, 70_000)]
+    client.flush()
+    limit = time.monotonic() + float(seconds)
+    while time.monotonic() < limit:
+        select.select([], [], [], limit - time.monotonic())
+    client.finish(*streams)
+    print([client.status(stream) for stream in streams])
+
+
 def long_heads(port: int) -> None:
     """A head that is too long, or has too many fields, is refused and the connection goes on."""
     client = Client(port)
@@ -753,7 +767,7 @@ CASES = {
     case.__name__: case
     for case in [
         fetch, whole, files, sixty, tiny, upload, unread, many_unread, echo, resets, keys, migrate, resume, early, malformed, broken, unknown,
-        floods, long_heads, pieces, retry, refused, rejected, slow, silent, stuck, idle, leave, named, certified,
+        floods, unfinished, long_heads, pieces, retry, refused, rejected, slow, silent, stuck, idle, leave, named, certified,
     ]
 }  # fmt: skip
 

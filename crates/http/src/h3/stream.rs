@@ -176,7 +176,11 @@ impl Receiver {
             frame::HEADERS if self.is_tunnel => unexpected("HEADERS in a tunnel"),
             frame::HEADERS if len > self.section_bytes_max as u64 => {
                 self.payload = Payload::Skip { left: len };
-                self.place = Place::After;
+                self.place = match self.place {
+                    // The body that may follow is no fault.
+                    Place::Head => Place::Body,
+                    Place::Body | Place::After => Place::After,
+                };
                 Ok(Some(Event::TooLong))
             }
             frame::HEADERS => {

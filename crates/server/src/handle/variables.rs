@@ -1,7 +1,7 @@
 //! What a program is told of a request: one table of variables for every script handler and for
 //! the documentation (RFC 3875 section 4.1, and what programs have come to expect beside it).
 //!
-//! Names and values leave through a callback, so that each carrier writes them in its own layout.
+//! Names and values are written into a `Layout`, which each carrier has of its own.
 //! Request fields follow as `HTTP_...`. No field ever sets a variable that is not its own: `Proxy`
 //! is not passed (programs take `HTTP_PROXY` for a setting of theirs), nor is a name with other
 //! bytes than letters, digits and `-`, because `X_A` and `X-A` would become one variable.

@@ -116,6 +116,13 @@ fn section_that_is_too_long_is_passed_over_without_room_for_it() {
     let long = [integer(HEADERS), integer(SECTION_BYTES_MAX as u64 + 1)].concat();
     let (events, _) = read(&[&long[..], &[0; SECTION_BYTES_MAX + 1]].concat(), 7);
     assert_eq!(events, [Event::TooLong]);
+    // The body of what is refused may follow.
+    let body = frame(DATA, b"body");
+    let (events, _) = read(
+        &[&long[..], &[0; SECTION_BYTES_MAX + 1], &body].concat(),
+        1000,
+    );
+    assert_eq!(events, [Event::TooLong, Event::Data(4)]);
     let announced = [integer(HEADERS), integer(INTEGER_MAX)].concat();
     assert_eq!(read(&announced, 100).0, [Event::TooLong]);
     let fits = frame(HEADERS, &[7; SECTION_BYTES_MAX]);

@@ -179,7 +179,17 @@ impl<A: Answer + 'static> Thread<A> {
     /// A thread that ends does not wait long for clients that may have gone without a word.
     fn look_for_silence(&mut self, session: &mut Session) {
         let delivered_ms = session.delivered_ms().filter(|_| self.is_past_grace());
-        session.silent_by_ms = delivered_ms.map_or(u64::MAX, |ms| ms + H3_LEAVE_MS);
+        let Some(delivered_ms) = delivered_ms else {
+            session.silent_by_ms = u64::MAX;
+            return;
+        };
+        if session.silent_by_ms == u64::MAX {
+            // One that is only slow to read has nothing to say by itself: it is asked, and answers.
+            session.conn.ping();
+            session.silent_by_ms = self.now_ms + H3_LEAVE_MS;
+        }
+        session.ping_by_ms = session.ping_by_ms.min(self.now_ms + H3_LEAVE_MS / 2);
+        session.silent_by_ms = session.silent_by_ms.max(delivered_ms + H3_LEAVE_MS);
         if session.silent_by_ms <= self.now_ms {
             self.close_h3(session, Code::NoError, "", Why::ClientLeft);
         }
@@ -196,6 +206,8 @@ impl<A: Answer + 'static> Thread<A> {
             }
             if stream.head_by_ms <= self.now_ms {
                 self.refuse_head_h3(session, at, HEAD_TOO_SLOW);
+                // The answer is handed over in the next turn, whether or not the client says more.
+                session.is_marked = true;
                 continue;
             }
             let reason = if stream.body_by_ms <= self.now_ms {

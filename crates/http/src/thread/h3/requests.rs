@@ -297,13 +297,15 @@ impl<A: Answer + 'static> Thread<A> {
         if stream.body_by_ms != u64::MAX {
             stream.body_by_ms = self.now_ms + self.limits.body_progress.as_millis() as u64;
         }
+        let mut body = request.exchange.body.borrow_mut();
+        if body.state != IncomingState::Open {
+            return;
+        }
         if stream.body_bytes > request.exchange.body_limit.get() {
+            drop(body);
             return self.refuse_body_h3(session, at, &request);
         }
-        let mut body = request.exchange.body.borrow_mut();
-        if body.state == IncomingState::Open {
-            body.push(Bytes::copy_from_slice(bytes));
-        }
+        body.push(Bytes::copy_from_slice(bytes));
     }
 
     /// More has come than anyone wants, or more is announced.
@@ -372,7 +374,7 @@ impl<A: Answer + 'static> Thread<A> {
     pub(super) fn look_at_h3(&mut self, session: &mut Session, at: usize) -> bool {
         let stream = &mut session.streams[at];
         if stream.request.is_none() {
-            // It is looked at as a new one when its whole head has come.
+            // A new one is looked at as such when its whole head has come.
             return false;
         }
         let is_woken = stream.take_woken();
@@ -400,8 +402,12 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Lets the client send what the handler has room for.
-    fn look_at_body_h3(&mut self, session: &mut Session, at: usize) -> bool {
+    pub(super) fn look_at_body_h3(&mut self, session: &mut Session, at: usize) -> bool {
         let stream = &mut session.streams[at];
+        if stream.receiving == Receiving::Ended {
+            // The answer may be over before the body is, which nobody reads any more then.
+            return false;
+        }
         let Some(request) = stream.request.clone() else {
             return false;
         };

@@ -237,7 +237,9 @@ impl<A: Answer + 'static> Thread<A> {
         match source.poll_into(&mut cx, H3_PIECE_BYTES, None, &mut out) {
             Poll::Pending => {
                 stream.may_have_more = false;
-                before > 0
+                // It may wait for the request's body.
+                let is_readable = self.look_at_body_h3(session, at);
+                before > 0 || is_readable
             }
             Poll::Ready(Ok(Gave::HalfClose)) => {
                 stream.sending = Sending::Ended;

@@ -127,7 +127,7 @@ impl Stream {
         has_ended && !self.is_half_closed
     }
 
-    /// When the last byte was handed over, if all that is missing is to hear that it has arrived.
+    /// When the last byte was handed over to be sent, if all that is missing is that it arrives.
     pub(super) fn delivered_ms(&self) -> Option<u64> {
         let is_sent = self.ended_us > 0 && self.sending == Sending::Ended;
         let has_ended = is_sent && self.receiving == Receiving::Ended && !self.is_half_closed;

@@ -2,6 +2,7 @@
 //! is made once, and copied.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 
 use hob_http::Request;
 use hob_ipc::request::{BlockBuilder, Unfit};
@@ -14,6 +15,8 @@ use crate::handle::variables::{self, Asked, Layout};
 /// How the blocks of one connection for one program begin.
 struct Beginning {
     connection: u64,
+    /// Where the client is: over HTTP/3 it may move.
+    peer: Option<SocketAddr>,
     resident: u64,
     block: BlockBuilder,
 }
@@ -100,12 +103,13 @@ impl Resident {
     }
 
     fn begin(&self, asked: &Asked<'_>) -> Result<BlockBuilder, Unfit> {
-        let connection = asked.request.facts().number;
+        let (connection, peer) = (asked.request.facts().number, asked.request.facts().peer);
         BEGINNINGS.with_borrow_mut(|beginnings| {
             beginnings.resize_with(BEGINNINGS_KEPT, || None);
             let place = &mut beginnings[connection as usize % BEGINNINGS_KEPT];
-            let is_it =
-                |kept: &&Beginning| kept.connection == connection && kept.resident == self.number;
+            let is_it = |kept: &&Beginning| {
+                kept.connection == connection && kept.resident == self.number && kept.peer == peer
+            };
             if let Some(kept) = place.as_ref().filter(is_it) {
                 return Ok(kept.block.begin_like(spare(), asked.body_bytes));
             }
@@ -116,6 +120,7 @@ impl Resident {
             let begun = block.begin_like(spare(), asked.body_bytes);
             *place = Some(Beginning {
                 connection,
+                peer,
                 resident: self.number,
                 block,
             });

@@ -37,6 +37,8 @@ pub(super) fn open_all(
     // Which of the kept ones each of them is.
     let mut taken: Vec<Option<usize>> = Vec::with_capacity(listeners.len());
     let mut warnings = Vec::new();
+    // How many warnings there were before each of them.
+    let mut told: Vec<usize> = Vec::with_capacity(listeners.len());
     let mut tries_left = PORT_TRIES;
     let mut is_anew = false;
     let mut at = 0;
@@ -53,6 +55,8 @@ pub(super) fn open_all(
             listeners.remove(at);
             continue;
         }
+        told.truncate(at);
+        told.push(warnings.len());
         let opened = match known {
             Some(known) => keep(
                 &kept[known],
@@ -71,12 +75,18 @@ pub(super) fn open_all(
                 is_anew &= !localhost::is_second(listener);
             }
             // The port of `127.0.0.1`, which the kernel chose, is taken at `::1`: another for both.
-            Err(_) if tries_left > 0 && has_any_port(listener) && before.is_some() => {
+            Err(_)
+                if tries_left > 0
+                    && has_any_port(listener)
+                    && before.is_some()
+                    && known.is_none() =>
+            {
                 tries_left -= 1;
                 is_anew = true;
                 all.pop();
                 taken.pop();
                 at -= 1;
+                warnings.truncate(told[at]);
             }
             Err(failure) => {
                 give_up_new(&all, kept);
