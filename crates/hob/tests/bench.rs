@@ -18,6 +18,8 @@ mod others;
 mod page;
 #[path = "bench/replay.rs"]
 mod replay;
+#[path = "bench/replay_ends.rs"]
+mod replay_ends;
 #[path = "bench/schema.rs"]
 mod schema;
 #[path = "bench/server.rs"]

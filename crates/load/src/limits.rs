@@ -53,6 +53,9 @@ pub const RATE_MAX: f64 = 1e8;
 pub const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Largest body of a request.
 pub const BODY_BYTES_MAX: u64 = 1 << 30;
+/// Largest body that is put behind the head of each request of a log; larger ones are sent from the
+/// one place where they are.
+pub const COPIED_BODY_BYTES_MAX: usize = 16 * 1024;
 /// Longest head of an answer; a longer one is a failure of the answer.
 pub const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Longest line that begins a chunk, with its extensions.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::entry::Entry;
+use crate::limits::COPIED_BODY_BYTES_MAX;
 use crate::plan::{Plan, Protocol, Reuse};
 
 /// One request as it goes over the wire in HTTP/1, head and body.
@@ -11,16 +12,28 @@ pub(crate) struct Request {
     pub(crate) bytes: Vec<u8>,
     /// Where the target belongs, of a request that gets it later.
     target_at: usize,
+    /// Where the body begins.
+    body_at: usize,
 }
 
 impl Request {
-    /// The request with a target.
+    /// The request with a target, but for a long body.
     pub(crate) fn write_to(&self, target: &[u8], out: &mut Vec<u8>) {
-        let (before, behind) = self.bytes.split_at(self.target_at);
+        let end = self.bytes.len() - self.long_body().len();
+        let (before, behind) = self.bytes[..end].split_at(self.target_at);
         out.clear();
         out.extend_from_slice(before);
         out.extend_from_slice(target);
         out.extend_from_slice(behind);
+    }
+
+    /// A body that is not copied for every request, but sent behind what was written.
+    pub(crate) fn long_body(&self) -> &[u8] {
+        let body = &self.bytes[self.body_at..];
+        match body.len() > COPIED_BODY_BYTES_MAX {
+            true => body,
+            false => &[],
+        }
     }
 }
 
@@ -148,9 +161,14 @@ pub(crate) fn write(plan: &Plan, entry: &Entry) -> Result<Request, String> {
     }
     head.push_str("\r\n");
     let mut bytes = head.into_bytes();
+    let body_at = bytes.len();
     bytes.extend_from_slice(body.unwrap_or_default());
     let target_at = entry.method(plan).len() + 1;
-    Ok(Request { bytes, target_at })
+    Ok(Request {
+        bytes,
+        target_at,
+        body_at,
+    })
 }
 
 fn check_field(name: &str, value: &str) -> Result<(), String> {
@@ -181,4 +199,38 @@ fn is_token(text: &str) -> bool {
         && text
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || is_mark(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Request {
+        /// A request as it is written out, and where its target belongs.
+        pub(crate) fn of_parts(head: &[u8], target_at: usize, body: &[u8]) -> Request {
+            Request {
+                bytes: [head, body].concat(),
+                target_at,
+                body_at: head.len(),
+            }
+        }
+    }
+
+    #[test]
+    fn long_body_is_not_copied_for_every_request() {
+        for (body_bytes, is_copied) in [
+            (0, true),
+            (COPIED_BODY_BYTES_MAX, true),
+            (COPIED_BODY_BYTES_MAX + 1, false),
+        ] {
+            let head = b"POST  HTTP/1.1\r\n\r\n";
+            let request = Request::of_parts(head, 5, &vec![b'x'; body_bytes]);
+            let mut out = Vec::new();
+            request.write_to(b"/a", &mut out);
+            let copied = if is_copied { body_bytes } else { 0 };
+            assert_eq!(out.len(), head.len() + 2 + copied);
+            assert!(out.starts_with(b"POST /a HTTP/1.1\r\n\r\n"));
+            assert_eq!(request.long_body().len(), body_bytes - copied);
+        }
+    }
 }

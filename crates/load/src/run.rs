@@ -19,7 +19,8 @@ use crate::environment::Environment;
 use crate::error::LoadError;
 use crate::expect::{Expected, expected_of};
 use crate::limits::{
-    BODY_BYTES_MAX, OTHER_DESCRIPTOR_COUNT, VISITOR_CONNECTION_COUNT, VISITOR_STREAM_COUNT,
+    BODY_BYTES_MAX, LOG_WAIT, OTHER_DESCRIPTOR_COUNT, VISITOR_CONNECTION_COUNT,
+    VISITOR_STREAM_COUNT,
 };
 use crate::measure::{Cgroup, Live, Passed, Tally, moment, passed};
 use crate::plan::{Pace, Plan, Protocol, Visit};
@@ -66,6 +67,10 @@ pub fn run_rested(
         let text = "only a closed loop rests: other requests are due when they are";
         return Err(LoadError::Arguments(text.to_owned()));
     }
+    if plan.page.is_some() {
+        let text = "only single requests rest: a visitor comes back when its page is there";
+        return Err(LoadError::Arguments(text.to_owned()));
+    }
     let how = (Probe::Between, Some(rested));
     conducted(plan, Conduct::default(), is_stopped, how)
 }
@@ -106,7 +111,7 @@ fn conducted(
     let written = Written::new(&plan).map_err(LoadError::Arguments)?;
     let own = plan.entries.iter().map(|entry| &entry.expectations[..]);
     let expected = expected_of(&plan.expectations, own).map_err(LoadError::Arguments)?;
-    let mut log = match &plan.pace {
+    let log = match &plan.pace {
         Pace::Log(replay) => {
             let opened = Reader::open(replay, plan.threads, conduct.shard);
             Some(opened.map_err(LoadError::Arguments)?)
@@ -116,6 +121,8 @@ fn conducted(
     raise_descriptors(&plan)?;
     let address = reach(&plan, probe)?;
     let tls = tls(&plan, &address)?;
+    // Before the run begins: whoever waits for the first lines is not late with them.
+    let log = log.map(begin_log).transpose()?;
     if let Some(moment) = conduct.start_at {
         wait_until(moment, &is_stopped)?;
     }
@@ -127,7 +134,7 @@ fn conducted(
     prepared.tls = tls;
     let begun_at = SystemTime::now();
     let watched = (cgroup.as_ref(), rested);
-    let measured = measure(&plan, &prepared, &conduct, watched, log.take())?;
+    let measured = measure(&plan, &prepared, &conduct, watched, log)?;
     let Measured {
         tally,
         machine,
@@ -163,6 +170,14 @@ fn conducted(
         is_interrupted,
         begun_at,
     })
+}
+
+/// Begins to read a log, and waits for its first lines.
+fn begin_log((reader, mut feeds): (Reader, Vec<Feed>)) -> Result<(Reading, Vec<Feed>), LoadError> {
+    let reading = Reading::begin(reader).map_err(LoadError::system("cannot start a thread"))?;
+    let until = Instant::now() + LOG_WAIT;
+    feeds.iter_mut().for_each(|feed| feed.begin(until));
+    Ok((reading, feeds))
 }
 
 /// The part of a plan that is carried out here, where several machines share it.
@@ -376,16 +391,14 @@ fn measure(
     prepared: &Prepared,
     conduct: &Conduct,
     (cgroup, rested): (Option<&Cgroup>, Option<&mut dyn FnMut()>),
-    log: Option<(Reader, Vec<Feed>)>,
+    log: Option<(Reading, Vec<Feed>)>,
 ) -> Result<Measured, LoadError> {
     let (ended, ends) = channel();
     let (gates, mut gate) = Gates::new(plan.threads);
     let has_rest = rested.is_some();
     std::thread::scope(|scope| {
-        let (reader, feeds) = log.unzip();
+        let (reading, feeds) = log.unzip();
         let mut feeds = feeds.unwrap_or_default().into_iter();
-        let reading = reader.map(Reading::begin).transpose();
-        let reading = reading.map_err(LoadError::system("cannot start a thread"))?;
         let mut threads = Vec::new();
         for number in 0..plan.threads {
             let share = Share::of(plan, number, conduct.shard, feeds.next());
@@ -412,15 +425,19 @@ fn measure(
         }
         drop(ended);
         let mut watch = Watch::new(plan, prepared, conduct, &ends);
-        match rested {
+        let before = match rested {
             Some(rested) => {
                 gates.wait();
                 rested();
+                let before = moment(plan.pid, cgroup);
                 gates.open();
+                before
             }
-            None => watch.until(Some(plan.warm_up)),
-        }
-        let before = moment(plan.pid, cgroup);
+            None => {
+                watch.until(Some(plan.warm_up));
+                moment(plan.pid, cgroup)
+            }
+        };
         watch.until(None);
         let after = moment(plan.pid, cgroup);
         let stopped = watch.finish();

@@ -72,7 +72,14 @@ pub(super) fn of_log(
              which of them are sent"
         )));
     }
-    Ok(replay.entries(url, body.unwrap_or_default()))
+    let entries = replay.entries(url, body.unwrap_or_default());
+    if body.is_some() && entries.iter().all(|entry| entry.body.is_none()) {
+        return Err(wrong(format!(
+            "--body: none of the methods {} has a body (--replay-methods)",
+            replay.methods.join(", ")
+        )));
+    }
+    Ok(entries)
 }
 
 /// A file of at most so many bytes.

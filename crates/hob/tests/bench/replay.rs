@@ -15,7 +15,7 @@ use super::server::{Reply, Server, answer};
 use super::{bench, command, number, result};
 
 /// A line of the Common Log Format.
-fn line(second: u32, request: &str, status: u16) -> String {
+pub(super) fn line(second: u32, request: &str, status: u16) -> String {
     let (minute, second) = (second / 60, second % 60);
     format!(
         "192.0.2.1 - ann [10/Oct/2000:13:{minute:02}:{second:02} -0700] \"{request}\" {status} 5\n"
@@ -23,7 +23,7 @@ fn line(second: u32, request: &str, status: u16) -> String {
 }
 
 /// A line of hob's JSON, at a millisecond of a second.
-fn exact(ms: u32, target: &str) -> String {
+pub(super) fn exact(ms: u32, target: &str) -> String {
     let line = json!({
         "time": format!("2026-11-21T21:13:07.{ms:03}Z"),
         "method": "GET",
@@ -33,7 +33,7 @@ fn exact(ms: u32, target: &str) -> String {
     format!("{line}\n")
 }
 
-fn replay(url: &str, place: &Place, more: &[&str]) -> Value {
+pub(super) fn replay(url: &str, place: &Place, more: &[&str]) -> Value {
     let log = place.path("log");
     result(&[&[url, "--replay", log.to_str().unwrap()], more].concat())
 }
@@ -356,6 +356,10 @@ fn replay_that_makes_no_sense_is_exit_code_2() {
         (
             &[&url, "--replay", log, "-X", "PUT"],
             "methods are those of the log",
+        ),
+        (
+            &[&url, "--replay", posts, "--body", posts],
+            "--body: none of the methods GET, HEAD has a body (--replay-methods)",
         ),
         (&[&url, "--speed-up", "2"], "--replay <FILE>"),
     ] {

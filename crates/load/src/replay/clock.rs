@@ -11,6 +11,9 @@ const SECOND_US: u64 = 1_000_000;
 /// A line that is older than the one before by more than this begins another log, which goes on
 /// where the one before ended. Less is the order in which answers ended.
 const BACK_US_MAX: i64 = 60 * 1_000_000;
+/// One that is younger by more than this does so too: no run waits for a time that somebody's clock
+/// has made up.
+const FORTH_US_MAX: i64 = 24 * 3600 * 1_000_000;
 
 /// What a log's times are on the clock of the run.
 #[derive(Debug)]
@@ -25,7 +28,8 @@ pub(super) struct Clock {
     second_bytes: usize,
     /// The latest moment that was given.
     given_ns: u64,
-    /// Lines older than a line before them: a little, and so much that another log began.
+    /// Lines older than a line before them by a little, and those so far from the one before that
+    /// another log began.
     pub(super) back_count: u64,
     pub(super) jump_count: u64,
 }
@@ -67,14 +71,13 @@ impl Clock {
         let begin_us = *self.begin_us.get_or_insert(at_us);
         let passed_us = at_us.saturating_sub(begin_us);
         let mut now_us = u64::try_from(passed_us).unwrap_or(0);
-        if passed_us < self.last_us as i64 {
-            match (self.last_us as i64).saturating_sub(passed_us) {
-                back if back > BACK_US_MAX => {
-                    self.jump_count += 1;
-                    self.begin_us = Some(at_us.saturating_sub(self.last_us as i64));
-                }
-                _ => self.back_count += 1,
-            }
+        let step_us = passed_us.saturating_sub(self.last_us as i64);
+        if !(-BACK_US_MAX..=FORTH_US_MAX).contains(&step_us) {
+            self.jump_count += 1;
+            self.begin_us = Some(at_us.saturating_sub(self.last_us as i64));
+            now_us = self.last_us;
+        } else if step_us < 0 {
+            self.back_count += 1;
             now_us = self.last_us;
         }
         if now_us != self.last_us || is_exact {
@@ -160,6 +163,16 @@ mod tests {
         let (found, clock) = moments(&times, 1.0);
         assert_eq!(found, [500, 2250, 2750, 5500]);
         assert_eq!((clock.back_count, clock.jump_count), (0, 1));
+    }
+
+    #[test]
+    fn time_that_leaps_forward_begins_another_log() {
+        const DAY: i64 = 24 * 3600 * 1000;
+        let times = [0, DAY, 2 * DAY + 1, 2 * DAY + 5, 1000 * DAY, 2 * DAY + 9];
+        let (found, clock) = moments(&times.map(|ms| (ms, true)), 1.0);
+        let day = DAY as u64;
+        assert_eq!(found, [0, day, day, day + 4, day + 4, day + 4]);
+        assert_eq!((clock.back_count, clock.jump_count), (0, 3));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What a thread gets of a log: its requests in their order, in batches, some ahead.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::time::Instant;
 
-use crate::limits::{LOG_BATCH_COUNT_MAX, LOG_WAIT};
+use crate::limits::LOG_BATCH_COUNT_MAX;
 
 /// A request of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,8 +59,9 @@ impl Feed {
 
     /// Waits for the first request, or for the end of a log that has none; not for ever, because a
     /// log may be a pipe that nothing comes out of.
-    pub(crate) fn begin(&mut self) {
-        if let Ok(batch) = self.batches.recv_timeout(LOG_WAIT) {
+    pub(crate) fn begin(&mut self, until: Instant) {
+        let left = until.saturating_duration_since(Instant::now());
+        if let Ok(batch) = self.batches.recv_timeout(left) {
             self.batch = batch.into_iter();
         }
     }

@@ -70,6 +70,14 @@ impl Replay {
 
     /// Says that there was nothing to send, and why.
     pub(crate) fn nothing(&self, counts: &Counts) -> String {
+        if counts.requests > 0 {
+            return format!(
+                "--replay {}: none of its {} requests was due in the measured time; the warm-up \
+                 (--warm-up) must be shorter than the log, and the time (--for) long enough",
+                self.file.display(),
+                count(counts.requests)
+            );
+        }
         let mut text = format!(
             "--replay {}: none of its {} lines is a request to send",
             self.file.display(),

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -22,7 +22,7 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// What there was in a log.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Counts {
     /// Lines that were read.
     pub(crate) lines: u64,
@@ -44,13 +44,20 @@ pub(crate) struct Counts {
     pub(crate) last_ns: u64,
     /// Why it was not read to its end.
     pub(crate) error: Option<String>,
+    /// There was nothing more to be had of it, be it because of that.
+    pub(crate) is_ended: bool,
 }
 
 /// A log that is being read.
 pub(crate) struct Reading {
+    /// Told at the end.
     counts: Receiver<Counts>,
+    so_far: SoFar,
     is_over: Arc<AtomicBool>,
 }
+
+/// What was counted when the log was last waited for.
+type SoFar = Arc<Mutex<Counts>>;
 
 impl Reading {
     /// Reads a log on a thread of its own. It ends with the log, or when those have ended that it
@@ -59,11 +66,16 @@ impl Reading {
         let (sender, counts) = channel();
         let is_over = Arc::new(AtomicBool::new(false));
         let of_thread = is_over.clone();
+        let so_far = reader.so_far.clone();
         std::thread::Builder::new()
             .name("hob-bench-log".to_owned())
             // Nobody listens any more when the run has failed.
             .spawn(move || drop(sender.send(reader.run(&of_thread))))?;
-        Ok(Reading { counts, is_over })
+        Ok(Reading {
+            counts,
+            so_far,
+            is_over,
+        })
     }
 
     /// What there was, once all who send have ended.
@@ -72,7 +84,7 @@ impl Reading {
         let counts = self.counts.recv_timeout(LOG_WAIT);
         counts.unwrap_or_else(|_| Counts {
             error: Some("it was still waited for more of it".to_owned()),
-            ..Counts::default()
+            ..locked(&self.so_far).clone()
         })
     }
 }
@@ -110,13 +122,10 @@ impl Counts {
         }
         if self.jumps > 0 {
             notes.push(format!(
-                "{} times the log went back by more than a minute: what followed was taken for \
-                 another log and sent at once behind the one before",
+                "{} times the log went back by more than a minute or on by more than a day: what \
+                 followed was taken for another log and sent at once behind the one before",
                 count(self.jumps)
             ));
-        }
-        if let Some(error) = &self.error {
-            notes.push(format!("the log was not read to its end: {error}"));
         }
         notes
     }
@@ -132,7 +141,7 @@ struct Part {
 
 /// Reads a log.
 pub(crate) struct Reader {
-    input: Box<dyn BufRead + Send>,
+    input: Input,
     methods: Vec<String>,
     clock: Clock,
     shard: Option<Shard>,
@@ -140,6 +149,7 @@ pub(crate) struct Reader {
     /// Requests that were timed so far.
     timed_count: u64,
     counts: Counts,
+    so_far: SoFar,
 }
 
 impl Reader {
@@ -169,6 +179,7 @@ impl Reader {
             parts: senders.into_iter().map(part).collect(),
             timed_count: 0,
             counts: Counts::default(),
+            so_far: SoFar::default(),
         };
         Ok((reader, feeds))
     }
@@ -178,14 +189,23 @@ impl Reader {
         let (mut line, mut timed) = (Vec::new(), Vec::new());
         let mut has_taker = true;
         while has_taker && !is_over.load(Ordering::Relaxed) {
-            match next_line(&mut *self.input, &mut line) {
-                Ok(Line::End) => break,
+            if memchr::memchr(b'\n', self.input.buffer()).is_none() {
+                // More may be long in coming: nobody waits for it with what is known.
+                self.parts.iter_mut().for_each(Part::send);
+                self.count();
+                *locked(&self.so_far) = self.counts.clone();
+            }
+            match next_line(&mut self.input, &mut line) {
+                Ok(Line::End) => self.counts.is_ended = true,
                 Ok(found) => self.take(found, &line, &mut timed),
                 Err(error) => {
                     let lines = self.counts.lines;
                     self.counts.error = Some(format!("after {lines} lines: {error}"));
-                    break;
+                    self.counts.is_ended = true;
                 }
+            }
+            if self.counts.is_ended {
+                break;
             }
             has_taker = self.hand_over(&mut timed);
         }
@@ -194,11 +214,16 @@ impl Reader {
             self.hand_over(&mut timed);
             self.parts.iter_mut().for_each(Part::send);
         }
+        self.count();
+        self.counts
+    }
+
+    /// Notes what the clock has counted.
+    fn count(&mut self) {
         self.counts.back = self.clock.back_count;
         self.counts.jumps = self.clock.jump_count;
         self.counts.last_ns = self.clock.given_ns();
         self.counts.span_s = self.clock.span_us() as f64 / 1e6;
-        self.counts
     }
 
     /// Looks at a line.
@@ -289,7 +314,7 @@ enum Line {
 }
 
 /// Reads up to the end of a line.
-fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
+fn next_line(input: &mut Input, line: &mut Vec<u8>) -> io::Result<Line> {
     line.clear();
     let mut limited = input.take(LOG_LINE_BYTES_MAX as u64);
     if limited.read_until(b'\n', line)? == 0 {
@@ -310,21 +335,27 @@ fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
     }
 }
 
+/// Counts are whole between any two statements.
+fn locked(so_far: &SoFar) -> MutexGuard<'_, Counts> {
+    so_far.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A log's text, and what of it was read ahead.
+type Input = BufReader<Box<dyn Read + Send>>;
+
 /// A file, and what is in it where it is compressed.
-fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
+fn open(path: &Path) -> io::Result<Input> {
     let file = File::open(path)?;
     if file.metadata()?.is_dir() {
         return Err(io::Error::other("it is a folder"));
     }
     let mut plain = BufReader::with_capacity(BUFFER_BYTES, file);
     let is_gzip = plain.fill_buf()?.starts_with(GZIP);
-    Ok(match is_gzip {
-        true => Box::new(BufReader::with_capacity(
-            BUFFER_BYTES,
-            MultiGzDecoder::new(plain),
-        )),
+    let text: Box<dyn Read + Send> = match is_gzip {
+        true => Box::new(MultiGzDecoder::new(plain)),
         false => Box::new(plain),
-    })
+    };
+    Ok(BufReader::with_capacity(BUFFER_BYTES, text))
 }
 
 #[cfg(test)]

@@ -328,7 +328,8 @@ pub(super) const FIELDS: &[Field] = &[
         "replay.jumps",
         Integer,
         Never,
-        "requests older than that, from which on another log was taken to begin",
+        "requests older than that, or more than a day younger than the one before, from which on another \
+         log was taken to begin",
     ),
     (
         "replay.span_s",

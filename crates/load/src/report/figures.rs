@@ -3,6 +3,7 @@
 use super::Report;
 use super::pages::Totals;
 use crate::plan::Pace;
+use crate::replay::Counts;
 
 impl Report {
     /// Measured time in seconds: until its end, or the last answer where that came later.
@@ -10,6 +11,8 @@ impl Report {
         let last = self.tally.last_ns.saturating_sub(self.warm_ns);
         let ns = if self.is_cut_short() {
             self.tally.wall_ns
+        } else if let Some(log_ns) = self.log_ns() {
+            last.max(log_ns)
         } else if self.end_ns == u64::MAX || self.is_count_reached() {
             last
         } else {
@@ -49,19 +52,29 @@ impl Report {
             return None;
         }
         let due = self.tally.due;
-        let whole = (self.end_ns != u64::MAX && !self.is_cut_short() && !self.is_count_reached())
-            .then(|| (self.end_ns - self.warm_ns) as f64 / 1e9);
-        let seconds = whole
-            .or_else(|| self.log_seconds())
+        let is_timed = self.end_ns != u64::MAX && !self.is_cut_short() && !self.is_count_reached();
+        let whole = is_timed.then(|| self.end_ns - self.warm_ns);
+        let seconds = self
+            .log_ns()
+            .or(whole)
+            .map(|ns| ns as f64 / 1e9)
             .filter(|seconds| *seconds > 0.0);
         Some(seconds.map_or_else(|| self.per_second(due), |seconds| due as f64 / seconds))
     }
 
-    /// Seconds in which the requests of a log were due that was replayed to its end.
-    fn log_seconds(&self) -> Option<f64> {
-        let is_whole = self.end_ns == u64::MAX && !self.is_cut_short() && !self.is_count_reached();
+    /// The measured time in which requests of a log were due, where there were no more of them and
+    /// nothing else ended the run.
+    fn log_ns(&self) -> Option<u64> {
+        let is_whole = self.has_log_ended();
         let log = self.log.as_ref().filter(|_| is_whole)?;
-        Some(log.last_ns.saturating_sub(self.warm_ns) as f64 / 1e9)
+        Some(log.last_ns.saturating_sub(self.warm_ns))
+    }
+
+    /// Did a run end because its log had no more requests?
+    pub(super) fn has_log_ended(&self) -> bool {
+        let is_ended = |log: &Counts| log.is_ended && log.last_ns < self.end_ns;
+        let has_ended = self.log.as_ref().is_some_and(is_ended);
+        has_ended && !self.is_cut_short() && !self.is_count_reached()
     }
 
     /// What figures of one page are made of.

@@ -3,7 +3,6 @@
 use super::Report;
 use crate::browse::PageCount;
 use crate::limits::{ASSET_COUNT_MAX, DOCUMENT_BYTES_MAX};
-use crate::replay::Counts;
 use crate::threshold::{Metric, Threshold, Unit};
 
 /// A thread that is busy for more of its time may have been the limit itself.
@@ -73,6 +72,11 @@ pub(super) fn notes(report: &Report) -> Vec<Note> {
             report.machine.busy_percent
         ));
     }
+    if let Some(error) = report.log.as_ref().and_then(|log| log.error.as_ref())
+        && report.has_log_ended()
+    {
+        doubt(format!("the log breaks off: {error}"));
+    }
     if let Some(page) = &tally.page {
         page_doubts(page).for_each(&mut doubt);
     }
@@ -114,7 +118,11 @@ fn remarks(report: &Report) -> Vec<String> {
     if let Some(stopped) = &report.stopped {
         remarks.push(format!("the run was ended early: {stopped}"));
     }
-    remarks.extend(report.log.iter().flat_map(Counts::notes));
+    if let Some(log) = &report.log {
+        remarks.extend(log.notes());
+        let unread = log.error.iter().filter(|_| !report.has_log_ended());
+        remarks.extend(unread.map(|error| format!("the log was not read to its end: {error}")));
+    }
     let waited = report.percent_of_due(tally.waited);
     let (noun, maker) = (
         report.plan.noun(),

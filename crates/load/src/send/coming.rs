@@ -21,10 +21,7 @@ enum Next {
 }
 
 impl Coming {
-    pub(super) fn new(mut source: Source) -> Coming {
-        if let Source::Log(feed) = &mut source {
-            feed.begin();
-        }
+    pub(super) fn new(source: Source) -> Coming {
         let next = Next::Look(0);
         let mut coming = Coming { source, next };
         coming.advance(0);

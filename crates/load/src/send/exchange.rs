@@ -183,8 +183,12 @@ impl Thread<'_> {
         };
         let lane = &mut self.lanes[conn];
         let bytes = request(self.visits.as_deref(), self.prepared, conn, lane);
-        while one.sent_bytes < bytes.len() {
-            match send(socket, &bytes[one.sent_bytes..], SendFlags::NOSIGNAL) {
+        loop {
+            let rest = lane.rest(bytes, &self.prepared.requests, one.sent_bytes);
+            if rest.is_empty() {
+                break;
+            }
+            match send(socket, rest, SendFlags::NOSIGNAL) {
                 Ok(count) => {
                     one.sent_bytes += count;
                     if lane.is_measured {

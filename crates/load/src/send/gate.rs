@@ -62,7 +62,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Pace, Plan, Protocol, Reuse, Terms, Url, run_rested};
+    use crate::{Pace, Plan, Protocol, Reuse, Terms, Url, Visit, run_rested};
 
     #[test]
     fn a_thread_that_failed_is_not_waited_for() {
@@ -156,6 +156,14 @@ mod tests {
         // What is measured comes after it and nothing else does, over the same connections.
         assert_eq!(report["requests"]["good"], 100);
         assert_eq!(seen.now(), [5, requests + 100]);
+    }
+
+    #[test]
+    fn pages_do_not_rest() {
+        let mut plan = plan(1);
+        plan.page = Some(Visit::Cold);
+        let failed = run_rested(plan, Arc::default(), &mut || ()).err().unwrap();
+        assert!(failed.to_string().contains("only single requests rest"));
     }
 
     #[test]

@@ -97,13 +97,7 @@ impl Prepared {
 
     /// What is measured begins now, if it has not begun in another thread; when this is.
     pub(crate) fn begin(&self) -> u64 {
-        let now = self.now();
-        let relaxed = Ordering::Relaxed;
-        // A thread that comes later has its own time, and what is left of the whole.
-        let _ = self
-            .warm_ns
-            .compare_exchange(u64::MAX, now, relaxed, relaxed);
-        now
+        begin(&self.warm_ns, self.now())
     }
 
     pub(crate) fn kind(&self, kind: u32) -> &Kind {
@@ -140,6 +134,16 @@ impl Prepared {
             Some(crate::arrive::Rate::Steps(steps)) => steps.len(),
             _ => 1,
         }
+    }
+}
+
+/// Of several threads the first one sets when it begins. One that comes later has its own time and
+/// what is left of the whole; one that looked at the clock earlier begins with the first.
+fn begin(warm_ns: &AtomicU64, now: u64) -> u64 {
+    let relaxed = Ordering::Relaxed;
+    match warm_ns.compare_exchange(u64::MAX, now, relaxed, relaxed) {
+        Ok(_) => now,
+        Err(begun) => now.max(begun),
     }
 }
 
@@ -203,5 +207,19 @@ impl Share {
             source,
             cpu: (!plan.cpus.is_empty()).then(|| plan.cpus[thread % plan.cpus.len()]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_thread_begins_before_what_is_measured_does() {
+        let warm_ns = AtomicU64::new(u64::MAX);
+        assert_eq!(begin(&warm_ns, 7), 7);
+        assert_eq!(begin(&warm_ns, 5), 7);
+        assert_eq!(begin(&warm_ns, 9), 9);
+        assert_eq!(warm_ns.into_inner(), 7);
     }
 }

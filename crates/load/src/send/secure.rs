@@ -88,7 +88,7 @@ impl Thread<'_> {
             let one = &mut self.conns[conn];
             let lane = &mut self.lanes[conn];
             let request = request(self.visits.as_deref(), self.prepared, conn, lane);
-            let rest = &request[one.sent_bytes..];
+            let rest = lane.rest(request, &self.prepared.requests, one.sent_bytes);
             let Some(tls) = one.tls.as_mut().filter(|_| !rest.is_empty()) else {
                 lane.state = State::Waiting;
                 return;

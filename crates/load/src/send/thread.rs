@@ -376,6 +376,10 @@ impl<'a> Thread<'a> {
                 now = self.prepared.now();
             }
         }
+        // Whatever was due before is taken, as far as a log has told it; it may tell no more.
+        if now >= self.prepared.end_ns() {
+            self.coming.end();
+        }
         now
     }
 
