@@ -155,8 +155,8 @@ impl Session {
         self.streams.is_empty() && self.unsent.is_empty()
     }
 
-    /// Since when all answers are handed over and nothing has come from the client; they may not all
-    /// have left.
+    /// Since when all answers are handed over and nothing has come from the client; they may not
+    /// all have left.
     pub(super) fn delivered_ms(&self) -> Option<u64> {
         let streams = self.streams.iter().map(Stream::delivered_ms);
         let last_ms = streams.reduce(|one, other| Some(one?.max(other?)))??;
