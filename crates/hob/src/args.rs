@@ -281,13 +281,13 @@ pub(crate) struct BenchOptions {
     pub(crate) list: Option<PathBuf>,
     /// Load each URL as a page with its assets, as a browser does: --connections are visitors then,
     /// --rate and --count are of pages, and times are those of whole pages
-    #[arg(long, requires = "urls")]
+    #[arg(long)]
     pub(crate) page: bool,
     /// With --page: visitors have been there before, with a browser's cache and connections
     #[arg(long, requires = "page")]
     pub(crate) warm: bool,
     /// Open loop: requests per second; A..B for a ramp, A,B,C for steps
-    #[arg(long, value_name = "RATE", group = "seeded")]
+    #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
     /// Gaps between the requests of an open loop
     #[arg(
@@ -323,7 +323,8 @@ pub(crate) struct BenchOptions {
         requires = "replay"
     )]
     pub(crate) replay_methods: Vec<String>,
-    /// Number that random gaps, draws and acts of mischief follow from
+    /// Number that what is random follows from: gaps of --arrivals poisson, draws by weight of
+    /// --urls, and acts of --exercise
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Closed loop: pause between an answer and the next request
@@ -363,13 +364,14 @@ pub(crate) struct BenchOptions {
     /// CPUs the threads are bound to, such as 1 or 0,2-3
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<String>,
-    /// Measured time; 10s unless --count is given
+    /// Measured time; 10s unless --count is given, and with --replay to the log's end
     #[arg(long = "for", short = 'd', value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
     /// Measured requests; with --for, what comes first ends the run
     #[arg(long, short = 'n', value_name = "COUNT")]
     pub(crate) count: Option<u64>,
-    /// Time before anything counts; 1s unless --count is given
+    /// Time before anything counts; 1s, and none with --replay, or with --count unless --warm and
+    /// --rate are given too
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) warm_up: Option<Duration>,
     /// Longest wait for an answer

@@ -70,9 +70,16 @@ fn check_page(plan: &Plan) -> Result<(), LoadError> {
     if matches!(plan.pace, Pace::Log(_)) {
         return wrong("a log has every request of its own: leave --page out, or the log");
     }
-    let own = plan.entries.iter().flat_map(|entry| &entry.expectations);
+    let has_own = |entry: &Entry| !entry.fields.is_empty() || !entry.expectations.is_empty();
+    if let Some(entry) = plan.entries.iter().find(|entry| has_own(entry)) {
+        return wrong(&format!(
+            "{}: fields and expectations hold for all pages and what they name: write --header and \
+             --expect, not header= and expect= in the list",
+            entry.url.text
+        ));
+    }
     let is_status = |one: &Expectation| matches!(one, Expectation::Status(_));
-    if !plan.expectations.iter().chain(own).all(is_status) {
+    if !plan.expectations.iter().all(is_status) {
         return wrong(
             "of the answers for a page only the status can be expected: --expect status=...",
         );

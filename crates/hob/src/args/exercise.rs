@@ -6,12 +6,13 @@ use clap::Args;
 #[derive(Args)]
 pub(crate) struct ExerciseOptions {
     /// Exercise the server: clients that misbehave beside others that do not. --count acts (200)
-    /// for --for at most (60s), all drawn from --seed. Only on this machine's own addresses
+    /// for --for at most (60s), all drawn from --seed. Only on loopback addresses, unless
+    /// --i-own-this-host is given
     #[arg(
         long,
-        group = "seeded",
         conflicts_with_all = [
-            "think", "arrivals", "connections", "streams", "close", "tls", "full_handshakes",
+            "list", "page", "warm", "rate", "replay", "speed_up", "replay_methods", "think",
+            "arrivals", "connections", "streams", "close", "tls", "full_handshakes",
             "threads", "cpus", "warm_up", "method", "header", "body", "unix", "expect", "fail_if",
             "stop_if", "pid", "cgroup", "shard", "start_at", "html", "hdr", "compare", "insecure",
         ]
@@ -20,7 +21,7 @@ pub(crate) struct ExerciseOptions {
     /// Repeat one act alone, by its number
     #[arg(long, value_name = "NUMBER", requires = "exercise", conflicts_with_all = ["count", "duration"])]
     pub(crate) act: Option<u64>,
-    /// Exercise a server that is not on this machine: you answer for it
+    /// Exercise a server at an address that is not loopback: you answer for it
     #[arg(long, requires = "exercise")]
     pub(crate) i_own_this_host: bool,
 }

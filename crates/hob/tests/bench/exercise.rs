@@ -91,9 +91,10 @@ fn same_seed_has_the_same_acts_and_one_of_them_can_be_repeated() {
     for key in ["number", "name", "detail", "repeat"] {
         assert_eq!(one[key], first["acts"][7][key]);
     }
-    let command = format!("hob bench {url} --exercise --seed 5 --act 7");
+    let command = format!("hob bench {url} --exercise --seed 5 --act 7 --timeout 60s");
     assert_eq!(one["repeat"], command);
-    let output = bench(&[&url, "--exercise", "--seed", "5", "--act", "7", "--plain"]);
+    let arguments: Vec<&str> = command.split(' ').skip(2).collect();
+    let output = bench(&[&arguments[..], &["--plain"]].concat());
     let text = text_of(&output);
     let line = format!(
         "act 7: {}: {}: {}\n",
@@ -161,7 +162,7 @@ fn server_that_takes_anything_for_a_request_is_found_out() {
     // What the report says repeats it does.
     let command = first["repeat"].as_str().unwrap();
     let arguments: Vec<&str> = command.split(' ').skip(2).collect();
-    let output = bench(&[&arguments[..], &["--timeout", "5s"]].concat());
+    let output = bench(&arguments);
     assert_eq!(output.status.code(), Some(6), "{}", text_of(&output));
     let text = text_of(&output);
     let fault = first["fault"].as_str().unwrap();
@@ -221,6 +222,9 @@ fn nobody_elses_server_is_touched_unless_somebody_answers_for_it() {
     assert_eq!(result["acts"].as_array().unwrap().len(), 1);
     for wrong in [
         &["--exercise", "--rate", "5"][..],
+        &["--exercise", "--page"],
+        &["--exercise", "--urls", "/dev/null"],
+        &["--exercise", "--replay", "/dev/null"],
         &["--exercise", "--fail-if", "p99>1s"],
         &["--act", "1"],
         &["--i-own-this-host"],

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::mpsc::channel;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
@@ -161,6 +163,7 @@ fn who_comes_again_asks_only_for_what_may_have_changed() {
     let [clear, secure] = urls(&hob);
     for (url, arguments) in [
         (&clear, &["-n", "9"][..]),
+        (&secure, &["-n", "9"]),
         (&secure, &["--http", "2", "-n", "9"]),
         (&secure, &["--http", "3", "-n", "9", "-t", "3"]),
         (&clear, &["--rate", "60", "-n", "9"]),
@@ -194,6 +197,54 @@ fn who_comes_again_asks_only_for_what_may_have_changed() {
             place.wait_for_counter("requests", before + 3 * 12 + 9 * 11);
         }
     }
+    hob.stop();
+}
+
+/// A network between us and a server: what is sent over each connection but the first arrives
+/// late. Returns its port.
+fn slow_network(port: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own_port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for (number, client) in listener.incoming().map_while(Result::ok).enumerate() {
+            let server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            for (mut from, mut to, is_late) in [
+                (
+                    client.try_clone().unwrap(),
+                    server.try_clone().unwrap(),
+                    number > 0,
+                ),
+                (server, client, false),
+            ] {
+                std::thread::spawn(move || {
+                    if is_late {
+                        // Nobody sends on it: to receive is to wait.
+                        let (_keep, clock) = channel::<()>();
+                        let _ = clock.recv_timeout(Duration::from_millis(50));
+                    }
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Write);
+                });
+            }
+        }
+    });
+    own_port
+}
+
+#[test]
+fn connection_that_nothing_was_asked_over_is_kept_when_a_session_comes_over_it() {
+    let place = Place::new();
+    place.write("site/index.html", "<img src=a.png><img src=b.png>");
+    place.write("site/a.png", "a");
+    place.write("site/b.png", "b");
+    let hob = place.serve_text(&format!("{LISTENERS}{SITE}"));
+    // The first connection takes over what waits for the second, which opens while visitors think.
+    let url = format!("https://127.0.0.1:{}/", slow_network(hob.tls_port()));
+    let result = result(&[
+        &url, "--page", "--warm", "-c", "1", "-n", "4", "--think", "200ms",
+    ]);
+    assert_eq!(number(&result, "requests.good"), 4);
+    assert_eq!(number(&result, "connections.opened"), 0);
     hob.stop();
 }
 
@@ -381,8 +432,35 @@ fn what_makes_no_sense_for_a_page_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(text_of(&output).contains(words), "{}", text_of(&output));
     }
+    let place = Place::new();
+    let list = place.path("pages.txt").display().to_string();
+    for line in ["/ expect=status=404", "/ header=Accept:x"] {
+        place.write(
+            "pages.txt",
+            &format!("http://127.0.0.1:9/a\nhttp://127.0.0.1:9{line}\n"),
+        );
+        let output = bench(&["--page", "--urls", &list]);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        let words = "http://127.0.0.1:9/: fields and expectations hold for all pages";
+        assert!(text_of(&output).contains(words), "{}", text_of(&output));
+    }
     let output = bench(&["http://127.0.0.1:9/", "--warm"]);
     assert_eq!(output.status.code(), Some(2), "{}", text_of(&output));
+}
+
+#[test]
+fn pages_of_a_list_need_no_other_url() {
+    let (place, hob) = served("");
+    let [clear, _] = urls(&hob);
+    place.write(
+        "pages.txt",
+        &format!("{clear}\n{clear}frame.html name=frame\n"),
+    );
+    let list = place.path("pages.txt").display().to_string();
+    let result = result(&["--page", "--urls", &list, "-n", "4", "-c", "1"]);
+    assert_eq!(number(&result, "requests.good"), 4);
+    assert_eq!(number(&result, "page.requests"), 2 * 12 + 2 * 2);
+    hob.stop();
 }
 
 #[test]

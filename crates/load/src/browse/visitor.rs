@@ -414,13 +414,13 @@ impl Readings {
             return Ok(scanned.clone());
         }
         let codings = kept.get(Name::ContentEncoding).unwrap_or_default();
-        let unpacked = unpack(std::mem::take(&mut kept.body), &codings)?;
+        let unpacked = unpack(std::mem::take(&mut kept.body), kept.is_cut, &codings)?;
         let scan = match wanted.kind {
             Kind::Style => super::scan_css(&unpacked.text),
             _ => super::scan_html(&unpacked.text),
         };
         let mut scanned = Scanned::new(scan, own);
-        scanned.is_cut = unpacked.is_cut || kept.is_cut;
+        scanned.is_cut = unpacked.is_cut;
         let scanned = Arc::new(scanned);
         if self.known.len() >= ASSET_TOLD_COUNT_MAX {
             self.known.clear();

@@ -137,6 +137,10 @@ impl Line {
         if self.ended.is_some() {
             return true;
         }
+        // A server that always has more to say must not keep us for ever.
+        if Instant::now() >= until {
+            return false;
+        }
         let mut wanted = PollFlags::empty();
         if read_max > 0 {
             wanted |= PollFlags::IN;

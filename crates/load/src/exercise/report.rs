@@ -19,6 +19,8 @@ use crate::report::{FORMAT, times};
 
 /// Unexpected outcomes that a table lists; JSON has all.
 const LISTED_COUNT_MAX: usize = 50;
+/// What --timeout is when nobody says so.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An act, and what came of it.
 #[derive(Debug)]
@@ -166,8 +168,13 @@ impl Exercised {
         } else {
             ""
         };
+        let timeout = match exercise.timeout {
+            USUAL_TIMEOUT => String::new(),
+            other if other.subsec_nanos() == 0 => format!(" --timeout {}s", other.as_secs()),
+            other => format!(" --timeout {}us", other.as_micros()),
+        };
         let (url, seed, act) = (quoted(&exercise.url.text), exercise.seed, one.act.number);
-        format!("hob bench {url}{http} --exercise --seed {seed} --act {act}{owned}")
+        format!("hob bench {url}{http} --exercise --seed {seed} --act {act}{timeout}{owned}")
     }
 
     fn write_setting(&self, text: &mut String) -> std::fmt::Result {

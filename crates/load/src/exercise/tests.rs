@@ -1,8 +1,14 @@
 //! What holds for every act that can be drawn.
 
 use std::collections::HashSet;
+use std::io::Write;
+use std::net::TcpListener;
+use std::time::Duration;
 
-use super::act::{Act, Doing, Leave, Opening, Quic, Step, draw, kinds};
+use super::act::{Act, Allowed, Doing, Leave, Opening, Quic, Script, Step, draw, kinds};
+use super::line::Target;
+use super::perform::perform;
+use super::seen::End;
 use crate::limits::{ACT_BYTES_MAX, FLOOD_CONNECTION_COUNT_MAX, SIP_COUNT_MAX};
 use crate::plan::Protocol;
 use crate::url::Url;
@@ -88,4 +94,42 @@ fn sent_bytes(step: &Step) -> usize {
         }
         Step::Await | Step::Strip | Step::HalfClose | Step::Leave(Leave::Close | Leave::Reset) => 0,
     }
+}
+
+#[test]
+fn act_ends_though_the_server_goes_on_sending() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = Target {
+        address: listener.local_addr().unwrap(),
+        tls: None,
+        h3_head: Vec::new(),
+        timeout: Duration::from_millis(100),
+    };
+    // Each act has one connection, and leaves it when the time is up.
+    let scripts = [
+        vec![Step::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec())],
+        vec![Step::Drip {
+            bytes: vec![b'a'; 3],
+            pause: Duration::from_millis(1),
+        }],
+        vec![Step::HalfClose],
+    ];
+    let count = scripts.len();
+    let server = std::thread::spawn(move || {
+        for _ in 0..count {
+            let (mut stream, _) = listener.accept().unwrap();
+            // Reading these takes longer than sending them: there is always one more.
+            let answers = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".repeat(10_000);
+            while stream.write_all(&answers).is_ok() {}
+        }
+    });
+    for steps in scripts {
+        let act = Act {
+            number: 0,
+            name: "test",
+            script: Script::h1("", steps, Allowed::anything()),
+        };
+        assert_eq!(perform(&act, &target).end, End::Hung);
+    }
+    server.join().unwrap();
 }

@@ -605,7 +605,7 @@ pub(super) const FIELDS: &[Field] = &[
         "urls[].fairness",
         Number,
         Perhaps,
-        "as `fairness`, of its answers over connections; null where there are too many to tell apart",
+        "as `fairness`, of its answers over connections; null where there are too many to tell apart, and in merged results",
     ),
     ("urls[].answered", Integer, Never, "complete answers"),
     ("urls[].failed", Integer, Never, "failures"),
@@ -659,7 +659,7 @@ pub(super) const FIELDS: &[Field] = &[
         "fairness_urls",
         Number,
         Perhaps,
-        "the same over `urls`, of answers beside weights; null where there is one",
+        "the same over `urls`, of answers beside weights; null where there is one, in replays and in merged results",
     ),
     ("client", Object, Never, "the load generator"),
     (

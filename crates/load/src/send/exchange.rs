@@ -66,9 +66,9 @@ impl Thread<'_> {
                 self.handle_many(conn, has_input, flags.intersects(ENDED));
             }
             Phase::Open => match self.lanes[conn].state {
-                // Nothing was asked: whatever came, the connection is of no use any more.
+                // Nothing was asked: with an answer, the connection is of no use any more.
                 State::Idle | State::Paused => {
-                    if has_input {
+                    if has_input && (flags.intersects(ENDED) || !self.is_mere_tls(conn)) {
                         self.conns[conn].close();
                     }
                 }

@@ -190,6 +190,14 @@ impl Thread<'_> {
         }
     }
 
+    /// Reads what came where nothing was asked: is it TLS's own affair, such as a session for the
+    /// next connection?
+    pub(super) fn is_mere_tls(&mut self, conn: usize) -> bool {
+        self.conns[conn].tls.is_some()
+            && matches!(self.read_secure(conn, false), Read::Nothing)
+            && !self.conns[conn].reader.has_begun()
+    }
+
     pub(super) fn no_tls(&mut self, conn: usize, text: String) {
         self.lost(conn, Failure::Tls, &text);
     }

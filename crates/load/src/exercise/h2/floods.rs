@@ -1,6 +1,6 @@
 //! Floods of frames, each bounded: a server does the little that is asked, or ends the connection.
 
-use super::{fields, frame, get, packed, script};
+use super::{REQUEST_COUNT_MAX, fields, frame, get, packed, script};
 use crate::exercise::act::{Allowed, Draw, Kind, Script, Statuses};
 use crate::send::h2::frame::{PAYLOAD_BYTES_MAX, code, flag, kind, setting};
 
@@ -23,7 +23,7 @@ fn and_asked(mut bytes: Vec<u8>, detail: String, stream: u32, draw: &Draw<'_>) -
 }
 
 fn resets(draw: &mut Draw<'_>) -> Script {
-    let count = draw.within(10..=500) as u32;
+    let count = draw.within(10..=REQUEST_COUNT_MAX - 1) as u32;
     let mut bytes = Vec::new();
     for stream in (0..count).map(|at| 2 * at + 1) {
         bytes.extend(get(draw, stream));

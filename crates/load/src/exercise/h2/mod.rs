@@ -16,6 +16,8 @@ pub(super) use reader::H2;
 
 /// The window of each stream, large enough for every answer.
 const WINDOW: u32 = 1 << 30;
+/// Requests on one connection; their streams are 1, 3, 5, ...
+const REQUEST_COUNT_MAX: usize = 501;
 
 /// A script: preface and settings, what the server says to that, then `bytes`.
 fn script(

@@ -2,10 +2,15 @@
 
 use std::collections::HashMap;
 
+use super::REQUEST_COUNT_MAX;
 use crate::exercise::seen::{End, Seen};
+use crate::limits::HEAD_BYTES_MAX;
 use crate::send::fields::Arriving;
 use crate::send::h2::frame::{HEAD_BYTES, Head, PAYLOAD_BYTES_MAX, code_name, flag, kind};
 use crate::send::h2::{Known, Table};
+
+/// Resets that are taken: no act sends more frames than that.
+const RESET_COUNT_MAX: usize = 10_000;
 
 /// What has come so far.
 #[derive(Debug)]
@@ -92,15 +97,24 @@ impl H2 {
         }
         match head.kind {
             kind::HEADERS => {
+                if !is_asked(head.stream) {
+                    return Err("an answer on a stream that nothing was asked on");
+                }
                 let fields = unpadded(head, payload).ok_or("padding is longer than its frame")?;
                 self.block = Some((head.stream, is_last, fields.to_vec()));
                 self.end_block(head)
             }
             kind::CONTINUATION => {
-                let (_, _, block) = self
+                let (stream, _, block) = self
                     .block
                     .as_mut()
                     .ok_or("a block of fields goes on that never began")?;
+                if *stream != head.stream {
+                    return Err("a block of fields goes on on another stream");
+                }
+                if block.len() + payload.len() > HEAD_BYTES_MAX {
+                    return Err("a block of fields is longer than any head");
+                }
                 block.extend_from_slice(payload);
                 self.end_block(head)
             }
@@ -118,6 +132,9 @@ impl H2 {
             }
             kind::RST_STREAM => {
                 let code = payload.first_chunk().copied().map(u32::from_be_bytes);
+                if self.resets.len() == RESET_COUNT_MAX {
+                    return Err("more streams are reset than there were");
+                }
                 self.resets.push(code_name(code.unwrap_or(u32::MAX)));
                 self.heard(head.stream);
                 Ok(())
@@ -153,6 +170,9 @@ impl H2 {
 
     fn end_stream(&mut self, stream: u32) -> Result<(), &'static str> {
         if let Some(mut arriving) = self.streams.remove(&stream) {
+            if self.statuses.len() == REQUEST_COUNT_MAX {
+                return Err("more answers than requests");
+            }
             self.statuses.push(arriving.end(false)?.status);
         }
         self.heard(stream);
@@ -185,6 +205,11 @@ impl H2 {
     }
 }
 
+/// Can an act have sent a request on this stream?
+fn is_asked(stream: u32) -> bool {
+    stream % 2 == 1 && (stream as usize) < 2 * REQUEST_COUNT_MAX
+}
+
 /// A payload without padding and priority.
 fn unpadded(head: Head, payload: &[u8]) -> Option<&[u8]> {
     let mut rest = payload;
@@ -196,4 +221,54 @@ fn unpadded(head: Head, payload: &[u8]) -> Option<&[u8]> {
         rest = rest.get(5..)?;
     }
     Some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame;
+    use super::*;
+
+    /// `:status: 200` of the static table.
+    const GOOD: &[u8] = &[0x88];
+    const WHOLE: u8 = flag::END_HEADERS | flag::END_STREAM;
+
+    fn read(bytes: &[u8]) -> H2 {
+        let mut reader = H2::new(&[]);
+        reader.take(bytes);
+        reader
+    }
+
+    #[test]
+    fn block_of_fields_without_end_is_bad() {
+        let mut reader = read(&frame(kind::HEADERS, 0, 1, GOOD));
+        let more = frame(kind::CONTINUATION, 0, 1, &[0; PAYLOAD_BYTES_MAX]);
+        let taken = (0..10).take_while(|_| {
+            reader.take(&more);
+            !reader.is_bad()
+        });
+        assert_eq!(taken.count(), 3);
+    }
+
+    #[test]
+    fn answer_that_nobody_asked_for_is_bad() {
+        for stream in [0, 2, 2 * REQUEST_COUNT_MAX as u32 + 1, 0x7fff_ffff] {
+            assert!(read(&frame(kind::HEADERS, WHOLE, stream, GOOD)).is_bad());
+        }
+        let last = 2 * REQUEST_COUNT_MAX as u32 - 1;
+        for stream in [1, last] {
+            assert!(!read(&frame(kind::HEADERS, WHOLE, stream, GOOD)).is_bad());
+        }
+        let twice = frame(kind::HEADERS, WHOLE, 1, GOOD).repeat(REQUEST_COUNT_MAX + 1);
+        assert!(read(&twice).is_bad());
+        let begun = frame(kind::HEADERS, 0, 1, GOOD);
+        let other = frame(kind::CONTINUATION, flag::END_HEADERS, 3, &[]);
+        assert!(read(&[begun, other].concat()).is_bad());
+    }
+
+    #[test]
+    fn resets_without_end_are_bad() {
+        let reset = frame(kind::RST_STREAM, 0, 1, &[0; 4]);
+        assert!(!read(&reset.repeat(RESET_COUNT_MAX)).is_bad());
+        assert!(read(&reset.repeat(RESET_COUNT_MAX + 1)).is_bad());
+    }
 }

@@ -153,6 +153,11 @@ impl AnswerReader {
         self.body.kept.take()
     }
 
+    /// Something of an answer has come that is not complete.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.is_within_body() || !self.kept.is_empty() || self.interim_count > 0
+    }
+
     /// The head of an answer has come, and its body has not ended.
     pub(crate) fn is_within_body(&self) -> bool {
         !matches!(self.part, Part::Head)
@@ -229,9 +234,7 @@ impl AnswerReader {
                 self.complete(0);
                 Ok(())
             }
-            Part::Head if self.kept.is_empty() && self.interim_count == 0 => {
-                Err(BadAnswer::NoAnswer)
-            }
+            _ if !self.has_begun() => Err(BadAnswer::NoAnswer),
             _ => Err(BadAnswer::CutOff),
         }
     }
