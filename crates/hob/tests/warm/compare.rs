@@ -88,7 +88,11 @@ impl Seen {
             fields,
             body: same(reply.answer.text()),
             is_whole: reply.is_whole,
-            outcome: text("outcome"),
+            // Who has the whole answer may leave before the server has heard so.
+            outcome: match reply.is_whole {
+                true => text("outcome").replace("client-left", "complete"),
+                false => text("outcome"),
+            },
             fault: text("fault"),
             reason: text("reason"),
             detail: same(text("detail")),
