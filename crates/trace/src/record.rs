@@ -22,8 +22,23 @@ pub struct Record {
     pub queue_us: u64,
     /// From asking for a program's start until the head of its answer was complete.
     pub program_us: u64,
+    /// Of it, until the program's process ran or a worker had taken the request.
+    pub start_us: u64,
+    /// CPU time the program's process and its children used for the request, user and system; 0
+    /// where it is not known.
+    pub cpu_us: u64,
     /// Waited for a disk (a job of the file pool).
     pub disk_wait_us: u64,
+    /// Waited for the client to take what was ready to be sent.
+    pub client_take_us: u64,
+    /// Waited for the client's body while the answer needed it.
+    pub client_body_us: u64,
+    /// Round-trip time of the connection, as TCP or QUIC saw it; 0 where nobody asked.
+    pub rtt_us: u32,
+    /// Segments or packets that were sent again on the connection by then.
+    pub retransmits: u32,
+    /// The connection's congestion window, in bytes.
+    pub window_bytes: u32,
     /// Bytes of the request, head and body.
     pub bytes_in: u64,
     /// Bytes of the answer's head.
@@ -87,7 +102,14 @@ impl Record {
             first_byte_us: 0,
             queue_us: 0,
             program_us: 0,
+            start_us: 0,
+            cpu_us: 0,
             disk_wait_us: 0,
+            client_take_us: 0,
+            client_body_us: 0,
+            rtt_us: 0,
+            retransmits: 0,
+            window_bytes: 0,
             bytes_in: 0,
             head_bytes_out: 0,
             body_bytes_out: 0,
