@@ -14,6 +14,7 @@ pub mod metric;
 pub mod record;
 pub mod ring;
 pub mod rotate;
+pub mod verdict;
 
 pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
 pub use format::{Format, FormatError, Names};
