@@ -6,7 +6,7 @@
 use hob_http::Answered;
 
 use super::ask::Ask;
-use super::{reply, status, steer};
+use super::{reply, running, status, steer};
 
 /// One endpoint.
 pub struct Endpoint {
@@ -51,6 +51,20 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Look,
         answer: status::answer,
         text: "Processes, sites, listeners, cache, programs, certificates and every counter.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/running",
+        role: Look,
+        answer: running::requests,
+        text: "Requests under way, the oldest first, and what each is at.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/connections",
+        role: Look,
+        answer: running::connections,
+        text: "Open connections, what they speak and what the network below them is like.",
     },
     Endpoint {
         method: Post,

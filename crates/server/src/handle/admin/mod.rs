@@ -8,8 +8,11 @@ mod control;
 pub mod endpoints;
 pub mod helm;
 mod reply;
+mod running;
 mod status;
 mod steer;
+mod threads;
+mod told;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
