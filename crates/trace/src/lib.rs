@@ -21,6 +21,7 @@ pub mod recorder;
 pub mod ring;
 pub mod rotate;
 pub mod series;
+pub mod verdict;
 
 pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
 pub use format::{Format, FormatError, Names};
