@@ -6,7 +6,7 @@
 use hob_http::Answered;
 
 use super::ask::Ask;
-use super::{reply, running, status, steer};
+use super::{activity, history, overview, reply, routes, running, status, steer};
 
 /// One endpoint.
 pub struct Endpoint {
@@ -51,6 +51,41 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Look,
         answer: status::answer,
         text: "Processes, sites, listeners, cache, programs, certificates and every counter.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/overview",
+        role: Look,
+        answer: overview::answer,
+        text: "How the server is doing: rates, response times, workers, memory, and what to look at.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/activity",
+        role: Look,
+        answer: activity::answer,
+        text: "What the server did in each second of the last hour or minute of the last four weeks.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/history",
+        role: Look,
+        answer: history::list,
+        text: "Finished requests, newest or slowest first, by any of their properties.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/history/{id}",
+        role: Look,
+        answer: history::one,
+        text: "One finished request.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/routes",
+        role: Look,
+        answer: routes::answer,
+        text: "Requests and times of each route since the server started.",
     },
     Endpoint {
         method: Get,

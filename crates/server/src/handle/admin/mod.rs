@@ -3,11 +3,15 @@
 //! `endpoints` is the one table of what may be asked for and who answers; each part of the API has a
 //! file of its own. Every answer is a JSON object.
 
+mod activity;
 mod ask;
 mod control;
 pub mod endpoints;
 pub mod helm;
+mod history;
+mod overview;
 mod reply;
+mod routes;
 mod running;
 mod status;
 mod steer;
@@ -20,6 +24,7 @@ use std::time::Instant;
 use hob_http::thread::Crew;
 use hob_trace::metric::Counters;
 
+use crate::activity::Inside;
 use crate::handle::admin::helm::Helm;
 use crate::shared::Shared;
 
@@ -36,6 +41,8 @@ pub struct Admin {
     pub crew: Arc<Crew>,
     /// Cache and pool.
     pub shared: Arc<Shared>,
+    /// History and activity.
+    pub inside: Arc<Inside>,
     /// When this server started.
     pub started: Instant,
     /// What is told of the generation being served.
