@@ -96,7 +96,10 @@ fn overview_tells_how_the_server_is_doing() {
 #[test]
 fn routes_are_told_apart_with_their_times() {
     let place = Place::new();
-    place.write("echo.sh", "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nhi\\n'\n");
+    place.write(
+        "echo.sh",
+        "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nhi\\n'\n",
+    );
     let mode = PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(place.path("echo.sh"), mode).unwrap();
     let routes = "\n[[site.route]]\npath = \"/fixed\"\nrespond = { status = 503, body = \"x\" }\n\
@@ -110,20 +113,35 @@ fn routes_are_told_apart_with_their_times() {
     let route = |pattern: &str| {
         let routes = told["routes"].as_array().unwrap().iter();
         let mut found = routes.filter(|route| route["route"] == pattern);
-        found.next().unwrap_or_else(|| panic!("{pattern}: {told}")).clone()
+        found
+            .next()
+            .unwrap_or_else(|| panic!("{pattern}: {told}"))
+            .clone()
     };
     let files = route("/*");
-    assert_eq!((&files["requests"], &files["handler"]), (&2.into(), &"files".into()));
+    assert_eq!(
+        (&files["requests"], &files["handler"]),
+        (&2.into(), &"files".into())
+    );
     assert_eq!((&files["site"], &files["errors"]), (&"*".into(), &0.into()));
-    assert_eq!((&files["total"]["count"], &files["queue"]), (&2.into(), &Value::Null));
+    assert_eq!(
+        (&files["total"]["count"], &files["queue"]),
+        (&2.into(), &Value::Null)
+    );
     assert_eq!(route("/fixed")["errors"], 1);
     let echo = route("/echo");
-    assert_eq!((&echo["handler"], &echo["class"]), (&"cgi".into(), &"cgi".into()));
+    assert_eq!(
+        (&echo["handler"], &echo["class"]),
+        (&"cgi".into(), &"cgi".into())
+    );
     assert_eq!(echo["queue"]["count"], 1);
     assert!(echo["start"]["max_us"].as_u64().unwrap() > 0, "{echo}");
     assert!(echo["program"].as_str().unwrap().ends_with("echo.sh"));
     let parts = ["server_us", "program_us", "client_us"].map(|part| echo[part].as_u64().unwrap());
-    assert_eq!(parts.iter().sum::<u64>(), echo["total"]["max_us"].as_u64().unwrap());
+    assert_eq!(
+        parts.iter().sum::<u64>(),
+        echo["total"]["max_us"].as_u64().unwrap()
+    );
     hob.stop();
 }
 
@@ -143,7 +161,12 @@ fn rows_outlive_the_server_where_there_is_a_folder_for_them() {
     wait_for_requests(&place, "/v1/activity", 5);
     get(hob.port(), "/hello.txt").unwrap();
     hob.stop();
-    let mode = place.path("state/activity").metadata().unwrap().permissions().mode();
+    let mode = place
+        .path("state/activity")
+        .metadata()
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
     let hob = place.serve_config("state = \"state\"");
     // The one before the stop is there as well.

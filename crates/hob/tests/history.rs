@@ -152,7 +152,10 @@ fn pages_and_filters_find_what_they_should() {
         ("since=0&until=1", 0),
         ("sort=slowest&limit=3", 3),
     ] {
-        let found = history(&place, &format!("{query}&limit=1000").replace("limit=3&", "limit=3&x="));
+        let found = history(
+            &place,
+            &format!("{query}&limit=1000").replace("limit=3&", "limit=3&x="),
+        );
         let told = found["requests"].as_array().unwrap().len();
         assert_eq!(told, count, "{query}");
     }
@@ -165,7 +168,11 @@ fn pages_and_filters_find_what_they_should() {
         "sort=best",
         "before=here",
     ] {
-        assert_eq!(control(&place, &format!("/v1/history?{query}")).0, 400, "{query}");
+        assert_eq!(
+            control(&place, &format!("/v1/history?{query}")).0,
+            400,
+            "{query}"
+        );
     }
     assert_eq!(control(&place, "/v1/history?before=1.99999.0").0, 410);
     hob.stop();
@@ -227,7 +234,12 @@ fn a_restart_and_a_killed_server_leave_it_readable() {
     assert_eq!(targets(&found), ["/hello.txt?second", "/hello.txt?first"]);
     get(hob.port(), "/hello.txt?third").unwrap();
     assert_eq!(targets(&history(&place, "limit=1")), ["/hello.txt?third"]);
-    assert_eq!(history(&place, "limit=1")["requests"][0]["id"].as_str().map(|id| &id[..2]), Some("2."));
+    assert_eq!(
+        history(&place, "limit=1")["requests"][0]["id"]
+            .as_str()
+            .map(|id| &id[..2]),
+        Some("2.")
+    );
     hob.stop();
 }
 
@@ -271,7 +283,10 @@ fn a_full_disk_costs_no_request_and_is_told() {
     place.write("hob.toml", &config(FILE, "site"));
     // No file may grow beyond 64 KiB, which a write then meets as it meets a full disk.
     let mut command = place.command_of(std::path::Path::new("/bin/sh"));
-    command.args(["-c", "trap '' XFSZ; ulimit -f 128; exec ./hob serve --config hob.toml"]);
+    command.args([
+        "-c",
+        "trap '' XFSZ; ulimit -f 128; exec ./hob serve --config hob.toml",
+    ]);
     let hob = Hob::start(command);
     hob.wait_for("listening on ");
     let long = "x".repeat(1000);
@@ -280,13 +295,22 @@ fn a_full_disk_costs_no_request_and_is_told() {
         assert_eq!(answer.status, 200);
     }
     hob.wait_for("the file of history cannot be written");
-    assert_eq!(history(&place, "limit=1000")["requests"].as_array().unwrap().len(), 200);
+    assert_eq!(
+        history(&place, "limit=1000")["requests"]
+            .as_array()
+            .unwrap()
+            .len(),
+        200
+    );
     let until = Instant::now() + DEADLINE;
     loop {
         let (_, overview) = control(&place, "/v1/overview");
         let alerts = overview["alerts"].as_array().unwrap().clone();
         let text = |alert: &Value| alert["text"].as_str().unwrap().to_owned();
-        if alerts.iter().any(|alert| text(alert).contains("could not be written")) {
+        if alerts
+            .iter()
+            .any(|alert| text(alert).contains("could not be written"))
+        {
             break;
         }
         assert!(Instant::now() < until, "{overview}");
@@ -297,10 +321,16 @@ fn a_full_disk_costs_no_request_and_is_told() {
 #[test]
 fn a_file_that_cannot_be_opened_is_told_at_the_start() {
     let place = Place::new();
-    place.write("hob.toml", &config("[history]\nfile = \"no/such/folder\"\n", "site"));
+    place.write(
+        "hob.toml",
+        &config("[history]\nfile = \"no/such/folder\"\n", "site"),
+    );
     let output = place.run(&["serve", "--config", "hob.toml"]);
     let text = harness::text_of(&output);
     assert_ne!(output.status.code(), Some(0));
-    assert!(text.contains("cannot open the file of the history"), "{text}");
+    assert!(
+        text.contains("cannot open the file of the history"),
+        "{text}"
+    );
     assert!(text.contains("no/such/folder"), "{text}");
 }

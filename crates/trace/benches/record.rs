@@ -57,11 +57,16 @@ fn main() {
         ..short
     };
     let recorder = Recorder::new(&history, &series);
-    if let Some(count) = std::env::args().nth(1).and_then(|text| text.parse::<u32>().ok()) {
+    if let Some(count) = std::env::args()
+        .nth(1)
+        .and_then(|text| text.parse::<u32>().ok())
+    {
         return finish(&recorder, record, &short, count);
     }
     for (name, texts) in [("short", short), ("typical", typical)] {
-        bench(name, "both", || finish(&recorder, record, &texts, RECORDS as u32));
+        bench(name, "both", || {
+            finish(&recorder, record, &texts, RECORDS as u32)
+        });
         let mut writer = HistoryWriter::new(&history);
         bench(name, "history", || {
             for request in 0..RECORDS as u32 {

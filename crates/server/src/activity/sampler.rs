@@ -23,7 +23,7 @@ use super::alerts::{self, Facts};
 use super::processes::{self, Processes};
 use super::recent::Looks;
 use super::workers::Workers;
-use super::{Inside, Seen, lock};
+use super::{Seen, lock};
 use crate::answer::Answers;
 use crate::handle::admin::Admin;
 

@@ -189,8 +189,9 @@ impl Site {
         let site_log = log_of(site.log, None);
         let name = site.names.first().cloned();
         let name = name.unwrap_or_else(|| "*".to_owned());
+        let numbers = &around.shared.series;
         let series = |route: &str, handler: HandlerKind, program: String| {
-            around.shared.series.number(SeriesName {
+            numbers.number(SeriesName {
                 site: name.clone(),
                 route: route.to_owned(),
                 handler,

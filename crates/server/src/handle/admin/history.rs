@@ -155,7 +155,7 @@ fn filter(ask: &Ask) -> Result<Filter, Response> {
             .copied()
             .ok_or_else(|| wrong("fault", "client, server, script or upstream"))
     };
-    let slower = |text: String| {
+    let slower = |text: String| -> Result<u64, Response> {
         let time = parse_duration(&text).map_err(|_| wrong("slower", "a time such as 100ms"))?;
         Ok(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
     };
