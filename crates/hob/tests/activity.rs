@@ -125,7 +125,7 @@ fn routes_are_told_apart_with_their_times() {
     );
     assert_eq!((&files["site"], &files["errors"]), (&"*".into(), &0.into()));
     assert_eq!(
-        (&files["total"]["count"], &files["queue"]),
+        (&files["total"]["count"], &files["queue"]["p50_us"]),
         (&2.into(), &Value::Null)
     );
     assert_eq!(route("/fixed")["errors"], 1);

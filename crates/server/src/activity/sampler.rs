@@ -119,11 +119,14 @@ struct Watch {
 }
 
 /// What had been counted at the end of a second.
-#[derive(Default)]
 struct Counted {
     all: Sum,
     counters: Snapshot,
     own_cpu_us: u64,
+    /// Requests of all series.
+    requests: u64,
+    /// There were none in that second.
+    is_settled: bool,
 }
 
 impl Watch {
@@ -223,7 +226,7 @@ impl Watch {
 
     /// Makes the row of a second.
     fn look(&mut self, second: u64) {
-        let counted = Counted::now(&self.admin);
+        let counted = self.before.next(&self.admin);
         let before = std::mem::replace(&mut self.before, counted);
         let counted = &self.before;
         let running = counted.counters.running();
@@ -346,10 +349,31 @@ impl Watch {
 
 impl Counted {
     fn now(admin: &Admin) -> Counted {
+        let requests = admin.shared.series.requests();
         Counted {
             all: admin.shared.series.all(),
             counters: admin.counters.merged(),
             own_cpu_us: processes::own_cpu_us(),
+            requests: requests.values().fold(0, |sum, n| sum.wrapping_add(*n)),
+            is_settled: false,
+        }
+    }
+
+    /// The same a second later. Series are added up when one has changed, and once more after that:
+    /// a thread may have been at it.
+    fn next(&self, admin: &Admin) -> Counted {
+        let requests = admin.shared.series.requests();
+        let requests = requests.values().fold(0, |sum, n| sum.wrapping_add(*n));
+        let is_same = requests == self.requests;
+        Counted {
+            all: match is_same && self.is_settled {
+                true => self.all.clone(),
+                false => admin.shared.series.all(),
+            },
+            counters: admin.counters.merged(),
+            own_cpu_us: processes::own_cpu_us(),
+            requests,
+            is_settled: is_same,
         }
     }
 }

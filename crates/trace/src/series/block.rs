@@ -85,22 +85,35 @@ impl Block {
         if record.status == SWITCHED {
             return;
         }
+        let is_program = matches!(
+            record.handler,
+            HandlerKind::Cgi | HandlerKind::Warm | HandlerKind::Resident
+        );
+        if is_program {
+            self.record_program(record);
+        } else {
+            let client_us = record.client_take_us + record.client_body_us;
+            let client_us = client_us.min(record.total_us);
+            self.client_us.add(client_us);
+            self.server_us.add(record.total_us - client_us);
+        }
+        self.total.record(record.total_us);
+        self.first_byte.record(record.first_byte_us);
+    }
+
+    fn record_program(&self, record: &Record) {
         let split = Split::of(record);
         self.client_us.add(split.take_us + split.body_us);
         self.program_us.add(split.start_us + split.program_us);
         self.server_us.add(split.server_us() + split.disk_us);
-        self.total.record(record.total_us);
-        self.first_byte.record(record.first_byte_us);
-        if record.program_us | record.queue_us | record.cpu_us != 0 {
-            let program = self.program.get_or_init(Box::default);
-            program.queue.record(record.queue_us);
-            program.start.record(record.start_us);
-            if matches!(record.handler, HandlerKind::Cgi | HandlerKind::Warm) {
-                self.run_cpu_us.add(record.cpu_us);
-            }
-            if record.cpu_us > 0 {
-                program.cpu.record(record.cpu_us);
-            }
+        let program = self.program.get_or_init(Box::default);
+        program.queue.record(record.queue_us);
+        program.start.record(record.start_us);
+        if record.cpu_us > 0 {
+            program.cpu.record(record.cpu_us);
+        }
+        if record.handler != HandlerKind::Resident {
+            self.run_cpu_us.add(record.cpu_us);
         }
     }
 
@@ -134,14 +147,12 @@ const SWITCHED: u16 = 101;
 /// All blocks of one thread.
 #[derive(Debug)]
 pub struct ThreadSeries {
-    all: Block,
     places: Box<[OnceLock<Box<Block>>]>,
 }
 
 impl ThreadSeries {
     pub(super) fn new(places_max: usize) -> ThreadSeries {
         ThreadSeries {
-            all: Block::default(),
             places: (0..places_max).map(|_| OnceLock::new()).collect(),
         }
     }
@@ -150,10 +161,6 @@ impl ThreadSeries {
         if let Some(block) = self.places.get(place).and_then(OnceLock::get) {
             block.add_to(sum);
         }
-    }
-
-    pub(super) fn add_all_to(&self, sum: &mut Sum) {
-        self.all.add_to(sum);
     }
 
     pub(super) fn requests(&self, place: usize) -> u64 {
@@ -187,7 +194,6 @@ impl SeriesWriter {
     /// Counts a finished request. The first one of a series on a thread allocates its block.
     #[inline]
     pub fn record(&self, record: &Record) {
-        self.blocks.all.record(record);
         let known = self
             .places
             .borrow()

@@ -67,19 +67,18 @@ fn class(handler: HandlerKind) -> &'static str {
     }
 }
 
-/// Percentiles as the API tells them; null when there are no times.
+/// Percentiles as the API tells them; null, all but the count, when there are no times.
 pub(super) fn times(times: &Times) -> Value {
-    if times.count() == 0 {
-        return Value::Null;
-    }
-    let [p50_us, p90_us, p99_us] = times.percentiles_us([500, 900, 990]);
+    let count = times.count();
+    let known = |value_us: u64| (count > 0).then_some(value_us);
+    let [p50_us, p90_us, p99_us] = times.percentiles_us([500, 900, 990]).map(known);
     json!({
         "p50_us": p50_us,
         "p90_us": p90_us,
         "p99_us": p99_us,
-        "max_us": times.max_us(),
-        "mean_us": times.mean_us(),
-        "count": times.count(),
+        "max_us": known(times.max_us()),
+        "mean_us": known(times.mean_us()),
+        "count": count,
     })
 }
 
