@@ -6,6 +6,7 @@
 
 mod acme;
 mod files;
+mod inside;
 mod programs;
 mod resident;
 mod tls;
@@ -22,6 +23,7 @@ use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
+pub use inside::{ACTIVITY, HISTORY};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
@@ -107,6 +109,8 @@ pub static ROOT: Table = Table {
             "certbot",
             "autocert",
         ]),
+        Key::new("history", Kind::Table(&HISTORY), Nothing("")),
+        Key::new("activity", Kind::Table(&ACTIVITY), Nothing("")),
         Key::new("log", Tables(&LOG), Nothing("")).aka(&["access_log", "logs"]),
         Key::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&[
             "listener",
