@@ -1,6 +1,8 @@
 //! One request to the admin API, as its handlers see it.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use hob_http::{Request, Response};
@@ -24,6 +26,8 @@ pub struct Ask {
     pub visitor: Visitor,
     /// What the part in braces of the endpoint's path stands for.
     pub part: String,
+    /// What the audit log says of it beside its path.
+    note: Rc<RefCell<String>>,
 }
 
 /// Who asks.
@@ -31,11 +35,49 @@ pub struct Ask {
 pub struct Visitor {
     /// Name, for the audit log.
     pub name: String,
+    /// Where they are: an address, or `control socket`.
+    pub from: String,
     /// What they may do.
     pub role: Role,
+    /// Number of the session; none on the control socket.
+    pub session: Option<u64>,
+}
+
+impl Visitor {
+    /// Someone who is not known yet.
+    pub(super) fn nobody(request: &Request) -> Visitor {
+        let from = request.facts().peer.map(|peer| peer.ip().to_string());
+        Visitor {
+            name: "-".to_owned(),
+            from: from.unwrap_or_else(|| "-".to_owned()),
+            role: Role::Look,
+            session: None,
+        }
+    }
 }
 
 impl Ask {
+    /// What a visitor asks for.
+    pub(super) fn new(admin: &Arc<Admin>, request: &Request, visitor: Visitor) -> Ask {
+        Ask {
+            admin: Arc::clone(admin),
+            request: request.clone(),
+            visitor,
+            part: String::new(),
+            note: Rc::default(),
+        }
+    }
+
+    /// Says what the audit log is to say of it beside its path: what it is done to.
+    pub fn note(&self, text: impl Into<String>) {
+        *self.note.borrow_mut() = text.into();
+    }
+
+    /// What was noted.
+    pub(super) fn noted(&self) -> String {
+        self.note.borrow().clone()
+    }
+
     /// The same, at an endpoint whose part in braces is this.
     pub(super) fn at(mut self, part: &str) -> Ask {
         self.part = part.to_owned();
