@@ -246,13 +246,23 @@ pub fn reference() -> String {
          cookie of a session. Errors are `{\"text\": \"...\"}` with a status of 400 and above.\n\n\
          | request | role | what it does |\n| --- | --- | --- |\n",
     );
-    for Endpoint { method, path, role, text, .. } in ENDPOINTS {
+    for Endpoint {
+        method,
+        path,
+        role,
+        text,
+        ..
+    } in ENDPOINTS
+    {
         let method = match method {
             Get => "GET",
             Post => "POST",
         };
         let text = text.replace('|', "\\|");
-        page.push_str(&format!("| `{method} {path}` | {} | {text} |\n", role.word()));
+        page.push_str(&format!(
+            "| `{method} {path}` | {} | {text} |\n",
+            role.word()
+        ));
     }
     page
 }
