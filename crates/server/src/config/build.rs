@@ -11,6 +11,7 @@ use super::admin::build_admin;
 use super::build_site::build_site;
 use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
+use super::inside::{build_activity, build_history};
 use super::log_format::check_log_format;
 use super::nearest::nearest;
 use super::program::Programs;
@@ -75,6 +76,8 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         drain: root.time("drain"),
         limits,
         cache: build_cache(root),
+        history: build_history(root, faults),
+        activity: build_activity(root),
         acme: None,
         admin,
         programs: programs.into_list(),

@@ -7,6 +7,7 @@
 mod acme;
 mod admin;
 mod files;
+mod inside;
 mod programs;
 mod resident;
 mod tls;
@@ -24,6 +25,7 @@ pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
+pub use inside::{ACTIVITY, HISTORY};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
@@ -110,6 +112,8 @@ pub static ROOT: Table = Table {
             "autocert",
         ]),
         Key::new("admin", Kind::Table(&ADMIN), Nothing("no admin pages")).aka(&["dashboard", "ui"]),
+        Key::new("history", Kind::Table(&HISTORY), Nothing("")),
+        Key::new("activity", Kind::Table(&ACTIVITY), Nothing("")),
         Key::new("log", Tables(&LOG), Nothing("")).aka(&["access_log", "logs"]),
         Key::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&[
             "listener",
