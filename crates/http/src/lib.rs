@@ -13,6 +13,7 @@
 //! - `listen` opening sockets
 //! - `tls` handshakes and records below a connection
 //! - `acme` certificates from an authority, asked for by themselves
+//! - `post` sending to other people's servers what this one exports
 #![deny(missing_docs)]
 
 pub mod acme;
@@ -27,6 +28,7 @@ pub mod head;
 pub mod limits;
 pub mod listen;
 mod pipe;
+pub mod post;
 mod raw;
 pub mod reactor;
 pub mod request;

@@ -2,18 +2,22 @@
 //!
 //! `record` is the table of what is known about one request. `ring` carries finished requests from
 //! a serving thread to the thread of `access_log`, which writes them in a `format`; `rotate` is for
-//! the process that owns the log files. `metric` is the table of counters, `calendar` the one
-//! calendar. This crate knows nothing of the other crates.
+//! the process that owns the log files. `metric` is the table of counters, `tally` counts by site
+//! and handler, `exposition` writes numbers as Prometheus reads them, `traceparent` is the trace a
+//! request belongs to, `calendar` the one calendar. This crate knows nothing of the other crates.
 #![deny(missing_docs)]
 
 pub mod access_log;
 pub mod address;
 pub mod calendar;
+pub mod exposition;
 pub mod format;
 pub mod metric;
 pub mod record;
 pub mod ring;
 pub mod rotate;
+pub mod tally;
+pub mod traceparent;
 
 pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
 pub use format::{Format, FormatError, Names};

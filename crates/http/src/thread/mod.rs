@@ -13,6 +13,7 @@
 //! - `h2` all of that for HTTP/2, `h3` for HTTP/3
 //! - `drain` how a thread ends
 //! - `ending` records, deadlines, what is told when a connection ends
+//! - `visit` connections counted by listener
 //! - `wheel` deadlines, a tick each
 
 mod accept;
@@ -36,10 +37,12 @@ mod send;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod visit;
 mod wheel;
 
 pub use accept::Listening;
 pub use run::{Guest, Thread};
 pub use shared::{Crew, Drain, Handle};
 pub(crate) use shared::{Letter, Mailbox};
+pub use visit::Visits;
 pub(crate) use wheel::{TICK_MS, Wheel};

@@ -20,6 +20,7 @@ mod json_schema;
 pub mod key;
 mod load;
 mod log_format;
+mod metrics;
 mod nearest;
 mod normal;
 mod normal_programs;
@@ -53,6 +54,7 @@ pub use explain::{Asked, Explanation, explain};
 pub use fault::{Errors, Fault, Warnings};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
+pub use metrics::{Metrics, Otlp, Parent, RouteMetrics};
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
 pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, Timeouts, Workers};
@@ -87,6 +89,10 @@ pub struct Config {
     pub limits: Limits,
     /// The cache of files.
     pub cache: CacheSettings,
+    /// What is counted for Prometheus.
+    pub metrics: Metrics,
+    /// Where traces are sent; `None` is nowhere.
+    pub otlp: Option<Otlp>,
     /// How certificates are got by themselves; `None` when none is.
     pub acme: Option<Acme>,
     /// Programs that routes run, by the index that their handlers name.
@@ -328,6 +334,8 @@ pub enum Handler {
     Redirect(Redirect),
     /// A fixed answer.
     Respond(Respond),
+    /// The numbers of the server.
+    Metrics(RouteMetrics),
     /// The control API; only on the control socket.
     Admin,
 }
