@@ -10,9 +10,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use hob_http::listen;
 use hob_http::thread::{Listening, Visits};
+use hob_trace::series::Series;
 use hob_trace::tally::Tallies;
 use rustix::process::{Resource, getrlimit};
 
+use crate::activity::workers::Workers;
 use crate::cache::flight::Flights;
 use crate::cache::pool::Pool;
 use crate::cache::store::Store;
@@ -42,6 +44,8 @@ pub struct Shared {
     program_labels: AtomicUsize,
     /// Addresses listened on, and the connections that came to each.
     listeners: ArcSwap<Vec<(String, Arc<Visits>)>>,
+    /// Routes by their numbers, which outlive reloads.
+    pub series: Arc<Series>,
     /// Workers of resident programs.
     pub(crate) fleet: Arc<Fleet>,
     /// Interpreters that are kept.
@@ -61,8 +65,8 @@ struct Known {
 }
 
 impl Shared {
-    /// Nothing cached, no sites.
-    pub fn new(cache: &CacheSettings) -> Shared {
+    /// Nothing cached, no sites, for so many threads.
+    pub fn new(cache: &CacheSettings, thread_count: usize) -> Shared {
         let shared = Shared {
             store: Store::new(cache.bytes, descriptors_max()),
             pool: Pool::default(),
@@ -73,6 +77,7 @@ impl Shared {
             gates: Mutex::default(),
             program_labels: AtomicUsize::new(0),
             listeners: ArcSwap::default(),
+            series: Arc::new(Series::new(thread_count)),
             fleet: Fleet::new(),
             hosts: Hosts::default(),
             tallies: Tallies::new(),
@@ -191,6 +196,17 @@ impl Shared {
         self.tallies.set_sites_max(metrics.sites);
         self.program_labels
             .store(metrics.programs, Ordering::Relaxed);
+    }
+
+    /// Adds who runs behind gates, and who waits at them.
+    pub(crate) fn add_gates_to(&self, workers: &mut Workers) {
+        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        for gate in gates.values().filter_map(|known| known.gate.upgrade()) {
+            let (running, waiting) = gate.load();
+            workers.busy += running;
+            workers.queued += waiting;
+            workers.max += gate.running_max();
+        }
     }
 
     /// True when there is a cache at all.

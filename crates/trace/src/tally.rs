@@ -20,6 +20,8 @@ pub const OTHER_SITES: u16 = 1;
 /// The first number of a site.
 const FIRST_SITE: usize = 2;
 const HANDLERS: usize = HandlerKind::ALL.len();
+/// What they are called.
+const OTHER: &str = "other";
 /// How requests are told apart by status; those without an answer are first.
 pub const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
@@ -124,15 +126,22 @@ impl Tallies {
             .unwrap_or(OTHER_SITES)
     }
 
+    /// What the site of this name is called among the numbers; one that has none of its own gets
+    /// none by this.
+    pub fn label(&self, name: &str) -> String {
+        let is_known = name.is_empty() || lock(&self.names).iter().any(|known| known == name);
+        if is_known { name } else { OTHER }.to_owned()
+    }
+
     /// The name of a number.
     pub fn name(&self, number: u16) -> String {
         match number {
             NO_SITE => String::new(),
-            OTHER_SITES => "other".to_owned(),
+            OTHER_SITES => OTHER.to_owned(),
             number => {
                 let names = lock(&self.names);
                 let name = names.get(usize::from(number) - FIRST_SITE);
-                name.cloned().unwrap_or_else(|| "other".to_owned())
+                name.cloned().unwrap_or_else(|| OTHER.to_owned())
             }
         }
     }

@@ -303,6 +303,7 @@ impl<A: Answer + 'static> Thread<A> {
         let mut conn = Box::new(Conn::new(accepted.socket, core, facts));
         conn.counted = accepted.counted;
         conn.visit = Some(accepted.visit);
+        conn.opened_ms = self.now_ms;
         conn.key = self.seat();
         conn
     }

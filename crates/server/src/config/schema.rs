@@ -6,6 +6,7 @@
 
 mod acme;
 mod files;
+mod inside;
 mod metrics;
 mod programs;
 mod resident;
@@ -23,6 +24,7 @@ use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
+pub use inside::{ACTIVITY, HISTORY};
 pub use metrics::{METRICS, OTLP, ROUTE_METRICS};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
@@ -110,12 +112,9 @@ pub static ROOT: Table = Table {
             "autocert",
         ]),
         Key::new("metrics", Kind::Table(&METRICS), Nothing("")).aka(&["prometheus", "stats"]),
-        Key::new("otlp", OrText("endpoint", &OTLP), Nothing("")).aka(&[
-            "opentelemetry",
-            "otel",
-            "tracing",
-            "traces",
-        ]),
+        Key::new("otlp", OrText("endpoint", &OTLP), Nothing("")).aka(&["otel", "tracing"]),
+        Key::new("history", Kind::Table(&HISTORY), Nothing("")),
+        Key::new("activity", Kind::Table(&ACTIVITY), Nothing("")),
         Key::new("log", Tables(&LOG), Nothing("")).aka(&["access_log", "logs"]),
         Key::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&[
             "listener",

@@ -9,6 +9,7 @@ use hob_trace::tally::CLASSES;
 
 use super::families::{self, OfCounter, of_counter};
 use super::process::Process;
+use super::times;
 use crate::handle::admin::Admin;
 use crate::handle::resident::scale::resident_bytes;
 use crate::handle::resident::status::PoolLoad;
@@ -27,6 +28,7 @@ pub(super) fn gather(admin: &Admin) -> Exposition {
     put_limits(&mut all, &counters);
     put_cache(&mut all, admin);
     put_programs(&mut all, admin);
+    times::put(&mut all, &admin.shared);
     put_counters(&mut all, &counters);
     all
 }
