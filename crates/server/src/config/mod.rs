@@ -22,6 +22,7 @@ mod json_schema;
 pub mod key;
 mod load;
 mod log_format;
+mod metrics;
 mod nearest;
 mod normal;
 mod normal_programs;
@@ -57,6 +58,7 @@ pub use fault::{Errors, Fault, Warnings};
 pub use inside::{Activity, History, KeptFile};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
+pub use metrics::{Metrics, Otlp, Parent, RouteMetrics};
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
 pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, SharedSizes, Timeouts, Workers};
@@ -91,6 +93,10 @@ pub struct Config {
     pub limits: Limits,
     /// The cache of files.
     pub cache: CacheSettings,
+    /// What is counted for Prometheus.
+    pub metrics: Metrics,
+    /// Where traces are sent; `None` is nowhere.
+    pub otlp: Option<Otlp>,
     /// The history of requests.
     pub history: History,
     /// The server's activity.
@@ -357,6 +363,8 @@ pub enum Handler {
     Redirect(Redirect),
     /// A fixed answer.
     Respond(Respond),
+    /// The numbers of the server.
+    Metrics(RouteMetrics),
     /// The control API; only on the control socket.
     Admin,
 }
