@@ -54,19 +54,32 @@ pub(super) struct Reader {
     at: usize,
     /// How long the text was last.
     seen: usize,
+    /// Without this nothing becomes whole: something long that drips in is not read each time.
+    awaits: &'static [u8],
 }
+
+/// Longest end tag of an element that holds text, with room: as much is looked at again for an end
+/// that came in parts.
+const END_BYTES_MAX: usize = 32;
 
 impl Reader {
     /// The text has become so long.
     pub(super) fn advance(&mut self, text: &[u8]) {
-        // Nothing becomes whole without one: something long that drips in is not read each time.
-        let has_end = memchr(b'>', &text[self.seen..]).is_some();
+        let from = self.seen.saturating_sub(END_BYTES_MAX);
+        let has_end = memmem::find(&text[from..], self.awaits).is_some();
         self.seen = text.len();
-        if has_end {
-            while let Some(len) = self.step(text) {
-                self.at += len;
-            }
+        if !has_end {
+            return;
         }
+        while let Some(len) = self.step(text) {
+            self.at += len;
+        }
+        let rest = &text[self.at..];
+        self.awaits = match rest.strip_prefix(b"<").and_then(Tag::read) {
+            _ if rest.starts_with(b"<!--") => b"-->",
+            Some((tag, _)) if TEXT.contains(&tag.name.as_str()) => b"</",
+            _ => b">",
+        };
     }
 
     /// What was found; which icon it is shows at the end.
