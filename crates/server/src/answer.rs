@@ -28,7 +28,7 @@ use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
-use hob_trace::{CacheOutcome, Fault, HandlerKind, Texts};
+use hob_trace::{CacheOutcome, Fault, Recorder, Texts};
 
 use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
@@ -52,12 +52,15 @@ pub(crate) use dress::{dress, own_page};
 
 /// The number of the control socket among listeners.
 pub const CONTROL_LISTENER: u16 = 0xfff0;
+/// Listeners of the admin pages have this number or one above.
+pub const ADMIN_LISTENER: u16 = 0xfff1;
 
 /// What one thread answers with.
 pub struct Answers {
     desk: Rc<Desk>,
     admin: Arc<Admin>,
     ring: RefCell<Producer>,
+    recorder: Recorder,
 }
 
 /// What a thread's handlers work with; answers that take a while hold it, to ask handlers again.
@@ -90,7 +93,10 @@ impl Answers {
         counters: Arc<ThreadCounters>,
         ring: Producer,
     ) -> Answers {
+        let recorder = Recorder::new(&admin.inside.history, &shared.series);
+        admin.inside.watch(thread, recorder.waiting());
         Answers {
+            recorder,
             desk: Rc::new(Desk {
                 sites: RefCell::new(shared.sites()),
                 generation: Cell::new(shared.generation()),
@@ -118,6 +124,11 @@ impl Answers {
         {
             tracing::error!(%error, "a link to the spawner cannot be watched");
         }
+    }
+
+    /// Lets readers of the history see what this thread has kept to itself.
+    pub(crate) fn hand_over(&self) {
+        self.recorder.hand_over();
     }
 
     /// Starts a worker of a resident program on this thread.
@@ -158,6 +169,7 @@ impl Desk {
         {
             let mut record = request.record_mut();
             record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
+            record.series = site.series;
             record.log = site.log.unwrap_or_else(|| listener_log(sites, request));
         }
         if let Some(refusal) = secure::check(sites, site, request) {
@@ -195,6 +207,7 @@ impl Desk {
         {
             let mut record = request.record_mut();
             record.route = index;
+            record.series = route.series;
             record.handler = route.handler.kind();
             record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
         }
@@ -371,8 +384,7 @@ fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
 
 impl Answer for Answers {
     fn answer(&self, request: &Request) -> Answered {
-        if request.facts().listener == CONTROL_LISTENER {
-            request.record_mut().handler = HandlerKind::Admin;
+        if request.facts().listener >= CONTROL_LISTENER {
             return admin::answer(&self.admin, request);
         }
         let sites = self.desk.sites.borrow();
@@ -389,9 +401,15 @@ impl Answer for Answers {
         plain::error(status)
     }
 
+    fn begun(&self, request: &Request) {
+        if request.facts().listener < CONTROL_LISTENER {
+            self.desk.counters.requests_begun.add(1);
+        }
+    }
+
     fn finished(&self, request: &Request) {
         let record = request.record();
-        if request.facts().listener == CONTROL_LISTENER {
+        if request.facts().listener >= CONTROL_LISTENER {
             return;
         }
         let counters = &self.desk.counters;
@@ -414,20 +432,21 @@ impl Answer for Answers {
             counters.disk_jobs.add(1);
             counters.disk_wait_us.add(record.disk_wait_us);
         }
+        let head = request.sent_head();
+        let value = |known| head.value(known).unwrap_or_default();
+        let texts = Texts {
+            method: head.method(),
+            target: head.target(),
+            host: head.host(),
+            referer: value(hob_http::Known::Referer),
+            user_agent: value(hob_http::Known::UserAgent),
+            user: b"",
+            detail: &request.detail(),
+        };
         if record.log != 0 {
-            let head = request.sent_head();
-            let value = |known| head.value(known).unwrap_or_default();
-            let texts = Texts {
-                method: head.method(),
-                target: head.target(),
-                host: head.host(),
-                referer: value(hob_http::Known::Referer),
-                user_agent: value(hob_http::Known::UserAgent),
-                user: b"",
-                detail: &request.detail(),
-            };
             self.ring.borrow_mut().push(&record, &texts);
         }
+        self.recorder.finished(&record, &texts);
     }
 
     fn start(&self, reactor: &Reactor) {
@@ -447,6 +466,7 @@ impl Answer for Answers {
     fn begin_turn(&self, now_ms: u64) {
         let desk = &self.desk;
         desk.now_ms.set(now_ms);
+        self.recorder.turn(now_ms);
         let generation = desk.shared.generation();
         if generation != desk.generation.get() {
             desk.generation.set(generation);

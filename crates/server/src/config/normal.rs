@@ -4,6 +4,7 @@
 
 use std::fmt::{self, Display, Write as _};
 
+use super::inside::fmt_inside;
 use super::units::{duration_text, size_text};
 use super::{
     AfterSteps, CacheMode, Coding, Config, Files, HalfClose, Handler, HeaderRule, HeaderRules,
@@ -40,8 +41,12 @@ impl Display for Config {
         writeln!(f, "max_file = {}", size_text(self.cache.max_file))?;
         writeln!(f, "max_file_tls = {}", size_text(self.cache.max_file_tls))?;
         writeln!(f, "recheck = {}", duration_text(self.cache.recheck))?;
+        fmt_inside(&self.history, &self.activity, f)?;
         if let Some(acme) = &self.acme {
             acme.fmt_keys(f)?;
+        }
+        if let Some(admin) = &self.admin {
+            admin.fmt_keys(&self.listeners, f)?;
         }
         for (index, log) in self.logs.iter().enumerate() {
             writeln!(f, "\n[[log]] # {index}")?;
@@ -49,7 +54,7 @@ impl Display for Config {
         }
         // `localhost` is one listener to whoever writes it.
         let is_said = |listener: &&Listener| listener.localhost != Some(Loopback::V6);
-        let mut listeners = self.listeners.iter().filter(is_said);
+        let mut listeners = self.site_listeners().filter(is_said);
         listeners.try_for_each(|listener| listener.fmt_keys(f))?;
         self.sites.iter().try_for_each(|site| site.fmt_keys(f))?;
         for (index, program) in self.programs.iter().enumerate() {

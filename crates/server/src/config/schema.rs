@@ -5,7 +5,9 @@
 //! test. `key` says what an entry is made of.
 
 mod acme;
+mod admin;
 mod files;
+mod inside;
 mod programs;
 mod resident;
 mod tls;
@@ -20,8 +22,10 @@ use super::key::Preset::{Inherited, Nothing, Required};
 use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
+pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
+pub use inside::{ACTIVITY, HISTORY};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
@@ -107,6 +111,9 @@ pub static ROOT: Table = Table {
             "certbot",
             "autocert",
         ]),
+        Key::new("admin", Kind::Table(&ADMIN), Nothing("no admin pages")).aka(&["dashboard", "ui"]),
+        Key::new("history", Kind::Table(&HISTORY), Nothing("")),
+        Key::new("activity", Kind::Table(&ACTIVITY), Nothing("")),
         Key::new("log", Tables(&LOG), Nothing("")).aka(&["access_log", "logs"]),
         Key::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&[
             "listener",

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hob_http::tls::{ClientRule, NO_RULE};
+use hob_trace::HandlerKind;
+use hob_trace::series::SeriesName;
 
-use crate::config::{self, AfterSteps, CgiRuns, ClientNeed, Config, LogChoice, Program};
+use crate::config::{self, AfterSteps, Argument, CgiRuns, ClientNeed, Config, LogChoice, Program};
 use crate::handle::Handler;
 use crate::handle::cgi::{Cgi, build};
 use crate::handle::files::Files;
@@ -37,6 +39,10 @@ pub struct Sites {
 
 /// One site.
 pub struct Site {
+    /// Its name for people; `*` for a site without one.
+    pub name: String,
+    /// Its number among series, for what no route answers.
+    pub series: u16,
     table: RouteTable,
     /// Its routes, in order.
     pub routes: Vec<Route>,
@@ -56,6 +62,10 @@ pub struct Site {
 
 /// One route.
 pub struct Route {
+    /// Its pattern, as the config has it.
+    pub path: String,
+    /// Its number among series.
+    pub series: u16,
     /// Its pattern.
     pub pattern: Pattern,
     /// Who answers.
@@ -155,17 +165,28 @@ impl Sites {
         Some((site, site.routes.get(route as usize)?))
     }
 
-    /// Every files handler, those of files that programs may have sent too.
-    pub fn files_handlers(&self) -> impl Iterator<Item = &Arc<Files>> {
-        let routes = self.sites.iter().flat_map(|site| &site.routes);
-        routes.flat_map(|route| {
-            let own = match &route.handler {
-                Handler::Files(files) => Some(files),
-                _ => None,
-            };
-            own.into_iter().chain(&route.sendfile)
+    /// Every files handler with the index of its site.
+    pub fn files_by_site(&self) -> impl Iterator<Item = (usize, &Arc<Files>)> {
+        let sites = self.sites.iter().enumerate();
+        sites.flat_map(|(index, site)| {
+            let routes = site.routes.iter().flat_map(files_of);
+            routes.map(move |files| (index, files))
         })
     }
+
+    /// Every files handler, those of files that programs may have sent too.
+    pub fn files_handlers(&self) -> impl Iterator<Item = &Arc<Files>> {
+        self.files_by_site().map(|(_, files)| files)
+    }
+}
+
+/// A route's files handlers, those of files that its program may have sent too.
+fn files_of(route: &Route) -> impl Iterator<Item = &Arc<Files>> {
+    let own = match &route.handler {
+        Handler::Files(files) => Some(files),
+        _ => None,
+    };
+    own.into_iter().chain(&route.sendfile)
 }
 
 impl Site {
@@ -177,6 +198,18 @@ impl Site {
             LogChoice::Inherit => inherited,
         };
         let site_log = log_of(site.log, None);
+        let name = site.names.first().cloned();
+        let name = name.unwrap_or_else(|| "*".to_owned());
+        let numbers = &around.shared.series;
+        let series = |route: &str, handler: HandlerKind, program: String| {
+            numbers.number(SeriesName {
+                site: name.clone(),
+                route: route.to_owned(),
+                handler,
+                program,
+            })
+        };
+        let own_series = series("", HandlerKind::None, String::new());
         let mut routes = Vec::with_capacity(site.routes.len());
         for route in &site.routes {
             let at = |text: String| {
@@ -203,6 +236,8 @@ impl Site {
                 is_final: !handler.runs_programs()
                     && site.error_pages.is_empty()
                     && route.headers.is_empty(),
+                series: series(&route.path, handler.kind(), program_name(&route.handler)),
+                path: route.path.clone(),
                 pattern,
                 handler,
                 rewrite,
@@ -222,6 +257,8 @@ impl Site {
             .map(|(status, path)| error_page(*status, path, &types))
             .collect::<Result<_, _>>()?;
         Ok(Site {
+            series: own_series,
+            name,
             table,
             routes,
             error_pages,
@@ -356,6 +393,25 @@ impl<'a> Around<'a> {
         let opened = Arc::new(opened);
         self.roots.insert(path.to_owned(), Arc::clone(&opened));
         Ok(opened)
+    }
+}
+
+/// What a handler runs, for people; empty where it runs nothing.
+fn program_name(handler: &config::Handler) -> String {
+    match handler {
+        config::Handler::Cgi(cgi) => match &cgi.runs {
+            CgiRuns::Folder { dir, .. } => dir.display().to_string(),
+            CgiRuns::Script { file, .. } => file.display().to_string(),
+            CgiRuns::Command { arguments, .. } => {
+                let texts = arguments.iter().filter_map(|argument| match argument {
+                    Argument::Text(text) => Some(text.as_str()),
+                    Argument::Query(_) => None,
+                });
+                texts.take(1).collect()
+            }
+        },
+        config::Handler::Resident(resident) => resident.runs.name().to_owned(),
+        _ => String::new(),
     }
 }
 

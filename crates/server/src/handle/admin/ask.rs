@@ -1,0 +1,118 @@
+//! One request to the admin API, as its handlers see it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hob_http::{Request, Response};
+use serde_json::Value;
+
+use super::endpoints::Role;
+use super::query::value_of;
+use super::{Admin, reply};
+
+/// Largest body of a request to the API, in bytes (413).
+pub(super) const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// A request whose sender is known.
+#[derive(Clone)]
+pub struct Ask {
+    /// What the API tells and steers.
+    pub admin: Arc<Admin>,
+    /// The request.
+    pub request: Request,
+    /// Who asks.
+    pub visitor: Visitor,
+    /// What the part in braces of the endpoint's path stands for.
+    pub part: String,
+    /// What the audit log says of it beside its path.
+    note: Rc<RefCell<String>>,
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    /// Name, for the audit log.
+    pub name: String,
+    /// Where they are: an address, or `control socket`.
+    pub from: String,
+    /// What they may do.
+    pub role: Role,
+    /// Number of the session; none on the control socket.
+    pub session: Option<u64>,
+}
+
+impl Visitor {
+    /// Someone who is not known yet.
+    pub(super) fn nobody(request: &Request) -> Visitor {
+        let from = request.facts().peer.map(|peer| peer.ip().to_string());
+        Visitor {
+            name: "-".to_owned(),
+            from: from.unwrap_or_else(|| "-".to_owned()),
+            role: Role::Look,
+            session: None,
+        }
+    }
+}
+
+impl Ask {
+    /// What a visitor asks for.
+    pub(super) fn new(admin: &Arc<Admin>, request: &Request, visitor: Visitor) -> Ask {
+        Ask {
+            admin: Arc::clone(admin),
+            request: request.clone(),
+            visitor,
+            part: String::new(),
+            note: Rc::default(),
+        }
+    }
+
+    /// Says what the audit log is to say of it beside its path: what it is done to.
+    pub fn note(&self, text: impl Into<String>) {
+        *self.note.borrow_mut() = text.into();
+    }
+
+    /// What was noted.
+    pub(super) fn noted(&self) -> String {
+        self.note.borrow().clone()
+    }
+
+    /// The same, at an endpoint whose part in braces is this.
+    pub(super) fn at(mut self, part: &str) -> Ask {
+        self.part = part.to_owned();
+        self
+    }
+
+    /// The value of a key of the query, its percent codes decoded; the first, where there are more.
+    pub fn query(&self, key: &str) -> Option<String> {
+        let head = self.request.head();
+        value_of(head.query()?, key)
+    }
+
+    /// A number of the query; `usual` where it is not there or is no number.
+    pub fn number(&self, key: &str, usual: u64) -> u64 {
+        let value = self.query(key);
+        value.and_then(|value| value.parse().ok()).unwrap_or(usual)
+    }
+
+    /// The request's body, which must be a JSON object; an answer that refuses, where it is not.
+    pub async fn json(&self) -> Result<Value, Response> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.request.next_body().await {
+            let chunk = chunk
+                .map_err(|error| reply::text(400, &format!("the body cannot be read: {error}")))?;
+            if bytes.len() + chunk.len() > BODY_BYTES_MAX {
+                return Err(reply::text(413, "the body is larger than 1 MiB"));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        if bytes.is_empty() {
+            return Ok(Value::Object(serde_json::Map::new()));
+        }
+        match serde_json::from_slice(&bytes) {
+            Ok(value @ Value::Object(_)) => Ok(value),
+            Ok(_) => Err(reply::text(400, "the body is no JSON object")),
+            Err(error) => Err(reply::text(400, &format!("the body is no JSON: {error}"))),
+        }
+    }
+}
