@@ -17,6 +17,7 @@ use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
 use hob_trace::format::{Format, Names};
 use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
+use hob_trace::tally::Tallies;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
 use crate::answer::{Answers, CONTROL_LISTENER};
@@ -131,6 +132,7 @@ impl Server {
         let admin = Arc::new(Admin {
             helm: Helm::new().map_err(text)?,
             counters: Arc::clone(&counters),
+            tallies: Tallies::new(),
             crew: Arc::clone(&crew),
             shared: Arc::clone(&shared),
             started: Instant::now(),
@@ -610,22 +612,20 @@ fn report(generation: &Generation) -> Report {
         certificates: Vec::new(),
         addresses: facts.addresses.clone(),
         warnings: facts.warnings.clone(),
-        sites: generation.config.sites.iter().map(site_name).collect(),
+        sites: generation
+            .config
+            .sites
+            .iter()
+            .map(|site| site.name().to_owned())
+            .collect(),
     }
-}
-
-fn site_name(site: &config::Site) -> String {
-    site.names
-        .first()
-        .cloned()
-        .unwrap_or_else(|| "*".to_owned())
 }
 
 fn names(config: &Config) -> Names {
     let mut names = Names::new();
     for site in &config.sites {
         names.add_site(
-            &site_name(site),
+            site.name(),
             site.routes.iter().map(|route| route.path.clone()),
         );
     }

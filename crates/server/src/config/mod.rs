@@ -264,6 +264,13 @@ pub struct Site {
     pub place: Place,
 }
 
+impl Site {
+    /// What it is called where one name must do: its first, `*` for the default site.
+    pub fn name(&self) -> &str {
+        self.names.first().map_or("*", String::as_str)
+    }
+}
+
 /// A path pattern, settings and one handler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {

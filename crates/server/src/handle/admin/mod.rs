@@ -11,6 +11,7 @@ use std::time::Instant;
 use hob_http::thread::Crew;
 use hob_http::{Answered, Body, Request, Response};
 use hob_trace::metric::Counters;
+use hob_trace::tally::Tallies;
 use serde_json::{Value, json};
 
 use crate::handle::admin::helm::{Helm, Outcome};
@@ -27,6 +28,8 @@ pub struct Admin {
     pub helm: Helm,
     /// Counters of all threads.
     pub counters: Arc<Counters>,
+    /// What requests were, by all threads.
+    pub tallies: Tallies,
     /// The threads.
     pub crew: Arc<Crew>,
     /// Cache and pool.
