@@ -2,9 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use hob_http::Answered;
 use serde_json::{Value, json};
 
-use super::{Admin, lock};
+use super::ask::Ask;
+use super::{Admin, lock, reply};
 use crate::acme::CertificateState;
 use crate::handle::resident::status::programs;
 use crate::handle::warm::status::hosts;
@@ -34,8 +36,13 @@ pub struct Report {
     pub sites: Vec<String>,
 }
 
+/// `GET /v1/status`
+pub(super) fn answer(ask: &Ask) -> Answered {
+    Answered::Ready(reply::object(200, &status(&ask.admin)))
+}
+
 /// Everything `hob status` shows.
-pub(super) fn status(admin: &Admin) -> Value {
+fn status(admin: &Admin) -> Value {
     let report = lock(&admin.report).clone();
     let holdings = admin.shared.store.holdings();
     let load = admin.shared.pool.load();
