@@ -2,8 +2,8 @@
 //!
 //! `record` is the table of what is known about one request. `ring` carries finished requests from
 //! a serving thread to the thread of `access_log`, which writes them in a `format`; `rotate` is for
-//! the process that owns the log files. `metric` is the table of counters, `tally` that of what
-//! requests were, `calendar` the one calendar. This crate knows nothing of the other crates.
+//! the process that owns the log files. `metric` is the table of counters, `statistics` that of
+//! what requests were, `calendar` the one calendar. This crate knows nothing of the other crates.
 #![deny(missing_docs)]
 
 pub mod access_log;
@@ -15,7 +15,7 @@ pub mod metric;
 pub mod record;
 pub mod ring;
 pub mod rotate;
-pub mod tally;
+pub mod statistics;
 
 pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
 pub use format::{Format, FormatError, Names};
@@ -24,4 +24,4 @@ pub use record::{
     CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts, TlsHandshake, TlsVersion,
 };
 pub use ring::{Consumer, Producer, ring};
-pub use tally::{Tallies, Tally, ThreadTally};
+pub use statistics::{AllStatistics, Statistics, ThreadStatistics};

@@ -90,6 +90,11 @@ counters! {
     cache_misses: "Requests the cache could not answer.";
     cache_revalidations: "Cached files looked at again and found unchanged.";
     cache_evictions: "Cached files thrown out to make room.";
+    names_asked: "Addresses of clients whose names were looked up.";
+    names_found: "Of those, names that lead back to their address.";
+    names_mismatched: "Of those, names that do not lead back to their address.";
+    names_failed: "Of those, look-ups that no name server answered in time.";
+    limit_names_queue: "Names not looked up: as many addresses waited as may.";
     log_dropped: "Access log lines dropped: a full ring, a full disk, a log that is gone.";
     log_write_errors: "Writes to an access log that failed.";
     disk_jobs: "Jobs given to the file pool because the disk had to be asked.";

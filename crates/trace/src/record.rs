@@ -61,8 +61,6 @@ pub struct Record {
     pub site: u16,
     /// Index of the route in its site; [`Record::NO_ROUTE`] when none was chosen.
     pub route: u32,
-    /// Number of the site among the tallies; 0 is none or one of the many others.
-    pub tally_site: u16,
     /// Where the access log line goes; 0 is nowhere.
     pub log: u16,
     /// The client's address; unspecified for Unix sockets.
@@ -123,7 +121,6 @@ impl Record {
             outcome: Outcome::Complete,
             site: Self::NO_SITE,
             route: Self::NO_ROUTE,
-            tally_site: 0,
             log: 0,
             client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             client_port: 0,

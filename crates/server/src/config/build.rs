@@ -11,6 +11,7 @@ use super::build_site::build_site;
 use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
 use super::log_format::check_log_format;
+use super::names::build_names;
 use super::nearest::nearest;
 use super::program::Programs;
 use super::program::check_program;
@@ -72,6 +73,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         drain: root.time("drain"),
         limits,
         cache: build_cache(root),
+        names: build_names(root, faults),
         acme: None,
         programs: programs.into_list(),
         logs,

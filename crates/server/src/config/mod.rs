@@ -20,6 +20,7 @@ mod json_schema;
 pub mod key;
 mod load;
 mod log_format;
+mod names;
 mod nearest;
 mod normal;
 mod normal_programs;
@@ -53,6 +54,7 @@ pub use explain::{Asked, Explanation, explain};
 pub use fault::{Errors, Fault, Warnings};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
+pub use names::ClientNames;
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
 pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, Timeouts, Workers};
@@ -87,6 +89,8 @@ pub struct Config {
     pub limits: Limits,
     /// The cache of files.
     pub cache: CacheSettings,
+    /// How names of clients are looked up; `None` when they have none.
+    pub names: Option<ClientNames>,
     /// How certificates are got by themselves; `None` when none is.
     pub acme: Option<Acme>,
     /// Programs that routes run, by the index that their handlers name.

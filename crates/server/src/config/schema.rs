@@ -6,6 +6,7 @@
 
 mod acme;
 mod files;
+mod names;
 mod programs;
 mod resident;
 mod tls;
@@ -22,6 +23,7 @@ use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
+pub use names::NAMES;
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
@@ -101,6 +103,11 @@ pub static ROOT: Table = Table {
         Key::new("limits", Kind::Table(&LIMITS), Nothing("")),
         Key::new("program", Kind::Table(&PROGRAM), Nothing("")).aka(&["programs"]),
         Key::new("cache", OrWord("off", &Kind::Table(&CACHE)), Nothing("")),
+        Key::new("names", OrFlag("server", &NAMES), Nothing("")).aka(&[
+            "hostname_lookups",
+            "hostnamelookups",
+            "reverse_dns",
+        ]),
         Key::new("acme", Kind::Table(&ACME), Nothing("")).aka(&[
             "letsencrypt",
             "certificates",
