@@ -558,6 +558,16 @@ pub(crate) struct StatusOptions {
     /// Only the resident programs: their workers, requests and memory
     #[arg(long, conflicts_with_all = ["cache", "certificates"])]
     pub(crate) programs: bool,
+    /// Where it runs: build, machine, kernel, limits, and what programs are held to
+    #[arg(long, conflicts_with_all = ["cache", "certificates", "programs"])]
+    pub(crate) environment: bool,
+    /// Requests by method, protocol, handler, status and cache: since the start, today, and since
+    /// the counts were set to zero
+    #[arg(long, conflicts_with_all = ["cache", "certificates", "programs", "environment"])]
+    pub(crate) statistics: bool,
+    /// Set those counts to zero first
+    #[arg(long, requires = "statistics")]
+    pub(crate) zero: bool,
 }
 
 impl Cli {

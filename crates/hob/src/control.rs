@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::Refusal;
 use crate::args::{ControlOptions, StatusOptions, Surroundings};
+use crate::{environment, statistics};
 
 /// An upgrade may check for 30 s and wait for the new server for 10 s.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
@@ -20,6 +21,20 @@ const ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Shows the state.
 pub(crate) fn status(options: &StatusOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
     let path = control_path(&options.control, surroundings)?;
+    if options.zero {
+        let answer = request(&path, "POST", "/v1/statistics/zero")?;
+        if answer.status != 200 {
+            return Err(refused(&answer));
+        }
+    }
+    let tables: [(bool, &str, fn(&Value) -> String); 2] = [
+        (options.environment, "/v1/environment", environment::text),
+        (options.statistics, "/v1/statistics", statistics::text),
+    ];
+    if let Some((_, target, text)) = tables.into_iter().find(|(is_it, ..)| *is_it) {
+        let answer = request(&path, "GET", target)?;
+        return tell(&answer, options.control.json, text);
+    }
     let answer = request(&path, "GET", "/v1/status")?;
     if answer.status != 200 {
         return Err(refused(&answer));
@@ -43,6 +58,18 @@ pub(crate) fn status(options: &StatusOptions, surroundings: &Surroundings) -> Re
     let mut text = String::new();
     write_lines(&mut text, &shown, 0);
     print!("{text}");
+    Ok(())
+}
+
+/// Prints an answer, as JSON or as a table.
+fn tell(answer: &Answer, is_json: bool, text: fn(&Value) -> String) -> Result<(), Refusal> {
+    if answer.status != 200 {
+        return Err(refused(answer));
+    }
+    match is_json {
+        true => println!("{}", answer.body),
+        false => print!("{}", text(&answer.body)),
+    }
     Ok(())
 }
 

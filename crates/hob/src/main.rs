@@ -8,9 +8,11 @@ mod compare;
 mod control;
 mod cost;
 mod diagnostics;
+mod environment;
 mod explain;
 mod request;
 mod serve;
+mod statistics;
 
 use std::process::ExitCode;
 

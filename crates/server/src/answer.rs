@@ -28,7 +28,7 @@ use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
-use hob_trace::tally::ThreadTally;
+use hob_trace::statistics::ThreadStatistics;
 use hob_trace::{CacheOutcome, Fault, HandlerKind, Texts};
 
 use crate::cache::local::Local;
@@ -59,7 +59,7 @@ pub struct Answers {
     desk: Rc<Desk>,
     admin: Arc<Admin>,
     ring: RefCell<Producer>,
-    tally: Arc<ThreadTally>,
+    statistics: Arc<ThreadStatistics>,
 }
 
 /// What a thread's handlers work with; answers that take a while hold it, to ask handlers again.
@@ -108,7 +108,7 @@ impl Answers {
                 path: RefCell::default(),
                 key: RefCell::default(),
             }),
-            tally: admin.tallies.new_thread(),
+            statistics: admin.statistics.new_thread(),
             admin: Arc::clone(admin),
             ring: RefCell::new(ring),
         }
@@ -161,7 +161,6 @@ impl Desk {
         {
             let mut record = request.record_mut();
             record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
-            record.tally_site = site.tally;
             record.log = site.log.unwrap_or_else(|| listener_log(sites, request));
         }
         if let Some(refusal) = secure::check(sites, site, request) {
@@ -398,7 +397,7 @@ impl Answer for Answers {
         if request.facts().listener == CONTROL_LISTENER {
             return;
         }
-        self.tally.count(&record, request.sent_head().method());
+        self.statistics.count(&record, request.sent_head().method());
         let counters = &self.desk.counters;
         counters.requests.add(1);
         counters.count_status(record.status);

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hob_trace::tally::SiteNumbers;
 use rustix::process::{Resource, getrlimit};
 
 use crate::cache::flight::Flights;
@@ -34,8 +33,6 @@ pub struct Shared {
     generation: AtomicU64,
     /// Numbers of files handlers by their settings.
     handler_ids: Mutex<HashMap<String, u32>>,
-    /// Numbers of sites among the tallies.
-    pub site_numbers: SiteNumbers,
     /// Gates of programs, by name.
     gates: Mutex<HashMap<String, Weak<Gate>>>,
     /// Workers of resident programs.
@@ -58,7 +55,6 @@ impl Shared {
             sites: ArcSwap::from_pointee(Sites::default()),
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
-            site_numbers: SiteNumbers::default(),
             gates: Mutex::default(),
             fleet: Fleet::new(),
             hosts: Hosts::default(),

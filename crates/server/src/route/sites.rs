@@ -44,8 +44,6 @@ pub struct Site {
     pub error_pages: Vec<ErrorPage>,
     /// Header rules for what no route answers.
     pub headers: HeaderRules,
-    /// Its number among the tallies.
-    pub tally: u16,
     /// Access log of what no route answers; `None` is the listener's.
     pub log: Option<u16>,
     /// Requests in clear text are sent to TLS.
@@ -228,7 +226,6 @@ impl Site {
             routes,
             error_pages,
             headers: site.headers.clone(),
-            tally: around.shared.site_numbers.number(site.name()),
             log: site_log,
             https_only: site.https_only,
             client_rule: NO_RULE,
