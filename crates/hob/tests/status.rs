@@ -74,8 +74,13 @@ fn statistics_tell_requests_apart_and_count_from_zero_when_asked() {
         assert_eq!(span["statuses"]["405"], 1, "{span}");
         assert_eq!(span["outcomes"]["complete"], 6, "{span}");
         assert!(span["bytes"]["out"].as_u64().unwrap() > 0, "{span}");
-        let cached = ["hit", "miss", "none", "revalidated"].map(|word| span["cache"][word].as_u64());
-        assert_eq!(cached.iter().map(|count| count.unwrap()).sum::<u64>(), 6, "{span}");
+        let cached =
+            ["hit", "miss", "none", "revalidated"].map(|word| span["cache"][word].as_u64());
+        assert_eq!(
+            cached.iter().map(|count| count.unwrap()).sum::<u64>(),
+            6,
+            "{span}"
+        );
     }
     let answer = control(&place, "POST", "/v1/statistics/zero");
     assert_eq!(answer.status, 200);
@@ -99,7 +104,10 @@ fn statistics_are_a_table_for_people_and_json_for_machines() {
         let mut lines = table.lines().map(str::trim);
         let line = lines.find(|line| line.starts_with(name));
         let line = line.unwrap_or_else(|| panic!("no {name} in\n{table}"));
-        line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
+        line.split_whitespace()
+            .skip(1)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     assert_eq!(row("requests"), ["6", "6", "6"]);
     assert_eq!(row("GET"), ["4", "4", "4"]);
@@ -123,10 +131,22 @@ fn environment_tells_build_machine_limits_and_what_programs_are_held_to() {
     let hob = place.serve_config_with("threads = 2", route);
     let all = told(&place, "/v1/environment");
     assert_eq!(all["version"], env!("CARGO_PKG_VERSION"));
-    assert!(all["build"]["rustc"].as_str().unwrap().starts_with("rustc 1."), "{all}");
-    assert!(all["build"]["target"].as_str().unwrap().contains("linux"), "{all}");
+    assert!(
+        all["build"]["rustc"]
+            .as_str()
+            .unwrap()
+            .starts_with("rustc 1."),
+        "{all}"
+    );
+    assert!(
+        all["build"]["target"].as_str().unwrap().contains("linux"),
+        "{all}"
+    );
     assert_eq!(all["kernel"]["name"], "Linux");
-    assert!(all["machine"]["memory_bytes"].as_u64().unwrap() > 1 << 20, "{all}");
+    assert!(
+        all["machine"]["memory_bytes"].as_u64().unwrap() > 1 << 20,
+        "{all}"
+    );
     assert!(all["machine"]["cpus_usable"].as_u64() <= all["machine"]["cpus"].as_u64());
     assert_eq!(all["server"]["process"]["pid"], hob.server());
     assert_eq!(all["server"]["threads"], 2);
@@ -139,7 +159,12 @@ fn environment_tells_build_machine_limits_and_what_programs_are_held_to() {
     assert!(files.contains("Landlock"), "{files}");
 
     let table = shown(&place, &["--environment"]);
-    for text in ["version  ", "rustc 1.", "open_files", "program of /cgi-bin/* on *"] {
+    for text in [
+        "version  ",
+        "rustc 1.",
+        "open_files",
+        "program of /cgi-bin/* on *",
+    ] {
         assert!(table.contains(text), "{text:?} in\n{table}");
     }
     let json: Value = serde_json::from_str(&shown(&place, &["--environment", "--json"])).unwrap();

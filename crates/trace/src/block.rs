@@ -25,6 +25,20 @@ impl Cell {
             .store(self.0.load(Relaxed).wrapping_add(count), Relaxed);
     }
 
+    /// Makes it at least this. Only the thread that owns the block may.
+    #[inline]
+    pub fn raise(&self, value: u64) {
+        if value > self.0.load(Relaxed) {
+            self.0.store(value, Relaxed);
+        }
+    }
+
+    /// Sets it. Only the thread that owns the block may.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
     /// What has been counted so far.
     pub fn value(&self) -> u64 {
         self.0.load(Relaxed)

@@ -44,13 +44,25 @@ fn dnsmasq() -> Option<Server> {
     let until = Instant::now() + DEADLINE;
     // The port is free when it is asked for; should another take it, the next is tried.
     while Instant::now() < until {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let free = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
         let mut command = Command::new("dnsmasq");
-        let command = command.args(usual).args(records).arg(format!("--port={}", free.port()));
-        let mut child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+        let command = command
+            .args(usual)
+            .args(records)
+            .arg(format!("--port={}", free.port()));
+        let mut child = command
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(free).unwrap();
-        socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_millis(200)))
+            .unwrap();
         while child.try_wait().unwrap().is_none() {
             assert!(Instant::now() < until, "dnsmasq says nothing");
             // visitor.test, A
@@ -73,7 +85,9 @@ fn get_from(client: [u8; 4], hob: &Hob, target: &str) {
     let own = SocketAddr::from((Ipv4Addr::from(client), 0));
     socket.bind(&own.into()).unwrap();
     let port = hob.clear_port();
-    socket.connect(&SocketAddr::from(([127, 0, 0, 1], port)).into()).unwrap();
+    socket
+        .connect(&SocketAddr::from(([127, 0, 0, 1], port)).into())
+        .unwrap();
     let mut connection = Connection::of(OwnedFd::from(socket));
     connection.send_get(target).unwrap();
     assert_eq!(connection.read().unwrap().status, 200);
@@ -106,7 +120,8 @@ fn log_names_clients_whose_name_leads_back_to_them() {
     }
     place.wait_for_counter("requests", 4);
     place.wait_for_counter("names_asked", 3);
-    let counted = ["names_found", "names_mismatched", "names_failed"].map(|name| place.counter(name));
+    let counted =
+        ["names_found", "names_mismatched", "names_failed"].map(|name| place.counter(name));
     assert_eq!(counted[..2], [1, 1]);
     let names = &told(&place, "/v1/status")["names"];
     assert_eq!((&names["on"], &names["entries"]), (&true.into(), &3.into()));
@@ -143,7 +158,10 @@ fn name_server_that_is_silent_keeps_nobody_waiting() {
 
 #[test]
 fn name_server_that_is_gone_leaves_clients_without_names() {
-    let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = UdpSocket::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let place = Place::new();
     let hob = serve(&place, &gone.to_string());
     get_from([127, 0, 0, 5], &hob, "/hello.txt");

@@ -30,7 +30,10 @@ fn refused_requests_are_told_in_words() {
     let alert = alert(&place, "(limit_body)");
     assert_eq!(alert["level"], "notice");
     let text = alert["text"].as_str().unwrap();
-    assert!(text.starts_with("Requests refused: body larger than its limit (413): "), "{text}");
+    assert!(
+        text.starts_with("Requests refused: body larger than its limit (413): "),
+        "{text}"
+    );
     hob.stop();
 }
 
@@ -58,7 +61,9 @@ fn few_descriptors_left_are_told_of_and_no_longer_when_there_are_more() {
     let place = Place::new();
     let hob = place.serve_config("");
     let pid = Pid::from_raw(hob.server().cast_signed());
-    let used = std::fs::read_dir(format!("/proc/{}/fd", hob.server())).unwrap().count() as u64;
+    let used = std::fs::read_dir(format!("/proc/{}/fd", hob.server()))
+        .unwrap()
+        .count() as u64;
     let limit = |most: u64| Rlimit {
         current: Some(most),
         maximum: Some(100_000),
@@ -66,9 +71,20 @@ fn few_descriptors_left_are_told_of_and_no_longer_when_there_are_more() {
     let before = prlimit(pid, Resource::Nofile, limit(used + 4)).unwrap();
     let words = format!("of {}", used + 4);
     let alert = alert(&place, &words);
-    assert!(alert["text"].as_str().unwrap().starts_with("descriptors: "), "{alert}");
+    assert!(
+        alert["text"].as_str().unwrap().starts_with("descriptors: "),
+        "{alert}"
+    );
     assert_eq!(told(&place, RESOURCES)["descriptors_max"], used + 4);
-    prlimit(pid, Resource::Nofile, Rlimit { maximum: Some(100_000), ..before }).unwrap();
+    prlimit(
+        pid,
+        Resource::Nofile,
+        Rlimit {
+            maximum: Some(100_000),
+            ..before
+        },
+    )
+    .unwrap();
     wait_for(&place, RESOURCES, |told| {
         told["alerts"].as_array().unwrap().is_empty().then_some(())
     });
@@ -83,8 +99,14 @@ fn program_that_does_not_start_is_told_of_with_what_it_said() {
                  resident = { wsgi = \"missing:application\", dir = \"cgi\", workers = { min = 1 } }\n";
     let hob = place.serve_config_with("", route);
     let alert = alert(&place, "its workers do not start");
-    assert_eq!((&alert["level"], &alert["page"]), (&"bad".into(), &"programs".into()));
-    assert!(alert["text"].as_str().unwrap().starts_with("/app/*"), "{alert}");
+    assert_eq!(
+        (&alert["level"], &alert["page"]),
+        (&"bad".into(), &"programs".into())
+    );
+    assert!(
+        alert["text"].as_str().unwrap().starts_with("/app/*"),
+        "{alert}"
+    );
     hob.stop();
 }
 
@@ -95,7 +117,12 @@ fn minutes_have_their_columns_and_the_machines_own_interfaces() {
     let all = told(&place, "/v1/resources?from=0&step=300");
     assert_eq!(all["step_s"], 300);
     let columns = all["columns"].as_array().unwrap();
-    for name in ["descriptors", "softirq_permille", "listen_overflows", "server major_faults"] {
+    for name in [
+        "descriptors",
+        "softirq_permille",
+        "listen_overflows",
+        "server major_faults",
+    ] {
         assert!(columns.iter().any(|column| column == name), "{all}");
     }
     hob.stop();

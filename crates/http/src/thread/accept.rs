@@ -295,6 +295,7 @@ impl<A: Answer + 'static> Thread<A> {
         let core = h1::Conn::new(Rc::clone(&self.limits), self.now_ms);
         let mut conn = Box::new(Conn::new(accepted.socket, core, facts));
         conn.counted = accepted.counted;
+        conn.opened_ms = self.now_ms;
         conn.key = self.seat();
         conn
     }

@@ -37,6 +37,10 @@ pub(crate) struct Conn {
     pub(crate) stage: Stage,
     pub(crate) waker: Option<Arc<KeyWaker>>,
     pub(crate) request_count: u32,
+    /// When it was accepted, in milliseconds of loop time.
+    pub(crate) opened_ms: u64,
+    /// Since when the socket takes none of the bytes there are, in microseconds; 0 while it does.
+    pub(crate) take_since_us: u64,
     /// The tick of the wheel this connection stands in; 0 is none.
     pub(crate) tick: u64,
     /// The socket may have bytes for us.
@@ -142,6 +146,8 @@ impl Conn {
             stage: Stage::Reading,
             waker: None,
             request_count: 0,
+            opened_ms: 0,
+            take_since_us: 0,
             tick: 0,
             is_readable: true,
             is_half_closed: false,

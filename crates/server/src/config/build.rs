@@ -10,6 +10,7 @@ use super::address::{listen_address, localhost_port};
 use super::build_site::build_site;
 use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
+use super::inside::{build_activity, build_history};
 use super::log_format::check_log_format;
 use super::names::build_names;
 use super::nearest::nearest;
@@ -74,6 +75,8 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         limits,
         cache: build_cache(root),
         names: build_names(root, faults),
+        history: build_history(root, faults),
+        activity: build_activity(root),
         acme: None,
         programs: programs.into_list(),
         logs,

@@ -4,6 +4,7 @@
 
 use std::fmt::{self, Display, Write as _};
 
+use super::inside::fmt_inside;
 use super::units::{duration_text, size_text};
 use super::{
     AfterSteps, CacheMode, ClientNames, Coding, Config, Files, HalfClose, Handler, HeaderRule,
@@ -44,6 +45,7 @@ impl Display for Config {
         if let Some(names) = &self.names {
             names.fmt_keys(f)?;
         }
+        fmt_inside(&self.history, &self.activity, f)?;
         if let Some(acme) = &self.acme {
             acme.fmt_keys(f)?;
         }

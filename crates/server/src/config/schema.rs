@@ -6,6 +6,7 @@
 
 mod acme;
 mod files;
+mod inside;
 mod names;
 mod programs;
 mod resident;
@@ -23,6 +24,7 @@ use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
+pub use inside::{ACTIVITY, HISTORY};
 pub use names::NAMES;
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
@@ -114,6 +116,8 @@ pub static ROOT: Table = Table {
             "certbot",
             "autocert",
         ]),
+        Key::new("history", Kind::Table(&HISTORY), Nothing("")),
+        Key::new("activity", Kind::Table(&ACTIVITY), Nothing("")),
         Key::new("log", Tables(&LOG), Nothing("")).aka(&["access_log", "logs"]),
         Key::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&[
             "listener",

@@ -37,6 +37,8 @@ pub struct Sites {
 
 /// One site.
 pub struct Site {
+    /// Its name for people; `*` for a site without one.
+    pub name: String,
     table: RouteTable,
     /// Its routes, in order.
     pub routes: Vec<Route>,
@@ -56,6 +58,8 @@ pub struct Site {
 
 /// One route.
 pub struct Route {
+    /// Its pattern, as the config has it.
+    pub path: String,
     /// Its pattern.
     pub pattern: Pattern,
     /// Who answers.
@@ -203,6 +207,7 @@ impl Site {
                 is_final: !handler.runs_programs()
                     && site.error_pages.is_empty()
                     && route.headers.is_empty(),
+                path: route.path.clone(),
                 pattern,
                 handler,
                 rewrite,
@@ -222,6 +227,11 @@ impl Site {
             .map(|(status, path)| error_page(*status, path, &types))
             .collect::<Result<_, _>>()?;
         Ok(Site {
+            name: site
+                .names
+                .first()
+                .cloned()
+                .unwrap_or_else(|| "*".to_owned()),
             table,
             routes,
             error_pages,

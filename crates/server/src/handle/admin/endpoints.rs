@@ -6,7 +6,7 @@
 use hob_http::Answered;
 
 use super::ask::Ask;
-use super::{environment, reply, resources, statistics, status, steer};
+use super::{environment, reply, resources, running, statistics, status, steer};
 
 /// One endpoint.
 pub struct Endpoint {
@@ -81,6 +81,20 @@ pub static ENDPOINTS: &[Endpoint] = &[
         answer: resources::answer,
         text: "Minutes of the last day, `from` and `to` in Unix seconds, in rows of `step` seconds: \
                interfaces, soft interrupts, listen queues, descriptors, disks, memory; and alerts.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/running",
+        role: Look,
+        answer: running::requests,
+        text: "Requests under way, the oldest first, and what each is at.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/connections",
+        role: Look,
+        answer: running::connections,
+        text: "Open connections, what they speak and what the network below them is like.",
     },
     Endpoint {
         method: Post,

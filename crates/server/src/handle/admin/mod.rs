@@ -10,9 +10,12 @@ mod environment;
 pub mod helm;
 mod reply;
 mod resources;
+mod running;
 mod statistics;
 mod status;
 mod steer;
+mod threads;
+mod told;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
