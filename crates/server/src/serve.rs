@@ -143,7 +143,6 @@ impl Server {
             started: Instant::now(),
             report: Mutex::new(report(&generation)),
         });
-        admin.names.start(&counters).map_err(text)?;
         let mut server = Server {
             _ticker: Ticker::start(&admin).map_err(text)?,
             shared,
@@ -230,6 +229,11 @@ impl Server {
         };
         drop(told);
         self.admin.names.set(config.names.as_ref());
+        if config.names.is_some()
+            && let Err(error) = self.admin.names.start(&self.counters)
+        {
+            tracing::error!(%error, "clients have no names");
+        }
         self.listeners.clone_from(&numbered);
         let limits = limits(&config.limits);
         self.config = config;

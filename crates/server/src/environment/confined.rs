@@ -79,7 +79,11 @@ pub(super) fn programs(config: &Config, fleet: &Fleet) -> Value {
             let Some(program) = config.programs.get(index) else {
                 continue;
             };
-            let named = |name: &&(String, Vec<u32>)| name.0.starts_with(&route.path);
+            // A pool is called by its route, and what runs.
+            let named = |(name, _): &&(String, Vec<u32>)| {
+                let rest = name.strip_prefix(&route.path);
+                rest.is_some_and(|rest| rest.starts_with(' '))
+            };
             let pids = running.iter().filter(named).flat_map(|(_, pids)| pids);
             let mut told = wanted(program, landlock);
             told["site"] = site.name().into();

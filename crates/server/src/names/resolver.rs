@@ -47,6 +47,7 @@ struct State {
     refused: u64,
     /// Until when no log waits, on the loop's clock, in milliseconds.
     pause_until_ms: u64,
+    has_threads: bool,
     is_over: bool,
 }
 
@@ -67,6 +68,7 @@ impl ClientNames {
                 own: HashMap::new(),
                 refused: 0,
                 pause_until_ms: 0,
+                has_threads: false,
                 is_over: false,
             }),
             wanted: Condvar::new(),
@@ -74,8 +76,12 @@ impl ClientNames {
         })
     }
 
-    /// Starts the threads that ask. They end with the server; nothing of theirs is waited for.
+    /// Starts the threads that ask, unless they run. They end with the server; nothing of theirs is
+    /// waited for.
     pub(crate) fn start(self: &Arc<Self>, counters: &Counters) -> io::Result<()> {
+        if std::mem::replace(&mut self.lock().has_threads, true) {
+            return Ok(());
+        }
         for _ in 0..THREAD_COUNT {
             let (names, counters) = (Arc::clone(self), counters.new_thread());
             let thread = std::thread::Builder::new().name("hob-names".to_owned());
