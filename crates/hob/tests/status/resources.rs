@@ -25,7 +25,7 @@ fn refused_requests_are_told_in_words() {
     assert_eq!(told(&place, RESOURCES)["alerts"], serde_json::json!([]));
     for _ in 0..2 {
         let reply = call(hob.port(), "POST", "/hello.txt", "", b"eleven bytes");
-        assert_eq!(reply.status, 413);
+        assert_eq!(reply.answer.status, 413);
     }
     let alert = alert(&place, "(limit_body)");
     assert_eq!(alert["level"], "notice");
