@@ -2,8 +2,10 @@
 
 mod cache;
 mod certificates;
+mod environment;
 mod overall;
 mod programs;
+mod statistics;
 
 use serde_json::Value;
 
@@ -12,28 +14,68 @@ use crate::control;
 use crate::facts::Facts;
 use crate::{Refusal, escape, output};
 
-/// How a part of the state is written for people, on a terminal of some width.
+/// How something is written for people, on a terminal of some width.
 type Written = fn(Facts<'_>, Option<usize>) -> String;
+
+/// What can be shown: where it is asked for, which field of that it is, and how it is written.
+struct Part {
+    is_wanted: bool,
+    target: &'static str,
+    field: Option<&'static str>,
+    written: Written,
+}
 
 /// Shows the state, or a part of it.
 pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
-    let state = control::hob(&options.control, surroundings)?.get("/v1/status")?;
-    let parts: [(bool, &str, Written); 3] = [
-        (options.cache, "cache", cache::text),
-        (options.certificates, "certificates", certificates::text),
-        (options.programs, "programs", programs::text),
-    ];
-    let part = parts.into_iter().find(|(is_wanted, ..)| *is_wanted);
-    let (shown, written) = match part {
-        Some((_, name, written)) => (state.get(name).cloned().unwrap_or(Value::Null), written),
-        None => (state, overall::text as Written),
+    let mut hob = control::hob(&options.control, surroundings)?;
+    if options.zero {
+        hob.ask("POST", "/v1/statistics/zero")?.told()?;
+    }
+    let parts = parts(options);
+    let part = parts.iter().find(|part| part.is_wanted);
+    let part = part.unwrap_or(&Part {
+        is_wanted: true,
+        target: "/v1/status",
+        field: None,
+        written: overall::text,
+    });
+    let told = hob.get(part.target)?;
+    let shown = match part.field {
+        Some(field) => told.get(field).cloned().unwrap_or(Value::Null),
+        None => told,
     };
     if options.control.json {
         output::line(&escape::json(&shown));
     } else {
-        output::write(&written(Facts(&shown), output::width()));
+        output::write(&(part.written)(Facts(&shown), output::width()));
     }
     Ok(())
+}
+
+fn parts(options: &StatusOptions) -> [Part; 5] {
+    let of_status = |is_wanted, field, written| Part {
+        is_wanted,
+        target: "/v1/status",
+        field: Some(field),
+        written,
+    };
+    let whole = |is_wanted, target, written| Part {
+        is_wanted,
+        target,
+        field: None,
+        written,
+    };
+    [
+        of_status(options.cache, "cache", cache::text),
+        of_status(options.certificates, "certificates", certificates::text),
+        of_status(options.programs, "programs", programs::text),
+        whole(options.environment, "/v1/environment", |told, _| {
+            environment::text(told.0)
+        }),
+        whole(options.statistics, "/v1/statistics", |told, _| {
+            statistics::text(told.0)
+        }),
+    ]
 }
 
 /// Names and what they stand for, a line each, the names as wide as the widest.

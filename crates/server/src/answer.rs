@@ -28,6 +28,7 @@ use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
+use hob_trace::statistics::ThreadStatistics;
 use hob_trace::{CacheOutcome, Fault, HandlerKind, Texts};
 
 use crate::cache::local::Local;
@@ -58,6 +59,7 @@ pub struct Answers {
     desk: Rc<Desk>,
     admin: Arc<Admin>,
     ring: RefCell<Producer>,
+    statistics: Arc<ThreadStatistics>,
 }
 
 /// What a thread's handlers work with; answers that take a while hold it, to ask handlers again.
@@ -106,6 +108,7 @@ impl Answers {
                 path: RefCell::default(),
                 key: RefCell::default(),
             }),
+            statistics: admin.statistics.new_thread(),
             admin: Arc::clone(admin),
             ring: RefCell::new(ring),
         }
@@ -394,6 +397,7 @@ impl Answer for Answers {
         if request.facts().listener == CONTROL_LISTENER {
             return;
         }
+        self.statistics.count(&record, request.sent_head().method());
         let counters = &self.desk.counters;
         counters.requests.add(1);
         counters.count_status(record.status);

@@ -22,10 +22,12 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use crate::answer::{Answers, CONTROL_LISTENER};
 use crate::config::{self, CacheMode, Config, LogChoice, LogTarget};
 use crate::handle::admin::helm::{Helm, Outcome};
-use crate::handle::admin::{Admin, Report};
+use crate::handle::admin::{Admin, Ledger, Report};
 use crate::handle::files::pin;
 use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
+use crate::names::ClientNames;
 use crate::process;
+use crate::resources::{self, Resources, Ticker};
 use crate::route::sites::Sites;
 use crate::shared::Shared;
 use crate::tls;
@@ -75,6 +77,8 @@ struct Server {
     ticket_keys: Arc<TicketKeys>,
     listeners: Vec<Listening>,
     next_listener: u16,
+    /// Looks at machine and server once a second.
+    _ticker: Ticker,
     /// The server's own end to the spawner; while it is open the spawner has a server.
     spawner: Option<OwnedFd>,
 }
@@ -131,12 +135,16 @@ impl Server {
         let admin = Arc::new(Admin {
             helm: Helm::new().map_err(text)?,
             counters: Arc::clone(&counters),
+            statistics: Ledger::new(&counters, resources::unix_ms()),
+            resources: Resources::default(),
+            names: ClientNames::new(),
             crew: Arc::clone(&crew),
             shared: Arc::clone(&shared),
             started: Instant::now(),
             report: Mutex::new(report(&generation)),
         });
         let mut server = Server {
+            _ticker: Ticker::start(&admin).map_err(text)?,
             shared,
             admin,
             crew,
@@ -186,6 +194,7 @@ impl Server {
             }
         };
         sites.set_client_rules(&tls::client_rules(&config, &keys)?);
+        self.admin.resources.set_certificates(tls::expiries(&keys));
         let mut numbered = self.number_listeners(listeners, control);
         self.join_datagrams(&mut numbered, datagrams);
         for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
@@ -219,6 +228,12 @@ impl Server {
             ..report
         };
         drop(told);
+        self.admin.names.set(config.names.as_ref());
+        if config.names.is_some()
+            && let Err(error) = self.admin.names.start(&self.counters)
+        {
+            tracing::error!(%error, "clients have no names");
+        }
         self.listeners.clone_from(&numbered);
         let limits = limits(&config.limits);
         self.config = config;
@@ -289,7 +304,11 @@ impl Server {
                 self.log.insert(log)
             }
         };
-        let names = Arc::new(names(config));
+        let mut names = names(config);
+        if config.names.is_some() {
+            names.set_clients(Arc::clone(&self.admin.names) as _);
+        }
+        let names = Arc::new(names);
         let mut ids = Vec::new();
         for (settings, file) in config.logs.iter().zip(files) {
             let name = match &settings.target {
@@ -422,6 +441,8 @@ impl Server {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        // A log that still waits for a name has it or goes without.
+        self.admin.names.end();
         if let Some(log) = self.log.take()
             && !log.close(LOG_PATIENCE)
         {
@@ -483,6 +504,7 @@ impl Server {
     /// Serves with other certificates from now on.
     fn take_keys(&mut self, keys: &KeyFiles) -> Result<(), String> {
         let terms = self.terms(&self.config, keys)?;
+        self.admin.resources.set_certificates(tls::expiries(keys));
         for (listening, terms) in self.listeners.iter_mut().zip(terms) {
             listening.tls = terms;
         }
@@ -610,22 +632,21 @@ fn report(generation: &Generation) -> Report {
         certificates: Vec::new(),
         addresses: facts.addresses.clone(),
         warnings: facts.warnings.clone(),
-        sites: generation.config.sites.iter().map(site_name).collect(),
+        config: Arc::new(generation.config.clone()),
+        sites: generation
+            .config
+            .sites
+            .iter()
+            .map(|site| site.name().to_owned())
+            .collect(),
     }
-}
-
-fn site_name(site: &config::Site) -> String {
-    site.names
-        .first()
-        .cloned()
-        .unwrap_or_else(|| "*".to_owned())
 }
 
 fn names(config: &Config) -> Names {
     let mut names = Names::new();
     for site in &config.sites {
         names.add_site(
-            &site_name(site),
+            site.name(),
             site.routes.iter().map(|route| route.path.clone()),
         );
     }

@@ -85,6 +85,10 @@ Examples:
       programs that stay and interpreters that are kept warm, with their workers
   hob status --certificates --json
       certificates that come from an authority, as JSON
+  hob status --environment
+      build, machine, kernel, limits, and what programs are held to
+  hob status --statistics
+      requests since the start, today and since --zero, by what they were
   hob status --config /etc/hob.toml
       the hob that serves this config
 
@@ -123,6 +127,16 @@ pub(crate) struct StatusOptions {
     /// Only the resident programs: their workers, requests and memory
     #[arg(long, conflicts_with_all = ["cache", "certificates"])]
     pub(crate) programs: bool,
+    /// Where it runs: build, machine, kernel, limits, and what programs are held to
+    #[arg(long, conflicts_with_all = ["cache", "certificates", "programs"])]
+    pub(crate) environment: bool,
+    /// Requests by method, protocol, handler, status and cache: since the start, today, and since
+    /// the counts were set to zero
+    #[arg(long, conflicts_with_all = ["cache", "certificates", "programs", "environment"])]
+    pub(crate) statistics: bool,
+    /// Set those counts to zero first
+    #[arg(long, requires = "statistics")]
+    pub(crate) zero: bool,
 }
 
 /// What a screen of `hob top` shows.

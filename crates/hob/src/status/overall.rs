@@ -39,7 +39,7 @@ fn processes(state: Facts<'_>) -> String {
     let number = |name| state.count(name).map(count);
     let keeper = state.count("keeper.pid").map(|pid| {
         let servers = number("keeper.servers_started").unwrap_or_default();
-        format!("process {pid}, has started {servers} servers")
+        format!("process {pid}, servers started so far: {servers}")
     });
     let server = state.count("server.pid").map(|pid| {
         let threads = number("server.threads").unwrap_or_default();
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(
             text(Facts(&state), None),
             "hob          0.1.0\ngeneration   2\n\
-             keeper       process 7, has started 1 servers\n\
+             keeper       process 7, servers started so far: 1\n\
              server       process 8, up 5 s, 2 threads, user 0\nconnections  3\n\n\
              warnings\n  one\\x1b\n\nlistening on\n  127.0.0.1:80\n\nsites\n  *\n\n\
              cache\n  entries        0\n\n\

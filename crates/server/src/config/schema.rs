@@ -7,6 +7,7 @@
 mod acme;
 mod files;
 mod inside;
+mod names;
 mod programs;
 mod resident;
 mod tls;
@@ -24,6 +25,7 @@ pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
 pub use inside::{ACTIVITY, HISTORY};
+pub use names::NAMES;
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
@@ -103,6 +105,11 @@ pub static ROOT: Table = Table {
         Key::new("limits", Kind::Table(&LIMITS), Nothing("")),
         Key::new("program", Kind::Table(&PROGRAM), Nothing("")).aka(&["programs"]),
         Key::new("cache", OrWord("off", &Kind::Table(&CACHE)), Nothing("")),
+        Key::new("names", OrFlag("server", &NAMES), Nothing("")).aka(&[
+            "hostname_lookups",
+            "hostnamelookups",
+            "reverse_dns",
+        ]),
         Key::new("acme", Kind::Table(&ACME), Nothing("")).aka(&[
             "letsencrypt",
             "certificates",

@@ -6,24 +6,30 @@
 mod ask;
 mod control;
 pub mod endpoints;
+mod environment;
 pub mod helm;
 mod reply;
+mod resources;
 mod running;
+mod statistics;
 mod status;
 mod steer;
 mod threads;
 mod told;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use hob_http::thread::Crew;
 use hob_trace::metric::Counters;
 
 use crate::handle::admin::helm::Helm;
+use crate::names::ClientNames;
+use crate::resources::Resources;
 use crate::shared::Shared;
 
 pub use control::answer;
+pub use statistics::Ledger;
 pub use status::Report;
 
 /// What the API tells and steers.
@@ -32,6 +38,12 @@ pub struct Admin {
     pub helm: Helm,
     /// Counters of all threads.
     pub counters: Arc<Counters>,
+    /// What requests were, and since when that is counted.
+    pub statistics: Ledger,
+    /// Names of clients.
+    pub names: Arc<ClientNames>,
+    /// What is used of the machine, and alerts.
+    pub resources: Resources,
     /// The threads.
     pub crew: Arc<Crew>,
     /// Cache and pool.
@@ -42,6 +54,13 @@ pub struct Admin {
     pub report: Mutex<Report>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+impl Admin {
+    /// What is told of the generation being served.
+    pub(crate) fn report(&self) -> MutexGuard<'_, Report> {
+        lock(&self.report)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
