@@ -3,6 +3,8 @@
 use hob_load::page::bytes;
 use serde_json::Value;
 
+use crate::escape;
+
 /// What is known, a line each; parts have a heading.
 pub(crate) fn text(told: &Value) -> String {
     let build = &told["build"];
@@ -178,13 +180,13 @@ fn aligned(lines: &[(&str, String)], indent: &str) -> String {
     lines.collect()
 }
 
-/// A value in words, without what would move a terminal's cursor.
+/// A value in words.
 fn word(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
-        Value::String(text) => text.chars().filter(|one| !one.is_control()).collect(),
+        Value::String(text) => escape::line(text).into_owned(),
         other => other.to_string(),
     }
 }
@@ -196,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_none_and_control_characters_are_left_out() {
+    fn what_is_not_known_is_none_and_control_characters_are_shown() {
         let told = json!({
             "version": "1.2.3",
             "hostname": "a\u{1b}[2Jb",
@@ -210,7 +212,7 @@ mod tests {
         let text = text(&told);
         for line in [
             "version            1.2.3\n",
-            "host name          a[2Jb\n",
+            "host name          a\\x1b[2Jb\n",
             "memory limit       none\n",
             "limits\n  open_files  1024 (at most none)\nlisteners\n  127.0.0.1:80\n",
             "program of /cgi-bin/* on *\n  user               none\n",

@@ -3,6 +3,8 @@
 use hob_load::page::{bytes, count};
 use serde_json::Value;
 
+use crate::escape;
+
 /// Spans and their headings.
 const SPANS: [(&str, &str); 3] = [
     ("start", "since start"),
@@ -48,7 +50,7 @@ pub(crate) fn text(told: &Value) -> String {
         for word in words(told, part) {
             let values = SPANS.map(|(span, _)| &told[span][part][word]);
             if values.iter().any(|value| value.as_u64().unwrap_or(0) > 0) {
-                let name = format!("  {}", word.replace('_', " "));
+                let name = format!("  {}", escape::line(&word.replace('_', " ")));
                 row(&mut rows, &name, &values.map(|value| shown(part, value)));
             }
         }
