@@ -15,6 +15,7 @@ use super::reading::{Reading, descriptors, descriptors_max};
 use crate::cache::store::Holdings;
 use crate::handle::admin::Admin;
 use crate::handle::resident::status::{pids, pool_facts};
+use crate::handle::warm;
 use crate::shared::fleet::now_ms;
 
 /// How often everything is looked at.
@@ -61,7 +62,7 @@ impl Sampler {
     /// Begins to look at this server.
     pub fn new(admin: &Arc<Admin>) -> Sampler {
         let facts = facts(admin);
-        let reading = Reading::take(now_ms(), pids(&admin.shared.fleet));
+        let reading = Reading::take(now_ms(), pools(admin));
         let minute = unix_ms() / 60_000;
         Sampler {
             alarms: Alarms::default(),
@@ -86,7 +87,7 @@ impl Sampler {
     }
 
     fn end_minute(&mut self, facts: &Facts, unix_ms: u64) {
-        let reading = Reading::take(now_ms(), pids(&self.admin.shared.fleet));
+        let reading = Reading::take(now_ms(), pools(&self.admin));
         let holdings = self.admin.shared.store.holdings();
         let (_, before, facts_before, holdings_before) = &self.minute;
         let mut minutes = lock(&self.admin.resources.minutes);
@@ -136,6 +137,13 @@ impl Drop for Ticker {
             let _ = thread.join();
         }
     }
+}
+
+/// Process ids of all programs that stay, by pool or kept interpreter.
+fn pools(admin: &Admin) -> Vec<(String, Vec<u32>)> {
+    let mut pools = pids(&admin.shared.fleet);
+    pools.extend(warm::status::pids(&admin.shared.hosts));
+    pools
 }
 
 /// What the server knows of itself now.
