@@ -68,14 +68,14 @@ fn few_descriptors_left_are_told_of_and_no_longer_when_there_are_more() {
         current: Some(most),
         maximum: Some(100_000),
     };
-    let before = prlimit(pid, Resource::Nofile, limit(used + 4)).unwrap();
-    let words = format!("of {}", used + 4);
+    let before = prlimit(pid, Resource::Nofile, limit(used + 8)).unwrap();
+    let words = format!("of {}", used + 8);
     let alert = alert(&place, &words);
     assert!(
         alert["text"].as_str().unwrap().starts_with("descriptors: "),
         "{alert}"
     );
-    assert_eq!(told(&place, RESOURCES)["descriptors_max"], used + 4);
+    assert_eq!(told(&place, RESOURCES)["descriptors_max"], used + 8);
     prlimit(
         pid,
         Resource::Nofile,
