@@ -158,7 +158,7 @@ pub(crate) fn levels(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
             "descriptors",
             facts.descriptors,
             facts.descriptors_max,
-            "resources",
+            "environment",
         ),
         (
             "connections",
