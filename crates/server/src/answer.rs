@@ -29,7 +29,7 @@ use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
 use hob_trace::statistics::ThreadStatistics;
-use hob_trace::{CacheOutcome, Fault, HandlerKind, Texts};
+use hob_trace::{CacheOutcome, Fault, HandlerKind, Recorder, Texts};
 
 use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
@@ -60,6 +60,7 @@ pub struct Answers {
     admin: Arc<Admin>,
     ring: RefCell<Producer>,
     statistics: Arc<ThreadStatistics>,
+    recorder: Recorder,
 }
 
 /// What a thread's handlers work with; answers that take a while hold it, to ask handlers again.
@@ -92,7 +93,10 @@ impl Answers {
         counters: Arc<ThreadCounters>,
         ring: Producer,
     ) -> Answers {
+        let recorder = Recorder::new(&admin.inside.history, &shared.series);
+        admin.inside.watch(thread, recorder.waiting());
         Answers {
+            recorder,
             desk: Rc::new(Desk {
                 sites: RefCell::new(shared.sites()),
                 generation: Cell::new(shared.generation()),
@@ -121,6 +125,11 @@ impl Answers {
         {
             tracing::error!(%error, "a link to the spawner cannot be watched");
         }
+    }
+
+    /// Lets readers of the history see what this thread has kept to itself.
+    pub(crate) fn hand_over(&self) {
+        self.recorder.hand_over();
     }
 
     /// Starts a worker of a resident program on this thread.
@@ -161,6 +170,7 @@ impl Desk {
         {
             let mut record = request.record_mut();
             record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
+            record.series = site.series;
             record.log = site.log.unwrap_or_else(|| listener_log(sites, request));
         }
         if let Some(refusal) = secure::check(sites, site, request) {
@@ -198,6 +208,7 @@ impl Desk {
         {
             let mut record = request.record_mut();
             record.route = index;
+            record.series = route.series;
             record.handler = route.handler.kind();
             record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
         }
@@ -392,6 +403,12 @@ impl Answer for Answers {
         plain::error(status)
     }
 
+    fn begun(&self, request: &Request) {
+        if request.facts().listener != CONTROL_LISTENER {
+            self.desk.counters.requests_begun.add(1);
+        }
+    }
+
     fn finished(&self, request: &Request) {
         let record = request.record();
         if request.facts().listener == CONTROL_LISTENER {
@@ -418,20 +435,21 @@ impl Answer for Answers {
             counters.disk_jobs.add(1);
             counters.disk_wait_us.add(record.disk_wait_us);
         }
+        let head = request.sent_head();
+        let value = |known| head.value(known).unwrap_or_default();
+        let texts = Texts {
+            method: head.method(),
+            target: head.target(),
+            host: head.host(),
+            referer: value(hob_http::Known::Referer),
+            user_agent: value(hob_http::Known::UserAgent),
+            user: b"",
+            detail: &request.detail(),
+        };
         if record.log != 0 {
-            let head = request.sent_head();
-            let value = |known| head.value(known).unwrap_or_default();
-            let texts = Texts {
-                method: head.method(),
-                target: head.target(),
-                host: head.host(),
-                referer: value(hob_http::Known::Referer),
-                user_agent: value(hob_http::Known::UserAgent),
-                user: b"",
-                detail: &request.detail(),
-            };
             self.ring.borrow_mut().push(&record, &texts);
         }
+        self.recorder.finished(&record, &texts);
     }
 
     fn start(&self, reactor: &Reactor) {
@@ -451,6 +469,7 @@ impl Answer for Answers {
     fn begin_turn(&self, now_ms: u64) {
         let desk = &self.desk;
         desk.now_ms.set(now_ms);
+        self.recorder.turn(now_ms);
         let generation = desk.shared.generation();
         if generation != desk.generation.get() {
             desk.generation.set(generation);

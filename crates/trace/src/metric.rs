@@ -66,6 +66,12 @@ macro_rules! counters {
                         help: "Connections open now.",
                         value: self.connections_open(),
                     },
+                    Metric {
+                        name: "requests_running",
+                        kind: Kind::Gauge,
+                        help: "Requests under way now.",
+                        value: self.running(),
+                    },
                 ]
                 .into_iter()
             }
@@ -74,6 +80,7 @@ macro_rules! counters {
 }
 
 counters! {
+    requests_begun: "Requests whose head has begun to be answered or refused.";
     requests: "Requests answered, refused or left by their client.";
     responses_1xx: "Interim answers sent.";
     responses_2xx: "Answers with a status of 200 to 299.";
@@ -214,6 +221,11 @@ impl ThreadCounters {
 }
 
 impl Snapshot {
+    /// Requests under way now, as far as blocks read one after another tell.
+    pub fn running(&self) -> u64 {
+        self.requests_begun.saturating_sub(self.requests)
+    }
+
     /// Connections open now. Blocks are read one after another, so it may be off by those opened or
     /// closed meanwhile; never below zero.
     pub fn connections_open(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! What a config says about history and activity.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

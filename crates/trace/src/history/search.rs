@@ -395,7 +395,8 @@ impl Search {
                 Wanted::Newest { before, .. } => {
                     if before.is_none_or(|before| place < before) && self.sieve.holds(&finished) {
                         newest.push(Ranked(Reverse(place), found()));
-                        if newest.len() > limit {
+                        // One more than wanted tells that there is more.
+                        if newest.len() > limit + 1 {
                             newest.pop();
                         }
                     }

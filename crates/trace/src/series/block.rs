@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use super::{OTHER, SERIES_MAX, Series};
 use crate::histogram::{Histogram, Times};
 use crate::metric::Cell;
-use crate::record::{Outcome, Record};
+use crate::record::{HandlerKind, Outcome, Record};
+use crate::verdict::Split;
 
 /// One series on one thread. Written by that thread, read by any.
 #[derive(Debug, Default)]
@@ -19,6 +20,7 @@ struct Block {
     server_us: Cell,
     program_us: Cell,
     client_us: Cell,
+    run_cpu_us: Cell,
     total: Histogram,
     first_byte: Histogram,
     /// There once a program has answered.
@@ -49,12 +51,14 @@ pub struct Sum {
     pub bytes_out: u64,
     /// When the last one began, as Unix time in milliseconds.
     pub last_unix_ms: u64,
-    /// Time the server spent on them, its disk included, in microseconds.
+    /// Time the server spent on them, queues and its disk included, in microseconds.
     pub server_us: u64,
-    /// Time programs spent on them, their queue included, in microseconds.
+    /// Time programs spent on them, their start included, in microseconds.
     pub program_us: u64,
     /// Time waited for clients, in microseconds.
     pub client_us: u64,
+    /// CPU time of processes that ran for one request each, in microseconds.
+    pub run_cpu_us: u64,
     /// From start to end; what became a tunnel is left out.
     pub total: Times,
     /// From start to the answer's head.
@@ -81,22 +85,35 @@ impl Block {
         if record.status == SWITCHED {
             return;
         }
-        let client_us = (record.client_take_us + record.client_body_us).min(record.total_us);
-        let program_us =
-            (record.queue_us + record.program_us).min(record.total_us.saturating_sub(client_us));
-        self.client_us.add(client_us);
-        self.program_us.add(program_us);
-        self.server_us
-            .add(record.total_us.saturating_sub(client_us + program_us));
+        let is_program = matches!(
+            record.handler,
+            HandlerKind::Cgi | HandlerKind::Warm | HandlerKind::Resident
+        );
+        if is_program {
+            self.record_program(record);
+        } else {
+            let client_us = record.client_take_us + record.client_body_us;
+            let client_us = client_us.min(record.total_us);
+            self.client_us.add(client_us);
+            self.server_us.add(record.total_us - client_us);
+        }
         self.total.record(record.total_us);
         self.first_byte.record(record.first_byte_us);
-        if record.program_us | record.queue_us | record.cpu_us != 0 {
-            let program = self.program.get_or_init(Box::default);
-            program.queue.record(record.queue_us);
-            program.start.record(record.start_us);
-            if record.cpu_us > 0 {
-                program.cpu.record(record.cpu_us);
-            }
+    }
+
+    fn record_program(&self, record: &Record) {
+        let split = Split::of(record);
+        self.client_us.add(split.take_us + split.body_us);
+        self.program_us.add(split.start_us + split.program_us);
+        self.server_us.add(split.server_us() + split.disk_us);
+        let program = self.program.get_or_init(Box::default);
+        program.queue.record(record.queue_us);
+        program.start.record(record.start_us);
+        if record.cpu_us > 0 {
+            program.cpu.record(record.cpu_us);
+        }
+        if record.handler != HandlerKind::Resident {
+            self.run_cpu_us.add(record.cpu_us);
         }
     }
 
@@ -109,6 +126,7 @@ impl Block {
             (&mut sum.server_us, &self.server_us),
             (&mut sum.program_us, &self.program_us),
             (&mut sum.client_us, &self.client_us),
+            (&mut sum.run_cpu_us, &self.run_cpu_us),
         ] {
             *sum = sum.wrapping_add(cell.value());
         }
@@ -129,14 +147,12 @@ const SWITCHED: u16 = 101;
 /// All blocks of one thread.
 #[derive(Debug)]
 pub struct ThreadSeries {
-    all: Block,
     places: Box<[OnceLock<Box<Block>>]>,
 }
 
 impl ThreadSeries {
     pub(super) fn new(places_max: usize) -> ThreadSeries {
         ThreadSeries {
-            all: Block::default(),
             places: (0..places_max).map(|_| OnceLock::new()).collect(),
         }
     }
@@ -145,10 +161,6 @@ impl ThreadSeries {
         if let Some(block) = self.places.get(place).and_then(OnceLock::get) {
             block.add_to(sum);
         }
-    }
-
-    pub(super) fn add_all_to(&self, sum: &mut Sum) {
-        self.all.add_to(sum);
     }
 
     pub(super) fn requests(&self, place: usize) -> u64 {
@@ -182,7 +194,6 @@ impl SeriesWriter {
     /// Counts a finished request. The first one of a series on a thread allocates its block.
     #[inline]
     pub fn record(&self, record: &Record) {
-        self.blocks.all.record(record);
         let known = self
             .places
             .borrow()

@@ -161,9 +161,13 @@ impl Series {
 
     /// What was counted of all requests together.
     pub fn all(&self) -> Sum {
-        let threads = self.lock().threads.clone();
+        let state = self.lock();
+        let (places, threads) = (state.places.len(), state.threads.clone());
+        drop(state);
         let mut sum = Sum::default();
-        threads.iter().for_each(|one| one.add_all_to(&mut sum));
+        for place in 0..places {
+            threads.iter().for_each(|one| one.add_to(place, &mut sum));
+        }
         sum
     }
 

@@ -51,6 +51,7 @@ fn threads_are_summed_and_times_are_apart() {
         program_us: 500,
         cpu_us: 7,
         client_take_us: 300,
+        handler: HandlerKind::Cgi,
         bytes_in: 10,
         body_bytes_out: 5,
         started_unix_ms: 99,
@@ -66,7 +67,7 @@ fn threads_are_summed_and_times_are_apart() {
     assert_eq!((second.bytes_in, second.bytes_out), (10, 5));
     assert_eq!(second.last_unix_ms, 99);
     let apart = (second.server_us, second.program_us, second.client_us);
-    assert_eq!(apart, (170, 530, 300));
+    assert_eq!(apart, (30, 670, 300));
     let maxima = [&second.queue, &second.start, &second.cpu].map(Times::max_us);
     assert_eq!(maxima, [30, 20, 7]);
     assert_eq!(series.all().requests, 3);

@@ -6,7 +6,10 @@
 use hob_http::Answered;
 
 use super::ask::Ask;
-use super::{environment, reply, resources, running, statistics, status, steer};
+use super::{
+    activity, environment, history, overview, reply, resources, routes, running, statistics,
+    status, steer,
+};
 
 /// One endpoint.
 pub struct Endpoint {
@@ -81,6 +84,41 @@ pub static ENDPOINTS: &[Endpoint] = &[
         answer: resources::answer,
         text: "Minutes of the last day, `from` and `to` in Unix seconds, in rows of `step` seconds: \
                interfaces, soft interrupts, listen queues, descriptors, disks, memory; and alerts.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/overview",
+        role: Look,
+        answer: overview::answer,
+        text: "How the server is doing: rates, response times, workers, memory, and what to look at.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/activity",
+        role: Look,
+        answer: activity::answer,
+        text: "What the server did in each second of the last hour or minute of the last four weeks.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/history",
+        role: Look,
+        answer: history::list,
+        text: "Finished requests, newest or slowest first, by any of their properties.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/history/{id}",
+        role: Look,
+        answer: history::one,
+        text: "One finished request.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/routes",
+        role: Look,
+        answer: routes::answer,
+        text: "Requests and times of each route since the server started.",
     },
     Endpoint {
         method: Get,

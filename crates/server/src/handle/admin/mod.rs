@@ -3,13 +3,17 @@
 //! `endpoints` is the one table of what may be asked for and who answers; each part of the API has a
 //! file of its own. Every answer is a JSON object.
 
+mod activity;
 mod ask;
 mod control;
 pub mod endpoints;
 mod environment;
 pub mod helm;
+mod history;
+mod overview;
 mod reply;
 mod resources;
+mod routes;
 mod running;
 mod statistics;
 mod status;
@@ -23,6 +27,7 @@ use std::time::Instant;
 use hob_http::thread::Crew;
 use hob_trace::metric::Counters;
 
+use crate::activity::Inside;
 use crate::handle::admin::helm::Helm;
 use crate::names::ClientNames;
 use crate::resources::Resources;
@@ -48,6 +53,8 @@ pub struct Admin {
     pub crew: Arc<Crew>,
     /// Cache and pool.
     pub shared: Arc<Shared>,
+    /// History and activity.
+    pub inside: Arc<Inside>,
     /// When this server started.
     pub started: Instant,
     /// What is told of the generation being served.
