@@ -52,7 +52,12 @@ fn some_requests(place: &Place, hob: &Hob) {
     }
     assert_eq!(ask(hob.port(), "GET", "/missing", "").status, 404);
     assert_eq!(ask(hob.port(), "HEAD", "/hello.txt", "").status, 200);
-    assert_eq!(call(hob.port(), "BREW", "/hello.txt", "", b"").status, 405);
+    assert_eq!(
+        call(hob.port(), "BREW", "/hello.txt", "", b"")
+            .answer
+            .status,
+        405
+    );
     place.wait_for_counter("requests", 6);
 }
 

@@ -20,7 +20,7 @@ use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
-use crate::activity::{Files, Inside, Sampler};
+use crate::activity::{Files, Hook, Inside, Sampler};
 use crate::answer::{Answers, CONTROL_LISTENER};
 use crate::config::{self, CacheMode, Config, LogChoice, LogTarget};
 use crate::handle::admin::helm::{Helm, Outcome};
@@ -29,7 +29,7 @@ use crate::handle::files::pin;
 use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
 use crate::names::ClientNames;
 use crate::process;
-use crate::resources::{self, Resources, Ticker};
+use crate::resources::{self, Resources};
 use crate::route::sites::Sites;
 use crate::shared::Shared;
 use crate::tls;
@@ -79,8 +79,6 @@ struct Server {
     ticket_keys: Arc<TicketKeys>,
     listeners: Vec<Listening>,
     next_listener: u16,
-    /// Looks at machine and server once a second.
-    _ticker: Ticker,
     /// The server's own end to the spawner; while it is open the spawner has a server.
     spawner: Option<OwnedFd>,
     /// Looks at all of it once a second.
@@ -149,7 +147,6 @@ impl Server {
             report: Mutex::new(report(&generation)),
         });
         let mut server = Server {
-            _ticker: Ticker::start(&admin).map_err(text)?,
             shared,
             admin,
             crew,
@@ -177,7 +174,9 @@ impl Server {
             let thread = server.start_thread(index, limits.clone(), listeners.clone());
             server.threads.push(thread.map_err(text)?);
         }
-        let sampler = Sampler::start(&server.admin, files, Vec::new()).map_err(text)?;
+        let mut resources = resources::Sampler::new(&server.admin);
+        let hooks: Vec<Hook> = vec![Box::new(move |unix_s| resources.sample(unix_s * 1000))];
+        let sampler = Sampler::start(&server.admin, files, hooks).map_err(text)?;
         server.sampler = Some(sampler);
         Ok(server)
     }
@@ -674,13 +673,6 @@ fn retention(config: &Config) -> Retention {
         bytes_max: config.history.bytes,
         time_max: config.history.time,
     }
-}
-
-fn site_name(site: &config::Site) -> String {
-    site.names
-        .first()
-        .cloned()
-        .unwrap_or_else(|| "*".to_owned())
 }
 
 fn names(config: &Config) -> Names {

@@ -1,8 +1,8 @@
 //! Statistics: finished requests told apart by what they were and what came of them.
 //!
-//! One table of arrays. Each array has one cell for each word of its axis, each thread a block of
-//! its own, so that counting a request is a handful of plain additions. A request counts once in
-//! every array.
+//! One table of arrays, each thread has a block of its own, and a request counts once in every array:
+//! three plain additions. What is told by itself but has few words, such as the protocol, shares one
+//! array with a cell for each combination; it is taken apart when somebody asks.
 
 use crate::block::{Block, Blocks, Cell};
 use crate::record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record};
@@ -11,6 +11,13 @@ use crate::record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record}
 const STATUS_COUNT: usize = 500;
 /// The first of them.
 const STATUS_FIRST: u16 = 100;
+const PROTOCOLS: usize = Protocol::ALL.len();
+const HANDLERS: usize = HandlerKind::ALL.len();
+const CACHES: usize = CacheOutcome::ALL.len();
+const OUTCOMES: usize = Outcome::ALL.len();
+const FAULTS: usize = Fault::ALL.len();
+/// Combinations of them.
+const KINDS: usize = PROTOCOLS * HANDLERS * CACHES * OUTCOMES * FAULTS;
 /// Methods that are told apart, in the order of their cells; the last is any other.
 pub const METHODS: [&str; 10] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "other",
@@ -44,7 +51,7 @@ macro_rules! statistics {
         }
 
         impl Block for ThreadStatistics {
-            // On the heap: these are some 4 KiB.
+            // On the heap: these are some 25 KiB.
             type Sum = Box<Statistics>;
 
             fn add_to(&self, sum: &mut Box<Statistics>) {
@@ -69,12 +76,8 @@ macro_rules! statistics {
 
 statistics! {
     methods[METHODS.len()]: "By method, as in [`METHODS`].";
-    protocols[Protocol::ALL.len()]: "By HTTP version.";
-    handlers[HandlerKind::ALL.len()]: "By who answered.";
     statuses[STATUS_COUNT]: "By status code, from 100.";
-    caches[CacheOutcome::ALL.len()]: "By what the cache did.";
-    outcomes[Outcome::ALL.len()]: "By how the exchange ended.";
-    faults[Fault::ALL.len()]: "By whose fault a failure was.";
+    kinds[KINDS]: "By protocol, handler, cache, end and fault, the last one fastest.";
 }
 
 /// The statistics of all threads.
@@ -90,17 +93,56 @@ impl ThreadStatistics {
             }
         };
         add(&self.methods, method_index(method));
-        add(&self.protocols, record.protocol as usize);
-        add(&self.handlers, record.handler as usize);
         let status = usize::from(record.status.wrapping_sub(STATUS_FIRST));
         add(&self.statuses, status);
-        add(&self.caches, record.cache as usize);
-        add(&self.outcomes, record.outcome as usize);
-        add(&self.faults, record.fault as usize);
+        add(&self.kinds, kind(record));
     }
 }
 
+/// The cell of a request's kind.
+#[inline]
+fn kind(record: &Record) -> usize {
+    let kind = record.protocol as usize * HANDLERS + record.handler as usize;
+    let kind = kind * CACHES + record.cache as usize;
+    let kind = kind * OUTCOMES + record.outcome as usize;
+    kind * FAULTS + record.fault as usize
+}
+
 impl Statistics {
+    /// Requests by HTTP version, as in [`Protocol::ALL`].
+    pub fn protocols(&self) -> [u64; PROTOCOLS] {
+        self.by(HANDLERS * CACHES * OUTCOMES * FAULTS)
+    }
+
+    /// Requests by who answered.
+    pub fn handlers(&self) -> [u64; HANDLERS] {
+        self.by(CACHES * OUTCOMES * FAULTS)
+    }
+
+    /// Requests by what the cache did.
+    pub fn caches(&self) -> [u64; CACHES] {
+        self.by(OUTCOMES * FAULTS)
+    }
+
+    /// Requests by how the exchange ended.
+    pub fn outcomes(&self) -> [u64; OUTCOMES] {
+        self.by(FAULTS)
+    }
+
+    /// Requests by whose fault a failure was.
+    pub fn faults(&self) -> [u64; FAULTS] {
+        self.by(1)
+    }
+
+    /// The sum over all else of what moves every `stride` cells.
+    fn by<const COUNT: usize>(&self, stride: usize) -> [u64; COUNT] {
+        let mut sums = [0; COUNT];
+        for (cell, count) in self.kinds.iter().enumerate() {
+            sums[cell / stride % COUNT] += count;
+        }
+        sums
+    }
+
     /// Requests answered with a status, 0 for one that is not counted alone.
     pub fn status(&self, status: u16) -> u64 {
         let index = status.checked_sub(STATUS_FIRST).map(usize::from);
@@ -151,18 +193,36 @@ mod tests {
         let sum = all.merged();
         for all in [
             sum.methods.iter().sum::<u64>(),
-            sum.protocols.iter().sum(),
-            sum.handlers.iter().sum(),
+            sum.protocols().iter().sum(),
+            sum.handlers().iter().sum(),
             sum.statuses.iter().sum(),
-            sum.caches.iter().sum(),
-            sum.outcomes.iter().sum(),
-            sum.faults.iter().sum(),
+            sum.caches().iter().sum(),
+            sum.outcomes().iter().sum(),
+            sum.faults().iter().sum(),
         ] {
             assert_eq!(all, 1);
         }
         assert_eq!((sum.methods[2], sum.status(200)), (1, 1));
-        assert_eq!(sum.handlers[HandlerKind::Cgi as usize], 1);
-        assert_eq!(sum.protocols[Protocol::Http11 as usize], 1);
+        assert_eq!(sum.handlers()[HandlerKind::Cgi as usize], 1);
+        assert_eq!(sum.protocols()[Protocol::Http11 as usize], 1);
+    }
+
+    #[test]
+    fn every_kind_is_taken_apart_as_it_was_put_together() {
+        let all = AllStatistics::new();
+        let thread = all.new_thread();
+        let mut request = record(200, HandlerKind::Resident);
+        request.protocol = Protocol::Http3;
+        request.cache = CacheOutcome::Miss;
+        request.outcome = Outcome::Broken;
+        request.fault = Fault::Upstream;
+        thread.count(&request, b"GET");
+        let sum = all.merged();
+        assert_eq!(sum.protocols()[Protocol::Http3 as usize], 1);
+        assert_eq!(sum.handlers()[HandlerKind::Resident as usize], 1);
+        assert_eq!(sum.caches()[CacheOutcome::Miss as usize], 1);
+        assert_eq!(sum.outcomes()[Outcome::Broken as usize], 1);
+        assert_eq!(sum.faults()[Fault::Upstream as usize], 1);
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn refused_requests_are_told_in_words() {
     assert_eq!(told(&place, RESOURCES)["alerts"], serde_json::json!([]));
     for _ in 0..2 {
         let reply = call(hob.port(), "POST", "/hello.txt", "", b"eleven bytes");
-        assert_eq!(reply.status, 413);
+        assert_eq!(reply.answer.status, 413);
     }
     let alert = alert(&place, "(limit_body)");
     assert_eq!(alert["level"], "notice");
@@ -68,14 +68,14 @@ fn few_descriptors_left_are_told_of_and_no_longer_when_there_are_more() {
         current: Some(most),
         maximum: Some(100_000),
     };
-    let before = prlimit(pid, Resource::Nofile, limit(used + 4)).unwrap();
-    let words = format!("of {}", used + 4);
+    let before = prlimit(pid, Resource::Nofile, limit(used + 8)).unwrap();
+    let words = format!("of {}", used + 8);
     let alert = alert(&place, &words);
     assert!(
         alert["text"].as_str().unwrap().starts_with("descriptors: "),
         "{alert}"
     );
-    assert_eq!(told(&place, RESOURCES)["descriptors_max"], used + 4);
+    assert_eq!(told(&place, RESOURCES)["descriptors_max"], used + 8);
     prlimit(
         pid,
         Resource::Nofile,

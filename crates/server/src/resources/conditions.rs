@@ -21,6 +21,15 @@ pub(crate) struct Facts {
     pub(crate) workers_max: u64,
     pub(crate) pools: Vec<PoolFacts>,
     pub(crate) certificates: Vec<Expiry>,
+    /// Of the last ten seconds: requests, and those that failed.
+    pub(crate) requests: u64,
+    pub(crate) errors: u64,
+    /// Requests that wait for a worker, workers that could take one, and those at work.
+    pub(crate) queued: u64,
+    pub(crate) idle: u64,
+    pub(crate) busy: u64,
+    /// Why the file of history or activity cannot be written.
+    pub(crate) failed_write: Option<String>,
     /// Names of certificates that an authority did not give, with why.
     pub(crate) refused_certificates: Vec<(String, String)>,
 }
@@ -47,6 +56,10 @@ pub struct Expiry {
     pub until_unix_s: i64,
 }
 
+/// From this share of requests on, errors are told of: one in so many.
+const ERRORS_ONE_IN: u64 = 20;
+/// And from so many errors on.
+const ERRORS_MIN: u64 = 5;
 /// Looks at levels, a second apart, before one is told.
 const LOOKS_QUICK: u32 = 5;
 /// Looks at minutes before one is told.
@@ -173,8 +186,36 @@ pub(crate) fn levels(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
         };
         alarms.level(used, now_ms);
     }
+    now(alarms, facts, now_ms);
     pools(alarms, facts, now_ms);
     certificates(alarms, facts, now_ms);
+}
+
+/// What goes wrong at this moment.
+fn now(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
+    let (errors, requests) = (facts.errors, facts.requests);
+    let is_failing = errors >= ERRORS_MIN && errors.saturating_mul(ERRORS_ONE_IN) >= requests;
+    let failing = is_failing.then(|| Finding {
+        level: Level::Bad,
+        text: format!("{errors} of the last {requests} requests failed"),
+        page: "history",
+    });
+    alarms.tell("errors", now_ms, failing);
+    let waiting = (facts.queued > 0 && facts.idle == 0).then(|| Finding {
+        level: Level::Warning,
+        text: format!(
+            "{} requests wait for a worker; {} are busy",
+            facts.queued, facts.busy
+        ),
+        page: "programs",
+    });
+    alarms.tell("queue", now_ms, waiting);
+    let unwritten = facts.failed_write.as_ref().map(|why| Finding {
+        level: Level::Warning,
+        text: format!("history or activity could not be written to its file: {why}"),
+        page: "history",
+    });
+    alarms.tell("file", now_ms, unwritten);
 }
 
 fn pools(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {

@@ -16,4 +16,4 @@ pub use conditions::Expiry;
 pub(crate) use conditions::PoolFacts;
 pub(crate) use reading::{descriptors, read};
 pub(crate) use sampler::unix_ms;
-pub use sampler::{Resources, Sampler, Ticker};
+pub use sampler::{Resources, Sampler};

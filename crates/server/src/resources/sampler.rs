@@ -1,10 +1,7 @@
 //! The look at everything, once a second, and the board where others read what came of it.
 
-use std::io;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -15,10 +12,8 @@ use super::reading::{Reading, descriptors, descriptors_max};
 use crate::cache::store::Holdings;
 use crate::handle::admin::Admin;
 use crate::handle::resident::status::{pids, pool_facts};
+use crate::handle::warm;
 use crate::shared::fleet::now_ms;
-
-/// How often everything is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What was seen, for whoever asks.
 #[derive(Debug, Default)]
@@ -61,7 +56,7 @@ impl Sampler {
     /// Begins to look at this server.
     pub fn new(admin: &Arc<Admin>) -> Sampler {
         let facts = facts(admin);
-        let reading = Reading::take(now_ms(), pids(&admin.shared.fleet));
+        let reading = Reading::take(now_ms(), pools(admin));
         let minute = unix_ms() / 60_000;
         Sampler {
             alarms: Alarms::default(),
@@ -86,7 +81,7 @@ impl Sampler {
     }
 
     fn end_minute(&mut self, facts: &Facts, unix_ms: u64) {
-        let reading = Reading::take(now_ms(), pids(&self.admin.shared.fleet));
+        let reading = Reading::take(now_ms(), pools(&self.admin));
         let holdings = self.admin.shared.store.holdings();
         let (_, before, facts_before, holdings_before) = &self.minute;
         let mut minutes = lock(&self.admin.resources.minutes);
@@ -104,38 +99,11 @@ impl Sampler {
     }
 }
 
-/// A thread that has a sampler look once a second.
-pub struct Ticker {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Ticker {
-    /// Starts it.
-    pub fn start(admin: &Arc<Admin>) -> io::Result<Ticker> {
-        let (stop, stopped) = channel();
-        let admin = Arc::clone(admin);
-        let thread = std::thread::Builder::new().name("hob-resources".to_owned());
-        let thread = thread.spawn(move || {
-            let mut sampler = Sampler::new(&admin);
-            while stopped.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
-                sampler.sample(unix_ms());
-            }
-        })?;
-        Ok(Ticker {
-            stop: Some(stop),
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for Ticker {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+/// Process ids of all programs that stay, by pool or kept interpreter.
+fn pools(admin: &Admin) -> Vec<(String, Vec<u32>)> {
+    let mut pools = pids(&admin.shared.fleet);
+    pools.extend(warm::status::pids(&admin.shared.hosts));
+    pools
 }
 
 /// What the server knows of itself now.
@@ -147,6 +115,7 @@ fn facts(admin: &Admin) -> Facts {
         Some((name, state.error.clone()?))
     });
     let refused_certificates = refused.collect();
+    let seen = admin.inside.seen();
     let connections_max = report.config.limits.connections as u64;
     drop(report);
     Facts {
@@ -159,6 +128,12 @@ fn facts(admin: &Admin) -> Facts {
         pools: pool_facts(&admin.shared.fleet),
         certificates: lock(&admin.resources.certificates).clone(),
         refused_certificates,
+        requests: seen.last.requests.into(),
+        errors: seen.last.errors.into(),
+        queued: seen.workers.queued as u64,
+        idle: seen.workers.idle as u64,
+        busy: seen.workers.busy as u64,
+        failed_write: seen.failed_write,
     }
 }
 

@@ -118,8 +118,8 @@ impl Mark {
             "since_unix_ms": before.unix_ms,
             "requests": counted.requests,
             "methods": by_word(METHODS, &requests.methods),
-            "protocols": by_word(words(Protocol::ALL, Protocol::word), &requests.protocols),
-            "handlers": by_word(words(HandlerKind::ALL, HandlerKind::word), &requests.handlers),
+            "protocols": by_word(words(Protocol::ALL, Protocol::word), &requests.protocols()),
+            "handlers": by_word(words(HandlerKind::ALL, HandlerKind::word), &requests.handlers()),
             "status_classes": {
                 "1xx": counted.responses_1xx,
                 "2xx": counted.responses_2xx,
@@ -128,9 +128,9 @@ impl Mark {
                 "5xx": counted.responses_5xx,
             },
             "statuses": statuses,
-            "cache": by_word(words(CacheOutcome::ALL, CacheOutcome::word), &requests.caches),
-            "outcomes": by_word(words(Outcome::ALL, Outcome::word), &requests.outcomes),
-            "faults": by_word(words(Fault::ALL, Fault::word), &requests.faults),
+            "cache": by_word(words(CacheOutcome::ALL, CacheOutcome::word), &requests.caches()),
+            "outcomes": by_word(words(Outcome::ALL, Outcome::word), &requests.outcomes()),
+            "faults": by_word(words(Fault::ALL, Fault::word), &requests.faults()),
             "workers": {
                 "started": counted.worker_starts,
                 "reused": counted.worker_reuses,

@@ -198,3 +198,33 @@ fn cache_is_small_when_it_misses_and_throws_out() {
     assert_eq!(told(4, 6, 5), 0, "nobody asks");
     assert_eq!(told(0, 0, 0), 0);
 }
+
+#[test]
+fn what_goes_on_keeps_its_time_and_what_is_over_is_not_told() {
+    let mut alarms = Alarms::default();
+    let fine = Facts::default();
+    let bad = Facts {
+        requests: 100,
+        errors: 5,
+        ..Facts::default()
+    };
+    let busy = Facts {
+        queued: 3,
+        busy: 2,
+        failed_write: Some("no space".to_owned()),
+        ..bad.clone()
+    };
+    now(&mut alarms, &fine, 1);
+    assert_eq!(alarms.alerts(), []);
+    now(&mut alarms, &bad, 1);
+    assert_eq!(texts(&alarms), ["5 of the last 100 requests failed"]);
+    now(&mut alarms, &busy, 9);
+    let times: Vec<u64> = alarms
+        .alerts()
+        .iter()
+        .map(|one| one.since_unix_ms)
+        .collect();
+    assert_eq!(times, [1, 9, 9]);
+    now(&mut alarms, &fine, 10);
+    assert_eq!(alarms.alerts(), []);
+}
