@@ -121,7 +121,8 @@ pub(crate) struct StatusOptions {
     /// Only the cache
     #[arg(long)]
     pub(crate) cache: bool,
-    /// Only the certificates that come from an authority: until when, next try, what went wrong
+    /// Only the certificates: those that are served and until when; of those that come from an
+    /// authority the next try and what went wrong. As JSON the latter alone
     #[arg(long, conflicts_with = "cache")]
     pub(crate) certificates: bool,
     /// Only the resident programs: their workers, requests and memory
@@ -159,7 +160,13 @@ pub(crate) struct TopOptions {
     #[command(flatten)]
     pub(crate) control: ControlOptions,
     /// Time between two looks
-    #[arg(long = "delay", short = 'd', value_name = "TIME", value_parser = parse_duration, default_value = "1s")]
+    #[arg(
+        long,
+        short = 'd',
+        value_name = "TIME",
+        value_parser = parse_duration,
+        default_value = "1s"
+    )]
     pub(crate) delay: Duration,
     /// What to begin with
     #[arg(long, value_enum, default_value = "overview")]
