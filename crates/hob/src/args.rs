@@ -123,6 +123,8 @@ pub(crate) enum Command {
     Cost(CostOptions),
     /// Measure servers side by side on this machine: hob, and what else is installed
     Compare(Box<CompareOptions>),
+    /// Ask for a password and print its hash, for a user of the admin pages
+    Password,
     /// Show the state of the running hob
     Status(StatusOptions),
     /// Show what the running hob does, again and again
@@ -216,6 +218,9 @@ pub(crate) struct CheckOptions {
     /// Print what programs are told of a request instead, in Markdown
     #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema"])]
     pub(crate) variables: bool,
+    /// Print what the admin API can be asked instead, in Markdown
+    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema", "variables"])]
+    pub(crate) endpoints: bool,
 }
 
 /// What to explain.
@@ -343,6 +348,9 @@ pub(crate) struct BenchOptions {
     /// Connections; 10 in a closed loop, 100 in an open one
     #[arg(long, short = 'c', value_name = "COUNT")]
     pub(crate) connections: Option<usize>,
+    /// Client addresses they come from in turn, 127.0.1.1 and on; only to servers at 127.0.0.0/8
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) sources: usize,
     /// What requests are written in; over https what is agreed on in the handshake must be this
     #[arg(long, value_name = "VERSION", default_value = "1.1")]
     pub(crate) http: HttpVersion,

@@ -14,6 +14,7 @@ mod facts;
 mod filter;
 mod history;
 mod output;
+mod password;
 mod request;
 mod serve;
 mod status;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => compare::run(*options, &surroundings),
         Command::CompareKeeper => compare::run_keeper(),
         Command::Explain(options) => explain::run(&options),
+        Command::Password => password::run(),
         Command::Status(options) => status::run(&options, &surroundings),
         Command::Top(options) => top::run(&options, &surroundings),
         Command::History(options) => history::run(&options, &surroundings),

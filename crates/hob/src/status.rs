@@ -10,7 +10,7 @@ mod statistics;
 use serde_json::Value;
 
 use crate::args::{StatusOptions, Surroundings};
-use crate::control;
+use crate::control::{self, Hob};
 use crate::facts::Facts;
 use crate::{Refusal, escape, output};
 
@@ -30,6 +30,9 @@ struct Part {
 /// Shows the state, or a part of it.
 pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
     let mut hob = control::hob(&options.control, surroundings)?;
+    if options.admin_url {
+        return admin_url(&mut hob, options.control.json);
+    }
     if options.zero {
         hob.ask("POST", "/v1/statistics/zero")?.told()?;
     }
@@ -61,6 +64,16 @@ pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Resul
         }
     }
     output::write(&text);
+    Ok(())
+}
+
+/// Prints a URL of the admin pages that is good for one login.
+fn admin_url(hob: &mut Hob, as_json: bool) -> Result<(), Refusal> {
+    let told = hob.ask("POST", "/v1/admin-url")?.told()?;
+    match Facts(&told).text("url") {
+        Some(url) if !as_json => output::line(&escape::line(url)),
+        _ => output::line(&escape::json(&told)),
+    };
     Ok(())
 }
 

@@ -29,7 +29,7 @@ use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
 use hob_trace::statistics::ThreadStatistics;
-use hob_trace::{CacheOutcome, Fault, HandlerKind, Recorder, Texts};
+use hob_trace::{CacheOutcome, Fault, Recorder, Texts};
 
 use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
@@ -53,6 +53,8 @@ pub(crate) use dress::{dress, own_page};
 
 /// The number of the control socket among listeners.
 pub const CONTROL_LISTENER: u16 = 0xfff0;
+/// Listeners of the admin pages have this number or one above.
+pub const ADMIN_LISTENER: u16 = 0xfff1;
 
 /// What one thread answers with.
 pub struct Answers {
@@ -385,8 +387,7 @@ fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
 
 impl Answer for Answers {
     fn answer(&self, request: &Request) -> Answered {
-        if request.facts().listener == CONTROL_LISTENER {
-            request.record_mut().handler = HandlerKind::Admin;
+        if request.facts().listener >= CONTROL_LISTENER {
             return admin::answer(&self.admin, request);
         }
         let sites = self.desk.sites.borrow();
@@ -404,14 +405,14 @@ impl Answer for Answers {
     }
 
     fn begun(&self, request: &Request) {
-        if request.facts().listener != CONTROL_LISTENER {
+        if request.facts().listener < CONTROL_LISTENER {
             self.desk.counters.requests_begun.add(1);
         }
     }
 
     fn finished(&self, request: &Request) {
         let record = request.record();
-        if request.facts().listener == CONTROL_LISTENER {
+        if request.facts().listener >= CONTROL_LISTENER {
             return;
         }
         self.statistics.count(&record, request.sent_head().method());

@@ -135,6 +135,12 @@ pub(crate) struct StatusOptions {
     /// the counts were set to zero
     #[arg(long, conflicts_with_all = ["cache", "certificates", "programs", "environment"])]
     pub(crate) statistics: bool,
+    /// Only a URL of the admin pages with which one browser can log in, once
+    #[arg(
+        long,
+        conflicts_with_all = ["cache", "certificates", "programs", "environment", "statistics"]
+    )]
+    pub(crate) admin_url: bool,
     /// Set those counts to zero first
     #[arg(long, requires = "statistics")]
     pub(crate) zero: bool,

@@ -5,6 +5,7 @@
 //! test. `key` says what an entry is made of.
 
 mod acme;
+mod admin;
 mod files;
 mod inside;
 mod names;
@@ -22,12 +23,13 @@ use super::key::Preset::{Inherited, Nothing, Required};
 use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
+pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
 pub use inside::{ACTIVITY, HISTORY};
 pub use names::NAMES;
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
-pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
+pub use resident::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
 
 /// The top level of a config file.
@@ -116,6 +118,7 @@ pub static ROOT: Table = Table {
             "certbot",
             "autocert",
         ]),
+        Key::new("admin", Kind::Table(&ADMIN), Nothing("no admin pages")).aka(&["dashboard", "ui"]),
         Key::new("history", Kind::Table(&HISTORY), Nothing("")),
         Key::new("activity", Kind::Table(&ACTIVITY), Nothing("")),
         Key::new("log", Tables(&LOG), Nothing("")).aka(&["access_log", "logs"]),

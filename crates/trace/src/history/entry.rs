@@ -89,7 +89,7 @@ const METHODS: [&[u8]; 8] = [
 /// A finished request out of the history.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished<'a> {
-    /// Numbers and facts. `site`, `route`, `log`, `reason`, `note` and `tls_suite` say nothing here.
+    /// Numbers and facts; `site`, `route`, `log`, `reason`, `note` and `tls_suite` say nothing.
     pub record: Record,
     /// Its texts, cut to their limits.
     pub texts: Texts<'a>,
