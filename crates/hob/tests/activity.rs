@@ -135,7 +135,7 @@ fn routes_are_told_apart_with_their_times() {
         (&"cgi".into(), &"cgi".into())
     );
     assert_eq!(echo["queue"]["count"], 1);
-    assert!(echo["start"]["max_us"].as_u64().unwrap() > 0, "{echo}");
+    assert_eq!(echo["start"]["count"], 1);
     assert!(echo["program"].as_str().unwrap().ends_with("echo.sh"));
     let parts = ["server_us", "program_us", "client_us"].map(|part| echo[part].as_u64().unwrap());
     assert_eq!(
