@@ -367,7 +367,7 @@ pub(super) fn decode<'a>(
         ..Record::empty()
     };
     reader.numbers(groups, &mut record)?;
-    let method = match head[47] {
+    let method: &[u8] = match head[47] {
         0 => reader.text(groups & METHOD)?,
         code => METHODS.get(usize::from(code) - 1)?,
     };
