@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags};
@@ -21,6 +21,7 @@ use crate::thread::drive::{Fate, Greeting, Step};
 use crate::thread::pump::Read;
 use crate::thread::run::Thread;
 use crate::thread::shared::{Crew, Letter};
+use crate::thread::visit::{Visit, Visits};
 use crate::tls::Terms;
 
 /// A listening socket as the threads watch it.
@@ -39,6 +40,8 @@ pub struct Listening {
     pub datagrams: Vec<Arc<OwnedFd>>,
     /// What answers over TCP tell of it; see [`Listening::tell_of_datagrams`].
     pub alt_svc: Option<Arc<[u8]>>,
+    /// Connections that came to it.
+    pub visits: Arc<Visits>,
 }
 
 impl Listening {
@@ -51,6 +54,7 @@ impl Listening {
             tls: None,
             datagrams: Vec::new(),
             alt_svc: None,
+            visits: Arc::default(),
         }
     }
 
@@ -70,7 +74,7 @@ impl Listening {
     }
 
     /// A listener for those who must get in though the server is full. At most 64 connections are
-    /// open that came this way.
+    /// open that came this way over TCP, and as many over Unix sockets.
     pub fn aside(number: u16, socket: Arc<OwnedFd>) -> Listening {
         Listening {
             is_counted: false,
@@ -91,6 +95,7 @@ pub(crate) struct Accepted {
     counted: Counted,
     tls: Option<Arc<Terms>>,
     alt_svc: Option<Arc<[u8]>>,
+    visit: Visit,
 }
 
 /// How many connections to ask for when a listener has some. Asking once more to hear that there
@@ -145,6 +150,7 @@ impl<A: Answer + 'static> Thread<A> {
         let is_counted = listening.is_counted;
         let tls = listening.tls.clone();
         let alt_svc = listening.alt_svc.clone();
+        let visits = Arc::clone(&listening.visits);
         let listening = Arc::clone(&listening.socket);
         let asked = self.accepts.next_visit();
         for taken in 0..asked {
@@ -160,10 +166,11 @@ impl<A: Answer + 'static> Thread<A> {
                         counted: Counted::Refused,
                         tls: tls.clone(),
                         alt_svc: alt_svc.clone(),
+                        visit: Visit::begin(&visits),
                     };
                     let entered = match is_counted {
                         true => self.crew.enter(&self.limits, accepted.peer),
-                        false => self.crew.enter_aside(),
+                        false => self.crew.enter_aside(accepted.peer),
                     };
                     self.place(accepted, entered);
                 }
@@ -295,6 +302,7 @@ impl<A: Answer + 'static> Thread<A> {
         let core = h1::Conn::new(Rc::clone(&self.limits), self.now_ms);
         let mut conn = Box::new(Conn::new(accepted.socket, core, facts));
         conn.counted = accepted.counted;
+        conn.visit = Some(accepted.visit);
         conn.opened_ms = self.now_ms;
         conn.key = self.seat();
         conn
@@ -359,12 +367,21 @@ impl Crew {
     }
 
     /// Counts a connection in that does not count towards the limits a user sets.
-    fn enter_aside(&self) -> Result<Counted, Full> {
-        if self.open_aside.fetch_add(1, Ordering::Relaxed) >= ASIDE_CONNECTIONS_MAX {
-            self.open_aside.fetch_sub(1, Ordering::Relaxed);
+    fn enter_aside(&self, peer: Option<SocketAddr>) -> Result<Counted, Full> {
+        let open = self.open_aside_of(peer);
+        if open.fetch_add(1, Ordering::Relaxed) >= ASIDE_CONNECTIONS_MAX {
+            open.fetch_sub(1, Ordering::Relaxed);
             return Err(Full::Server);
         }
         Ok(Counted::Aside)
+    }
+
+    /// Clients over TCP must not take the places of those who may use a Unix socket.
+    fn open_aside_of(&self, peer: Option<SocketAddr>) -> &AtomicUsize {
+        match peer {
+            Some(_) => &self.open_aside_tcp,
+            None => &self.open_aside,
+        }
     }
 
     /// Counts a connection out of what it counted towards.
@@ -372,7 +389,7 @@ impl Crew {
         match counted {
             Counted::Refused => return,
             Counted::Aside => {
-                self.open_aside.fetch_sub(1, Ordering::Relaxed);
+                self.open_aside_of(peer).fetch_sub(1, Ordering::Relaxed);
                 return;
             }
             Counted::Server | Counted::ServerAndClient => {}

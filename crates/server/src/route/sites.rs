@@ -15,6 +15,7 @@ use crate::handle::cgi::{Cgi, build};
 use crate::handle::files::Files;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
+use crate::handle::metrics::Metrics;
 use crate::handle::redirect::Redirect;
 use crate::handle::resident::{self, Resident};
 use crate::handle::respond::Respond;
@@ -58,6 +59,8 @@ pub struct Site {
     pub client_rule: u64,
     /// It says that they must have one.
     pub requires_client: bool,
+    /// Its number in the table of counts.
+    pub tally: u16,
 }
 
 /// One route.
@@ -165,17 +168,28 @@ impl Sites {
         Some((site, site.routes.get(route as usize)?))
     }
 
-    /// Every files handler, those of files that programs may have sent too.
-    pub fn files_handlers(&self) -> impl Iterator<Item = &Arc<Files>> {
-        let routes = self.sites.iter().flat_map(|site| &site.routes);
-        routes.flat_map(|route| {
-            let own = match &route.handler {
-                Handler::Files(files) => Some(files),
-                _ => None,
-            };
-            own.into_iter().chain(&route.sendfile)
+    /// Every files handler with the index of its site.
+    pub fn files_by_site(&self) -> impl Iterator<Item = (usize, &Arc<Files>)> {
+        let sites = self.sites.iter().enumerate();
+        sites.flat_map(|(index, site)| {
+            let routes = site.routes.iter().flat_map(files_of);
+            routes.map(move |files| (index, files))
         })
     }
+
+    /// Every files handler, those of files that programs may have sent too.
+    pub fn files_handlers(&self) -> impl Iterator<Item = &Arc<Files>> {
+        self.files_by_site().map(|(_, files)| files)
+    }
+}
+
+/// A route's files handlers, those of files that its program may have sent too.
+fn files_of(route: &Route) -> impl Iterator<Item = &Arc<Files>> {
+    let own = match &route.handler {
+        Handler::Files(files) => Some(files),
+        _ => None,
+    };
+    own.into_iter().chain(&route.sendfile)
 }
 
 impl Site {
@@ -246,6 +260,7 @@ impl Site {
             .map(|(status, path)| error_page(*status, path, &types))
             .collect::<Result<_, _>>()?;
         Ok(Site {
+            tally: around.shared.tallies.number(&name),
             series: own_series,
             name,
             table,
@@ -299,6 +314,7 @@ impl<'a> Around<'a> {
             config::Handler::Respond(respond) => {
                 Ok(Handler::Respond(Respond::new(respond, &route.after)))
             }
+            config::Handler::Metrics(settings) => Metrics::new(settings).map(Handler::Metrics),
             config::Handler::Admin => {
                 Err("the control API is served on the control socket only".into())
             }

@@ -26,7 +26,9 @@ pub(super) fn requests(ask: &Ask) -> Answered {
         // Who looks is not what is looked for.
         all.retain(|running| running.record.handler != HandlerKind::Admin);
         all.sort_by_key(|running| std::cmp::Reverse(running.age_us));
-        let requests: Vec<Value> = all.iter().map(|one| request(one, server, &sites)).collect();
+        let names = &ask.admin.names;
+        let named = |one: &Running| told::named(names, request(one, server, &sites));
+        let requests: Vec<Value> = all.iter().map(named).collect();
         reply::object(200, &json!({ "requests": requests, "more": is_more }))
     }))
 }
@@ -39,9 +41,10 @@ pub(super) fn connections(ask: &Ask) -> Answered {
             threads::look_at_all(&ask, |thread| thread.connections(COUNT_MAX)).await;
         let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
         let mut all: Vec<Open> = found.into_iter().flat_map(|(open, _)| open).collect();
-        all.retain(|open| open.listener != CONTROL_LISTENER);
+        all.retain(|open| open.listener < CONTROL_LISTENER);
         all.sort_by_key(|open| open.number);
-        let connections: Vec<Value> = all.iter().map(connection).collect();
+        let named = |open: &Open| told::named(&ask.admin.names, connection(open));
+        let connections: Vec<Value> = all.iter().map(named).collect();
         reply::object(200, &json!({ "connections": connections, "more": is_more }))
     }))
 }

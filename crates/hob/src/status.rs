@@ -1,0 +1,106 @@
+//! `hob status`: the state of the running hob, as tables for people and as JSON.
+
+mod cache;
+mod certificates;
+mod environment;
+mod overall;
+mod programs;
+mod statistics;
+
+use serde_json::Value;
+
+use crate::args::{StatusOptions, Surroundings};
+use crate::control::{self, Hob};
+use crate::facts::Facts;
+use crate::{Refusal, escape, output};
+
+/// How something is written for people, on a terminal of some width.
+type Written = fn(Facts<'_>, Option<usize>) -> String;
+
+/// What can be shown: where it is asked for, which field of that it is, and how it is written.
+struct Part {
+    is_wanted: bool,
+    target: &'static str,
+    field: Option<&'static str>,
+    written: Written,
+}
+
+/// Shows the state, or a part of it.
+pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
+    let mut hob = control::hob(&options.control, surroundings)?;
+    if options.zero {
+        hob.ask("POST", "/v1/statistics/zero")?.told()?;
+    }
+    if options.admin_url {
+        return admin_url(&mut hob, options.control.json);
+    }
+    let parts = parts(options);
+    let part = parts.iter().find(|part| part.is_wanted);
+    let part = part.unwrap_or(&Part {
+        is_wanted: true,
+        target: "/v1/status",
+        field: None,
+        written: overall::text,
+    });
+    let told = hob.get(part.target)?;
+    let shown = match part.field {
+        Some(field) => told.get(field).cloned().unwrap_or(Value::Null),
+        None => told,
+    };
+    if options.control.json {
+        output::line(&escape::json(&shown));
+    } else {
+        output::write(&(part.written)(Facts(&shown), output::width()));
+    }
+    Ok(())
+}
+
+/// Prints a URL of the admin pages that is good for one login.
+fn admin_url(hob: &mut Hob, as_json: bool) -> Result<(), Refusal> {
+    let answer = hob.ask("POST", "/v1/admin-url")?;
+    let url = answer.body.get("url").and_then(Value::as_str);
+    let line = match (as_json, url) {
+        (false, Some(url)) => escape::line(url).into_owned(),
+        _ => escape::json(&answer.body),
+    };
+    answer.told()?;
+    output::line(&line);
+    Ok(())
+}
+
+fn parts(options: &StatusOptions) -> [Part; 5] {
+    let of_status = |is_wanted, field, written| Part {
+        is_wanted,
+        target: "/v1/status",
+        field: Some(field),
+        written,
+    };
+    let whole = |is_wanted, target, written| Part {
+        is_wanted,
+        target,
+        field: None,
+        written,
+    };
+    [
+        of_status(options.cache, "cache", cache::text),
+        of_status(options.certificates, "certificates", certificates::text),
+        of_status(options.programs, "programs", programs::text),
+        whole(options.environment, "/v1/environment", |told, _| {
+            environment::text(told.0)
+        }),
+        whole(options.statistics, "/v1/statistics", |told, _| {
+            statistics::text(told.0)
+        }),
+    ]
+}
+
+/// Names and what they stand for, a line each, the names as wide as the widest.
+fn pairs(pairs: &[(&str, Option<String>)]) -> String {
+    let wide = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let known = pairs
+        .iter()
+        .filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    known
+        .map(|(name, value)| format!("{name:<wide$}  {}\n", escape::line(value)))
+        .collect()
+}
