@@ -174,6 +174,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         streams: options.streams,
         pace,
         connections: options.connections.unwrap_or(usual),
+        sources: options.sources,
         reuse: if options.close {
             Reuse::PerRequest
         } else {

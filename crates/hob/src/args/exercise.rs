@@ -12,7 +12,7 @@ pub(crate) struct ExerciseOptions {
         long,
         conflicts_with_all = [
             "list", "page", "warm", "rate", "replay", "speed_up", "replay_methods", "think",
-            "arrivals", "connections", "streams", "close", "tls", "full_handshakes",
+            "arrivals", "connections", "sources", "streams", "close", "tls", "full_handshakes",
             "threads", "cpus", "warm_up", "method", "header", "body", "unix", "expect", "fail_if",
             "stop_if", "pid", "cgroup", "shard", "start_at", "html", "hdr", "compare", "insecure",
         ]

@@ -15,7 +15,7 @@ use crate::plan::Protocol;
 use crate::request::Ask;
 use crate::send::event::Event;
 use crate::send::h3::{self, Common, Datagrams, Session, Step};
-use crate::send::{Address, Opener};
+use crate::send::{Address, Opener, Sources};
 
 /// What one read may give.
 const READ_BYTES: usize = 64 * 1024;
@@ -36,8 +36,8 @@ pub(super) fn perform(quic: &Quic, target: &Target) -> Seen {
 }
 
 fn socket(target: &Target) -> io::Result<OwnedFd> {
-    let mut opener = Opener::new(Address::Inet(target.address), Protocol::H3);
-    Ok(opener.open()?.socket)
+    let mut opener = Opener::new(Address::Inet(target.address), Protocol::H3, Sources::Any);
+    Ok(opener.open(0)?.socket)
 }
 
 fn throw(datagrams: &[Vec<u8>], target: &Target) -> io::Result<Seen> {

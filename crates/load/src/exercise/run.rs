@@ -238,6 +238,7 @@ fn plan(exercise: &Exercise) -> Plan {
             think: Duration::ZERO,
         },
         connections: 1,
+        sources: 1,
         reuse: Reuse::KeepAlive,
         // Nothing secret is sent, and whoever exercises a server is sure whose it is.
         is_insecure: true,

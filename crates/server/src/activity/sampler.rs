@@ -1,7 +1,7 @@
 //! The thread `hob-activity`: looks at the server once a second, and writes the files.
 //!
-//! It waits for the end of each second of the wall clock. Serving threads are not stopped and, while
-//! nothing happens, not woken; only this thread ever waits for the disk of the two files.
+//! It waits for the end of each second of the wall clock. Serving threads are not stopped and,
+//! while nothing happens, not woken; only this thread ever waits for the disk of the two files.
 
 use std::fs::File;
 use std::io;
@@ -29,7 +29,7 @@ use crate::handle::admin::Admin;
 
 /// Seconds between two looks at programs' processes while nothing is asked of the server.
 const IDLE_LOOK_S: u64 = 10;
-/// How long threads may take to hand over what they have; what comes later is written a second later.
+/// How long threads may take to hand over what they have; what comes later is written later.
 const HAND_OVER_PATIENCE: Duration = Duration::from_millis(200);
 /// Places of the two files among failures.
 const ACTIVITY: usize = 0;
@@ -354,7 +354,7 @@ impl Counted {
             all: admin.shared.series.all(),
             counters: admin.counters.merged(),
             own_cpu_us: processes::own_cpu_us(),
-            requests: requests.values().fold(0, |sum, n| sum.wrapping_add(*n)),
+            requests: requests.values().fold(0u64, |sum, n| sum.wrapping_add(*n)),
             is_settled: false,
         }
     }
@@ -363,7 +363,7 @@ impl Counted {
     /// a thread may have been at it.
     fn next(&self, admin: &Admin) -> Counted {
         let requests = admin.shared.series.requests();
-        let requests = requests.values().fold(0, |sum, n| sum.wrapping_add(*n));
+        let requests = requests.values().fold(0u64, |sum, n| sum.wrapping_add(*n));
         let is_same = requests == self.requests;
         Counted {
             all: match is_same && self.is_settled {

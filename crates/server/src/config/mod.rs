@@ -59,7 +59,7 @@ pub use json_schema::json_schema;
 pub use load::{load, load_with};
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
-pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, Timeouts, Workers};
+pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, SharedSizes, Timeouts, Workers};
 pub use sources::{Environment, Sources};
 pub use tls::{CertificateSource, ClientNeed, ListenTls, SiteTls};
 pub use tree::Argument;

@@ -27,7 +27,7 @@ use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
 pub use inside::{ACTIVITY, HISTORY};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
-pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
+pub use resident::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
 
 /// The top level of a config file.

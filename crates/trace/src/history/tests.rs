@@ -1,9 +1,13 @@
 use std::io::{Seek, SeekFrom, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
-use crate::record::{CacheOutcome, Fault, HandlerKind, Protocol, TlsHandshake, TlsVersion};
+use crate::record::{
+    CacheOutcome, Fault, HandlerKind, Protocol, Record, Texts, TlsHandshake, TlsVersion,
+};
 use crate::series::{Series, SeriesName};
 
 const HERE: Origin = Origin { run: 7, server: 2 };

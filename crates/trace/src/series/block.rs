@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
-use super::{OTHER, SERIES_MAX, Series};
+use super::book::{OTHER, SERIES_MAX, Series};
 use crate::histogram::{Histogram, Times};
 use crate::metric::Cell;
 use crate::record::{HandlerKind, Outcome, Record};
