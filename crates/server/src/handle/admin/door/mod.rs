@@ -1,8 +1,8 @@
 //! The door of the admin listener: who may come in, and as whom.
 //!
-//! `enter` is the way of a request: the listener's own name (`origin`), the pages (`pages`), a login
-//! (`login`) or a session (`session`), then the API. Passwords (`password`) and tokens of printed
-//! URLs (`tokens`) are good for a session; failed tries are bounded (`tries`).
+//! `enter` is the way of a request: the listener's own name (`origin`), the pages (`pages`), a
+//! login (`login`) or a session (`session`), then the API. Passwords (`password`) and tokens of
+//! printed URLs (`tokens`) are good for a session; failed tries are bounded (`tries`).
 
 mod enter;
 mod login;
