@@ -25,6 +25,9 @@ pub(super) use enter::answer;
 pub(super) use login::{log_out, new_url, outcome, who_am_i};
 pub(super) use settings::Settings;
 
+/// How names of cookies begin; the port follows.
+pub(crate) const ADMIN_COOKIE: &[u8] = b"hob-admin-";
+
 /// What is known at the door.
 #[derive(Default)]
 pub struct Door {
