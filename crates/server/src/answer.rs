@@ -18,6 +18,7 @@ mod dress;
 mod programs;
 mod proof;
 mod secure;
+mod timing;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::OwnedFd;
@@ -28,6 +29,7 @@ use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
+use hob_trace::watch::Stage;
 use hob_trace::{CacheOutcome, Fault, HandlerKind, Texts};
 
 use crate::cache::local::Local;
@@ -47,6 +49,7 @@ use crate::route::sites::{Route, Site, Sites};
 use crate::route::target;
 use crate::route::template::Facts;
 use crate::shared::Shared;
+use crate::watch;
 
 pub(crate) use dress::{dress, own_page};
 
@@ -198,6 +201,9 @@ impl Desk {
             record.handler = route.handler.kind();
             record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
         }
+        if request.reactor().station().is_on() {
+            watch::begin(request, sites, site, route, watch::Found { index });
+        }
         if !request.limit_body(route.body_bytes_max) {
             // The engine counts it when it sees the status.
             note_fault(
@@ -217,7 +223,12 @@ impl Desk {
         if route.is_final {
             return answered;
         }
-        self.finish(sites, (site_index, index), request, answered)
+        let is_timed = route.server_timing;
+        let answered = self.finish(sites, (site_index, index), request, answered);
+        match is_timed {
+            true => timing::tell(request, answered),
+            false => answered,
+        }
     }
 
     /// The steps after the handler of a route, which is named by its site's index and its own.
@@ -273,7 +284,11 @@ impl Desk {
         };
         let mut rewritten = Vec::new();
         match rewrite.expand_path(&facts, &mut rewritten) {
-            Ok(()) => self.handle(route, request, &rewritten, 1),
+            Ok(()) => {
+                let shown = rewritten.escape_ascii();
+                request.tell(Stage::Step, format_args!("rewritten to {shown}"));
+                self.handle(route, request, &rewritten, 1)
+            }
             Err(bad) => {
                 note_fault(request, Fault::Client, bad.reason());
                 Answered::Ready(plain::error(400))
@@ -379,7 +394,11 @@ impl Answer for Answers {
         if let Some(page) = proof::page(&self.admin, &sites, request) {
             return Answered::Ready(page);
         }
-        self.desk.route(&sites, request)
+        let answered = self.desk.route(&sites, request);
+        match request.is_watched() {
+            true => watch::tap(request, answered),
+            false => answered,
+        }
     }
 
     fn refuse(&self, request: &Request, status: u16) -> Response {
@@ -414,6 +433,12 @@ impl Answer for Answers {
             counters.disk_jobs.add(1);
             counters.disk_wait_us.add(record.disk_wait_us);
         }
+        if request.reactor().station().is_on() {
+            let complete = *record;
+            drop(record);
+            watch::finish(request, &complete, &self.desk.sites.borrow());
+        }
+        let record = request.record();
         if record.log != 0 {
             let head = request.sent_head();
             let value = |known| head.value(known).unwrap_or_default();
@@ -440,6 +465,8 @@ impl Answer for Answers {
             fleet: Arc::clone(&self.desk.shared.fleet),
         };
         let _ = self.desk.home.set(Rc::new(home));
+        let servers_started = admin::servers_started(&self.admin);
+        reactor.station().set_server(servers_started);
         // Called once; a second launcher would have no link.
         let _ = self.desk.launcher.set(launcher);
     }
@@ -451,6 +478,9 @@ impl Answer for Answers {
         if generation != desk.generation.get() {
             desk.generation.set(generation);
             *desk.sites.borrow_mut() = desk.shared.sites();
+        }
+        if let Some(home) = desk.home.get() {
+            home.reactor.station().refresh(&desk.shared.watching.hub);
         }
         desk.local.borrow_mut().sweep(&desk.shared.store, now_ms);
         if desk.shared.store.must_tell() {

@@ -17,6 +17,7 @@ use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
 use hob_trace::format::{Format, Names};
 use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
+use hob_trace::watch::Hidden;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
 use crate::answer::{Answers, CONTROL_LISTENER};
@@ -202,6 +203,9 @@ impl Server {
                 sites.listener_logs.insert(*number, log);
             }
         }
+        let watch = &config.watch;
+        let hidden = Hidden::new(&watch.hidden_query, &watch.hidden_fields);
+        self.shared.watching.set_hidden(hidden);
         let fleet = &self.shared.fleet;
         fleet.set_workers_max(config.limits.workers);
         self.shared.set_sites(sites);

@@ -20,6 +20,7 @@ use crate::handle::files::load::Moment;
 use crate::handle::warm::Hosts;
 use crate::route::sites::Sites;
 use crate::shared::fleet::Fleet;
+use crate::watch::Watching;
 
 /// What all threads share.
 pub struct Shared {
@@ -39,6 +40,8 @@ pub struct Shared {
     pub(crate) fleet: Arc<Fleet>,
     /// Interpreters that are kept.
     pub hosts: Hosts,
+    /// Who watches requests as they live.
+    pub watching: Watching,
     cache_bytes: AtomicU64,
     content_bytes_max: AtomicU64,
     copy_bytes_max: AtomicU64,
@@ -58,6 +61,7 @@ impl Shared {
             gates: Mutex::default(),
             fleet: Fleet::new(),
             hosts: Hosts::default(),
+            watching: Watching::default(),
             cache_bytes: AtomicU64::new(0),
             content_bytes_max: AtomicU64::new(0),
             copy_bytes_max: AtomicU64::new(0),

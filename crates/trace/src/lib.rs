@@ -3,7 +3,8 @@
 //! `record` is the table of what is known about one request. `ring` carries finished requests from
 //! a serving thread to the thread of `access_log`, which writes them in a `format`; `rotate` is for
 //! the process that owns the log files. `metric` is the table of counters, `calendar` the one
-//! calendar. This crate knows nothing of the other crates.
+//! calendar. `verdict` says what took a slow request's time, `watch` tells of requests as they live.
+//! This crate knows nothing of the other crates.
 #![deny(missing_docs)]
 
 pub mod access_log;
@@ -15,6 +16,7 @@ pub mod record;
 pub mod ring;
 pub mod rotate;
 pub mod verdict;
+pub mod watch;
 
 pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
 pub use format::{Format, FormatError, Names};

@@ -4,10 +4,13 @@
 
 use std::fmt::{self, Display, Write as _};
 
+use hob_trace::watch::Hidden;
+
 use super::units::{duration_text, size_text};
 use super::{
     AfterSteps, CacheMode, Coding, Config, Files, HalfClose, Handler, HeaderRule, HeaderRules,
     ListenAddress, Listener, LogChoice, LogSettings, LogTarget, Loopback, Route, Site, Symlinks,
+    WatchSettings,
 };
 
 impl Config {
@@ -40,6 +43,7 @@ impl Display for Config {
         writeln!(f, "max_file = {}", size_text(self.cache.max_file))?;
         writeln!(f, "max_file_tls = {}", size_text(self.cache.max_file_tls))?;
         writeln!(f, "recheck = {}", duration_text(self.cache.recheck))?;
+        self.watch.fmt_keys(f)?;
         if let Some(acme) = &self.acme {
             acme.fmt_keys(f)?;
         }
@@ -179,6 +183,9 @@ impl Route {
         )?;
         writeln!(f, "body = {}", size_text(self.body))?;
         fmt_rules(&self.headers, f)?;
+        if self.server_timing {
+            writeln!(f, "server_timing = true")?;
+        }
         if self.internal {
             writeln!(f, "internal = true")?;
         }
@@ -213,6 +220,17 @@ impl Route {
             }
             Handler::Admin => writeln!(f, "admin"),
         }
+    }
+}
+
+impl WatchSettings {
+    /// Only what the config says otherwise than by default.
+    fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.hidden_query != Hidden::QUERY || !self.hidden_fields.is_empty() {
+            writeln!(f, "\n[watch]\nhidden_query = {:?}", self.hidden_query)?;
+            writeln!(f, "hidden_fields = {:?}", self.hidden_fields)?;
+        }
+        Ok(())
     }
 }
 

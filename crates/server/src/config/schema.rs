@@ -6,6 +6,7 @@
 
 mod acme;
 mod files;
+mod inside;
 mod programs;
 mod resident;
 mod tls;
@@ -22,6 +23,7 @@ use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
+pub use inside::WATCH;
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
@@ -107,6 +109,7 @@ pub static ROOT: Table = Table {
             "certbot",
             "autocert",
         ]),
+        Key::new("watch", Kind::Table(&WATCH), Nothing("")),
         Key::new("log", Tables(&LOG), Nothing("")).aka(&["access_log", "logs"]),
         Key::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&[
             "listener",
@@ -595,6 +598,7 @@ pub static ANSWER: Table = Table {
     text: "What is done to answers.",
     base: None,
     keys: &[
+        inside::SERVER_TIMING,
         Key::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
             .says(
                 "Header fields set in every answer, errors too; an empty value removes the field. \

@@ -74,6 +74,8 @@ pub struct Route {
     pub after: AfterSteps,
     /// Folders of files that a program may have sent.
     pub sendfile: Vec<Arc<Files>>,
+    /// Answers tell their clients how long they took.
+    pub server_timing: bool,
     /// Only reached by internal redirects.
     pub is_internal: bool,
     /// Nothing is done to what its handler gives: neither rules nor pages can apply.
@@ -205,6 +207,7 @@ impl Site {
             let sendfile = sendfile.collect::<Result<_, _>>()?;
             routes.push(Route {
                 is_final: !handler.runs_programs()
+                    && !route.server_timing
                     && site.error_pages.is_empty()
                     && route.headers.is_empty(),
                 path: route.path.clone(),
@@ -215,6 +218,7 @@ impl Site {
                 headers: route.headers.clone(),
                 after: route.after.clone(),
                 sendfile,
+                server_timing: route.server_timing,
                 is_internal: route.internal,
                 log: log_of(route.log, site_log),
             });

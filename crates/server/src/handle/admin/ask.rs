@@ -48,6 +48,20 @@ impl Ask {
         value_of(head.query()?, key)
     }
 
+    /// Every key of the query and its value, their percent codes decoded, in order.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        let query = self.request.head().query().unwrap_or_default();
+        let pairs = query
+            .split(|&byte| byte == b'&')
+            .filter(|pair| !pair.is_empty());
+        let pairs = pairs.map(|pair| {
+            let mut halves = pair.splitn(2, |&byte| byte == b'=');
+            let [name, value] = [(); 2].map(|()| halves.next().unwrap_or_default());
+            (decoded(name).into_owned(), decoded(value).into_owned())
+        });
+        pairs.collect()
+    }
+
     /// A number of the query; `usual` where it is not there or is no number.
     pub fn number(&self, key: &str, usual: u64) -> u64 {
         let value = self.query(key);

@@ -6,7 +6,7 @@
 use hob_http::Answered;
 
 use super::ask::Ask;
-use super::{reply, running, status, steer};
+use super::{reply, running, status, steer, watch};
 
 /// One endpoint.
 pub struct Endpoint {
@@ -65,6 +65,13 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Look,
         answer: running::connections,
         text: "Open connections, what they speak and what the network below them is like.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/watch",
+        role: Look,
+        answer: watch::answer,
+        text: "Live events of requests that match a filter, as server-sent events.",
     },
     Endpoint {
         method: Post,

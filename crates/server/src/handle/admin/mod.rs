@@ -13,6 +13,7 @@ mod status;
 mod steer;
 mod threads;
 mod told;
+mod watch;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -40,6 +41,11 @@ pub struct Admin {
     pub started: Instant,
     /// What is told of the generation being served.
     pub report: Mutex<Report>,
+}
+
+/// The number of this server process among those the keeper started.
+pub fn servers_started(admin: &Admin) -> u64 {
+    lock(&admin.report).servers_started
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
