@@ -168,7 +168,7 @@ fn slow_program_is_the_program_before_its_head_and_after() {
 #[test]
 fn who_waits_for_a_place_is_queued_and_the_verdict_says_so() {
     let programs = waiting().with_sh("quick.cgi", "printf 'Content-Type: text/plain\\n\\nx'\n");
-    let programs = programs.serve("limits = { concurrent = 1 }");
+    let programs = programs.serve("concurrent = 1");
     let mut watcher = Watcher::begin(&programs.place, "path=*quick.cgi&slower=100ms");
     let port = programs.port();
     let first = std::thread::spawn(move || call(port, "GET", "/cgi/wait.cgi", "", b""));

@@ -537,6 +537,7 @@ impl Server {
 
     fn drain(&self, drain: Drain) {
         self.shared.fleet.drain_tunnels();
+        self.shared.watching.hub.end_all();
         for index in 0..self.crew.thread_count() {
             Handle::new(&self.crew, index)
                 .run(move |thread: &mut Thread<Answers>| thread.drain(drain));

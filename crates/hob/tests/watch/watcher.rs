@@ -1,4 +1,5 @@
 //! The control API as its clients use it: objects, and a stream of events.
+#![allow(dead_code, reason = "each test program uses its own part of this")]
 
 use serde_json::Value;
 

@@ -37,9 +37,13 @@ impl Feed {
         }
     }
 
-    /// Takes events when it is time to.
+    /// Takes events when it is time to; none at the end.
     fn poll_events(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let waiting_bytes = self.watcher.waiting_bytes(cx.waker());
+        if self.watcher.is_over() {
+            self.taken = self.watcher.take().into();
+            return Poll::Ready(());
+        }
         if self.is_pacing && self.pace.poll_elapsed(cx).is_ready() {
             self.is_pacing = false;
         }
@@ -68,6 +72,9 @@ impl BodyStream for Feed {
         while self.taken.is_empty() {
             if self.poll_events(cx).is_pending() {
                 return Poll::Pending;
+            }
+            if self.taken.is_empty() && self.watcher.is_over() {
+                return Poll::Ready(None);
             }
         }
         let chunk = self.taken.split_to(self.taken.len().min(max.max(1)));

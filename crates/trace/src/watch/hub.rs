@@ -20,6 +20,7 @@ struct Slots {
     next: usize,
     refused: u64,
     dropped: u64,
+    is_over: bool,
 }
 
 /// There are as many watchers as may be.
@@ -45,6 +46,9 @@ impl Hub {
         let watcher = Arc::new(Watcher::new(terms, hidden, slot as u32, now_us));
         slots.watchers[slot] = Some(Arc::clone(&watcher));
         slots.next = (slot + 1) % WATCHERS_MAX;
+        if slots.is_over {
+            watcher.end();
+        }
         drop(slots);
         self.generation.fetch_add(1, Ordering::Release);
         Ok(watcher)
@@ -63,6 +67,17 @@ impl Hub {
         }
         drop(slots);
         self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// The server ends: so do all who watch, and those who begin at once.
+    pub fn end_all(&self) {
+        let mut slots = self.lock();
+        slots.is_over = true;
+        slots
+            .watchers
+            .iter()
+            .flatten()
+            .for_each(|watcher| watcher.end());
     }
 
     /// How many watch.

@@ -228,3 +228,6 @@ fn of_bits<'a>(
         .flatten()
         .filter(move |watcher| bits & watcher.bit() != 0 && watcher.born_us <= started_us)
 }
+
+#[cfg(test)]
+mod tests;

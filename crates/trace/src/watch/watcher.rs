@@ -38,6 +38,8 @@ struct State {
     /// The last events before the trigger.
     kept: VecDeque<Vec<u8>>,
     has_fired: bool,
+    /// The server ends: nothing more comes.
+    is_over: bool,
     waker: Option<Waker>,
 }
 
@@ -133,6 +135,22 @@ impl Watcher {
             state.waker = Some(waker.clone());
         }
         state.out.len()
+    }
+
+    /// Nothing more comes.
+    pub(super) fn end(&self) {
+        let mut state = self.lock();
+        state.is_over = true;
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Nothing more comes; what waits is the last.
+    pub fn is_over(&self) -> bool {
+        self.lock().is_over
     }
 
     /// Takes what waits, and last what did not fit.
