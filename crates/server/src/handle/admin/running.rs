@@ -39,7 +39,7 @@ pub(super) fn connections(ask: &Ask) -> Answered {
             threads::look_at_all(&ask, |thread| thread.connections(COUNT_MAX)).await;
         let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
         let mut all: Vec<Open> = found.into_iter().flat_map(|(open, _)| open).collect();
-        all.retain(|open| open.listener != CONTROL_LISTENER);
+        all.retain(|open| open.listener < CONTROL_LISTENER);
         all.sort_by_key(|open| open.number);
         let connections: Vec<Value> = all.iter().map(connection).collect();
         reply::object(200, &json!({ "connections": connections, "more": is_more }))

@@ -41,8 +41,18 @@ pub(super) fn answer(ask: &Ask) -> Answered {
     Answered::Ready(reply::object(200, &status(&ask.admin)))
 }
 
+/// What is told of the admin pages; null without them.
+fn admin_told(admin: &Admin) -> Value {
+    let mut told = admin.door.told();
+    if told.is_object() {
+        told["readers"] = json!(admin.readers.count());
+        told["limit_readers"] = json!(admin.readers.limited());
+    }
+    told
+}
+
 /// Everything `hob status` shows.
-fn status(admin: &Admin) -> Value {
+pub(super) fn status(admin: &Admin) -> Value {
     let report = lock(&admin.report).clone();
     let holdings = admin.shared.store.holdings();
     let load = admin.shared.pool.load();
@@ -96,6 +106,7 @@ fn status(admin: &Admin) -> Value {
             "queued": load.queued,
         },
         "programs": all,
+        "admin": admin_told(admin),
         "counters": counters,
     })
 }
