@@ -30,7 +30,7 @@ use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
 use hob_trace::watch::Stage;
-use hob_trace::{CacheOutcome, Fault, Texts};
+use hob_trace::{CacheOutcome, Fault, Record, Recorder, Texts};
 
 use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
@@ -63,6 +63,7 @@ pub struct Answers {
     desk: Rc<Desk>,
     admin: Arc<Admin>,
     ring: RefCell<Producer>,
+    recorder: Recorder,
 }
 
 /// What a thread's handlers work with; answers that take a while hold it, to ask handlers again.
@@ -95,7 +96,10 @@ impl Answers {
         counters: Arc<ThreadCounters>,
         ring: Producer,
     ) -> Answers {
+        let recorder = Recorder::new(&admin.inside.history, &shared.series);
+        admin.inside.watch(thread, recorder.waiting());
         Answers {
+            recorder,
             desk: Rc::new(Desk {
                 sites: RefCell::new(shared.sites()),
                 generation: Cell::new(shared.generation()),
@@ -123,6 +127,11 @@ impl Answers {
         {
             tracing::error!(%error, "a link to the spawner cannot be watched");
         }
+    }
+
+    /// Lets readers of the history see what this thread has kept to itself.
+    pub(crate) fn hand_over(&self) {
+        self.recorder.hand_over();
     }
 
     /// Starts a worker of a resident program on this thread.
@@ -163,6 +172,7 @@ impl Desk {
         {
             let mut record = request.record_mut();
             record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
+            record.series = site.series;
             record.log = site.log.unwrap_or_else(|| listener_log(sites, request));
         }
         if let Some(refusal) = secure::check(sites, site, request) {
@@ -200,6 +210,7 @@ impl Desk {
         {
             let mut record = request.record_mut();
             record.route = index;
+            record.series = route.series;
             record.handler = route.handler.kind();
             record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
         }
@@ -409,6 +420,12 @@ impl Answer for Answers {
         plain::error(status)
     }
 
+    fn begun(&self, request: &Request) {
+        if request.facts().listener < CONTROL_LISTENER {
+            self.desk.counters.requests_begun.add(1);
+        }
+    }
+
     fn finished(&self, request: &Request) {
         let record = request.record();
         if request.facts().listener >= CONTROL_LISTENER {
@@ -434,25 +451,26 @@ impl Answer for Answers {
             counters.disk_jobs.add(1);
             counters.disk_wait_us.add(record.disk_wait_us);
         }
-        if request.reactor().station().is_on() {
+        let head = request.sent_head();
+        let value = |known| head.value(known).unwrap_or_default();
+        let texts = Texts {
+            method: head.method(),
+            target: head.target(),
+            host: head.host(),
+            referer: value(hob_http::Known::Referer),
+            user_agent: value(hob_http::Known::UserAgent),
+            user: b"",
+            detail: &request.detail(),
+        };
+        if record.log != 0 {
+            self.ring.borrow_mut().push(&record, &texts);
+        }
+        self.recorder.finished(&record, &texts);
+        let may_be_watched = request.is_watched() || record.route == Record::NO_ROUTE;
+        if may_be_watched && request.reactor().station().is_on() {
             let complete = *record;
             drop(record);
             watch::finish(request, &complete, &self.desk.sites.borrow());
-        }
-        let record = request.record();
-        if record.log != 0 {
-            let head = request.sent_head();
-            let value = |known| head.value(known).unwrap_or_default();
-            let texts = Texts {
-                method: head.method(),
-                target: head.target(),
-                host: head.host(),
-                referer: value(hob_http::Known::Referer),
-                user_agent: value(hob_http::Known::UserAgent),
-                user: b"",
-                detail: &request.detail(),
-            };
-            self.ring.borrow_mut().push(&record, &texts);
         }
     }
 
@@ -475,6 +493,7 @@ impl Answer for Answers {
     fn begin_turn(&self, now_ms: u64) {
         let desk = &self.desk;
         desk.now_ms.set(now_ms);
+        self.recorder.turn(now_ms);
         let generation = desk.shared.generation();
         if generation != desk.generation.get() {
             desk.generation.set(generation);

@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use hob_trace::series::Series;
 use rustix::process::{Resource, getrlimit};
 
+use crate::activity::workers::Workers;
 use crate::cache::flight::Flights;
 use crate::cache::pool::Pool;
 use crate::cache::store::Store;
@@ -36,6 +38,8 @@ pub struct Shared {
     handler_ids: Mutex<HashMap<String, u32>>,
     /// Gates of programs, by name.
     gates: Mutex<HashMap<String, Weak<Gate>>>,
+    /// Routes by their numbers, which outlive reloads.
+    pub series: Arc<Series>,
     /// Workers of resident programs.
     pub(crate) fleet: Arc<Fleet>,
     /// Interpreters that are kept.
@@ -49,8 +53,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Nothing cached, no sites.
-    pub fn new(cache: &CacheSettings) -> Shared {
+    /// Nothing cached, no sites, for so many threads.
+    pub fn new(cache: &CacheSettings, thread_count: usize) -> Shared {
         let shared = Shared {
             store: Store::new(cache.bytes, descriptors_max()),
             pool: Pool::default(),
@@ -59,6 +63,7 @@ impl Shared {
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
             gates: Mutex::default(),
+            series: Arc::new(Series::new(thread_count)),
             fleet: Fleet::new(),
             hosts: Hosts::default(),
             watching: Watching::default(),
@@ -130,6 +135,17 @@ impl Shared {
         let gate = Arc::new(Gate::new(limits.concurrent, limits.queue));
         gates.insert(name.to_owned(), Arc::downgrade(&gate));
         gate
+    }
+
+    /// Adds who runs behind gates, and who waits at them.
+    pub(crate) fn add_gates_to(&self, workers: &mut Workers) {
+        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        for gate in gates.values().filter_map(Weak::upgrade) {
+            let (running, waiting) = gate.load();
+            workers.busy += running;
+            workers.queued += waiting;
+            workers.max += gate.running_max();
+        }
     }
 
     /// True when there is a cache at all.

@@ -4,17 +4,24 @@
 //! a serving thread to the thread of `access_log`, which writes them in a `format`; `rotate` is for
 //! the process that owns the log files. `metric` is the table of counters, `calendar` the one
 //! calendar. `verdict` says what took a slow request's time, `watch` tells of requests as they live.
-//! This crate knows nothing of the other crates.
+//! `recorder` is what a thread does with a finished request besides: `history` keeps it,
+//! `series` counts it by route, with times in a `histogram`. `activity` is what the server did, second
+//! by second. This crate knows nothing of the other crates.
 #![deny(missing_docs)]
 
 pub mod access_log;
+pub mod activity;
 pub mod address;
 pub mod calendar;
 pub mod format;
+pub mod histogram;
+pub mod history;
 pub mod metric;
 pub mod record;
+pub mod recorder;
 pub mod ring;
 pub mod rotate;
+pub mod series;
 pub mod verdict;
 pub mod watch;
 
@@ -24,4 +31,5 @@ pub use metric::{Counters, Snapshot, ThreadCounters};
 pub use record::{
     CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts, TlsHandshake, TlsVersion,
 };
+pub use recorder::Recorder;
 pub use ring::{Consumer, Producer, ring};

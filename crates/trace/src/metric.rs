@@ -19,6 +19,20 @@ impl Cell {
             .store(self.0.load(Relaxed).wrapping_add(count), Relaxed);
     }
 
+    /// Makes it at least this. Only the thread that owns the block may.
+    #[inline]
+    pub fn raise(&self, value: u64) {
+        if value > self.0.load(Relaxed) {
+            self.0.store(value, Relaxed);
+        }
+    }
+
+    /// Sets it. Only the thread that owns the block may.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
     /// What has been counted so far.
     pub fn value(&self) -> u64 {
         self.0.load(Relaxed)
@@ -78,6 +92,12 @@ macro_rules! counters {
                         help: "Connections open now.",
                         value: self.connections_open(),
                     },
+                    Metric {
+                        name: "requests_running",
+                        kind: Kind::Gauge,
+                        help: "Requests under way now.",
+                        value: self.running(),
+                    },
                 ]
                 .into_iter()
             }
@@ -86,6 +106,7 @@ macro_rules! counters {
 }
 
 counters! {
+    requests_begun: "Requests whose head has begun to be answered or refused.";
     requests: "Requests answered, refused or left by their client.";
     responses_1xx: "Interim answers sent.";
     responses_2xx: "Answers with a status of 200 to 299.";
@@ -221,6 +242,11 @@ impl ThreadCounters {
 }
 
 impl Snapshot {
+    /// Requests under way now, as far as blocks read one after another tell.
+    pub fn running(&self) -> u64 {
+        self.requests_begun.saturating_sub(self.requests)
+    }
+
     /// Connections open now. Blocks are read one after another, so it may be off by those opened or
     /// closed meanwhile; never below zero.
     pub fn connections_open(&self) -> u64 {

@@ -61,6 +61,9 @@ pub struct Record {
     pub site: u16,
     /// Index of the route in its site; [`Record::NO_ROUTE`] when none was chosen.
     pub route: u32,
+    /// The number of the route among all that the server has had ([`crate::series`]); 0 when none
+    /// was chosen.
+    pub series: u16,
     /// Where the access log line goes; 0 is nowhere.
     pub log: u16,
     /// The client's address; unspecified for Unix sockets.
@@ -121,6 +124,7 @@ impl Record {
             outcome: Outcome::Complete,
             site: Self::NO_SITE,
             route: Self::NO_ROUTE,
+            series: 0,
             log: 0,
             client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             client_port: 0,

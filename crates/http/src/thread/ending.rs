@@ -90,6 +90,8 @@ impl<A: Answer + 'static> Thread<A> {
                 record.handshake_us = u32::try_from(tls.handshake_us).unwrap_or(u32::MAX);
             }
         }
+        drop(record);
+        self.answer.begun(request);
     }
 
     /// Everything of these answers was handed to the kernel.

@@ -11,6 +11,7 @@ use super::admin::build_admin;
 use super::build_site::{build_site, owned};
 use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
+use super::inside::{build_activity, build_history};
 use super::log_format::check_log_format;
 use super::nearest::nearest;
 use super::program::Programs;
@@ -76,6 +77,8 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         limits,
         cache: build_cache(root),
         watch: build_watch(root, faults),
+        history: build_history(root, faults),
+        activity: build_activity(root),
         acme: None,
         admin,
         programs: programs.into_list(),

@@ -17,6 +17,7 @@ mod check;
 mod expand;
 mod explain;
 mod fault;
+mod inside;
 mod json_schema;
 pub mod key;
 mod load;
@@ -53,6 +54,7 @@ pub use cgi::{Cgi, CgiRuns, PATH, RunLimits, candidates, parameter_pattern};
 pub use check::{Disk, Found, RealDisk, TrustedDisk};
 pub use explain::{Asked, Explanation, explain};
 pub use fault::{Errors, Fault, Warnings};
+pub use inside::{Activity, History, KeptFile};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
@@ -91,6 +93,10 @@ pub struct Config {
     pub cache: CacheSettings,
     /// What those who watch requests are not shown.
     pub watch: WatchSettings,
+    /// The history of requests.
+    pub history: History,
+    /// The server's activity.
+    pub activity: Activity,
     /// How certificates are got by themselves; `None` when none is.
     pub acme: Option<Acme>,
     /// The admin pages; `None` when there are none.

@@ -6,6 +6,7 @@ use std::fmt::{self, Display, Write as _};
 
 use hob_trace::watch::Hidden;
 
+use super::inside::fmt_inside;
 use super::units::{duration_text, size_text};
 use super::{
     AfterSteps, CacheMode, Coding, Config, Files, HalfClose, Handler, HeaderRule, HeaderRules,
@@ -44,6 +45,7 @@ impl Display for Config {
         writeln!(f, "max_file_tls = {}", size_text(self.cache.max_file_tls))?;
         writeln!(f, "recheck = {}", duration_text(self.cache.recheck))?;
         self.watch.fmt_keys(f)?;
+        fmt_inside(&self.history, &self.activity, f)?;
         if let Some(acme) = &self.acme {
             acme.fmt_keys(f)?;
         }

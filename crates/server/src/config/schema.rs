@@ -11,6 +11,7 @@ mod inside;
 mod programs;
 mod resident;
 mod tls;
+mod watch;
 
 use std::time::Duration;
 
@@ -25,10 +26,11 @@ pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
-pub use inside::WATCH;
+pub use inside::{ACTIVITY, HISTORY};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
+pub use watch::WATCH;
 
 /// The top level of a config file.
 pub static ROOT: Table = Table {
@@ -113,6 +115,8 @@ pub static ROOT: Table = Table {
         ]),
         Key::new("watch", Kind::Table(&WATCH), Nothing("")),
         Key::new("admin", Kind::Table(&ADMIN), Nothing("no admin pages")).aka(&["dashboard", "ui"]),
+        Key::new("history", Kind::Table(&HISTORY), Nothing("")),
+        Key::new("activity", Kind::Table(&ACTIVITY), Nothing("")),
         Key::new("log", Tables(&LOG), Nothing("")).aka(&["access_log", "logs"]),
         Key::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&[
             "listener",
@@ -601,7 +605,7 @@ pub static ANSWER: Table = Table {
     text: "What is done to answers.",
     base: None,
     keys: &[
-        inside::SERVER_TIMING,
+        watch::SERVER_TIMING,
         Key::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
             .says(
                 "Header fields set in every answer, errors too; an empty value removes the field. \

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hob_http::tls::{ClientRule, NO_RULE};
+use hob_trace::HandlerKind;
+use hob_trace::series::SeriesName;
 
-use crate::config::{self, AfterSteps, CgiRuns, ClientNeed, Config, LogChoice, Program};
+use crate::config::{self, AfterSteps, Argument, CgiRuns, ClientNeed, Config, LogChoice, Program};
 use crate::handle::Handler;
 use crate::handle::cgi::{Cgi, build};
 use crate::handle::files::Files;
@@ -39,6 +41,8 @@ pub struct Sites {
 pub struct Site {
     /// Its name for people; `*` for a site without one.
     pub name: String,
+    /// Its number among series, for what no route answers.
+    pub series: u16,
     table: RouteTable,
     /// Its routes, in order.
     pub routes: Vec<Route>,
@@ -60,6 +64,8 @@ pub struct Site {
 pub struct Route {
     /// Its pattern, as the config has it.
     pub path: String,
+    /// Its number among series.
+    pub series: u16,
     /// Its pattern.
     pub pattern: Pattern,
     /// Who answers.
@@ -194,6 +200,18 @@ impl Site {
             LogChoice::Inherit => inherited,
         };
         let site_log = log_of(site.log, None);
+        let name = site.names.first().cloned();
+        let name = name.unwrap_or_else(|| "*".to_owned());
+        let numbers = &around.shared.series;
+        let series = |route: &str, handler: HandlerKind, program: String| {
+            numbers.number(SeriesName {
+                site: name.clone(),
+                route: route.to_owned(),
+                handler,
+                program,
+            })
+        };
+        let own_series = series("", HandlerKind::None, String::new());
         let mut routes = Vec::with_capacity(site.routes.len());
         for route in &site.routes {
             let at = |text: String| {
@@ -221,6 +239,7 @@ impl Site {
                     && !route.server_timing
                     && site.error_pages.is_empty()
                     && route.headers.is_empty(),
+                series: series(&route.path, handler.kind(), program_name(&route.handler)),
                 path: route.path.clone(),
                 pattern,
                 handler,
@@ -242,11 +261,8 @@ impl Site {
             .map(|(status, path)| error_page(*status, path, &types))
             .collect::<Result<_, _>>()?;
         Ok(Site {
-            name: site
-                .names
-                .first()
-                .cloned()
-                .unwrap_or_else(|| "*".to_owned()),
+            series: own_series,
+            name,
             table,
             routes,
             error_pages,
@@ -381,6 +397,25 @@ impl<'a> Around<'a> {
         let opened = Arc::new(opened);
         self.roots.insert(path.to_owned(), Arc::clone(&opened));
         Ok(opened)
+    }
+}
+
+/// What a handler runs, for people; empty where it runs nothing.
+fn program_name(handler: &config::Handler) -> String {
+    match handler {
+        config::Handler::Cgi(cgi) => match &cgi.runs {
+            CgiRuns::Folder { dir, .. } => dir.display().to_string(),
+            CgiRuns::Script { file, .. } => file.display().to_string(),
+            CgiRuns::Command { arguments, .. } => {
+                let texts = arguments.iter().filter_map(|argument| match argument {
+                    Argument::Text(text) => Some(text.as_str()),
+                    Argument::Query(_) => None,
+                });
+                texts.take(1).collect()
+            }
+        },
+        config::Handler::Resident(resident) => resident.runs.name().to_owned(),
+        _ => String::new(),
     }
 }
 

@@ -1,38 +1,77 @@
-//! Keys about what is told of requests: to their clients, and to those who watch.
+//! Keys of what can be seen inside: the history of requests, and the server's activity.
 
-use super::{Flag, Key, Preset, Table, Texts};
+use super::*;
 
-/// `server_timing` of `[[site]]` and `[[site.route]]`
-pub(super) const SERVER_TIMING: Key = Key::new("server_timing", Flag, Preset::Flag(false))
-    .says(
-        "Answers of routes say in a `Server-Timing` field how long they took so far, in \
-         milliseconds: `queue`, `start` (of a program), `program`, `disk` and `total`. Browsers show \
-         it among the timings of a request. Every visitor can read it.",
-    )
-    .example("true")
-    .aka(&["timing"]);
-
-/// `[watch]`
-pub static WATCH: Table = Table {
-    name: "watch",
-    header: "`[watch]`",
-    text: "What `hob watch` and the admin pages do not show of requests unless they are asked for \
-           secrets. Values of `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` are \
-           always among it.",
+/// `[history]`
+pub static HISTORY: Table = Table {
+    name: "history",
+    header: "`[history]`",
+    text: "The history: finished requests with all that is known of them, to be looked at with `hob \
+           history` and on the admin pages. It survives a reload; with `file` it survives restarts.",
     base: None,
     keys: &[
         Key::new(
-            "hidden_query",
-            Texts,
-            Preset::Texts(&["token", "password", "passwd", "key", "secret", "session"]),
+            "bytes",
+            Size {
+                min: 0,
+                max: 64 * GIB,
+            },
+            Preset::Size(8 * MIB),
         )
         .says(
-            "Keys of a query whose values are hidden: those that end with one of these words, such \
-             as `access_token`. Upper and lower case are the same.",
+            "Memory for it; the oldest requests make room. A request takes some 80 to 200 bytes, so \
+             a MiB is about 8,000 of them. 0 keeps no history.",
         )
-        .example("[\"token\", \"pin\"]"),
-        Key::new("hidden_fields", Texts, Preset::Texts(&[]))
-            .says("More header fields whose values are hidden.")
-            .example("[\"X-Api-Key\"]"),
+        .example("\"64MiB\"")
+        .aka(&["size", "memory"]),
+        Key::new(
+            "time",
+            Time {
+                min: Duration::from_secs(1),
+                max: Duration::from_secs(366 * 86_400),
+            },
+            secs(3600),
+        )
+        .says("How old requests get there; older ones go even when there is room.")
+        .example("\"24h\"")
+        .aka(&["keep", "age", "retention"]),
+        Key::new("file", OrWord("off", &Path), Nothing("`\"off\"`: none"))
+            .says(
+                "File in which the history outlives the server. It is opened by the user that \
+                 starts hob, and for that user alone (0600); its folder must exist. New requests are \
+                 written once a second, so a server that is killed loses the last second at most. \
+                 Another file takes effect with the next start or upgrade.",
+            )
+            .example("\"/var/lib/hob/history\""),
+        Key::new(
+            "file_size",
+            Size {
+                min: MIB,
+                max: 64 * GIB,
+            },
+            Preset::Size(64 * MIB),
+        )
+        .says("Size of that file at most; then the oldest requests in it are written over.")
+        .example("\"256MiB\""),
     ],
+};
+
+/// `[activity]`
+pub static ACTIVITY: Table = Table {
+    name: "activity",
+    header: "`[activity]`",
+    text: "What the server did in each second of the last hour and each minute of the last four \
+           weeks: requests, errors, bytes, response times, workers, CPU time and memory.",
+    base: None,
+    keys: &[Key::new(
+        "file",
+        OrWord("off", &Path),
+        Nothing("`activity` in the folder `state`, where the config names one; else none"),
+    )
+    .says(
+        "File of 4 MiB in which it outlives the server. It is opened by the user that starts hob, \
+         and for that user alone (0600); its folder must exist. Another file takes effect with the \
+         next start or upgrade.",
+    )
+    .example("\"/var/lib/hob/activity\"")],
 };

@@ -8,8 +8,8 @@ use hob_http::{Answered, Response};
 use super::ask::Ask;
 use super::audit::{self, Action};
 use super::{
-    cached, certificates, config_edit, configured, door, explained, live, logs, programs, reply,
-    running, status, steer, watch,
+    activity, cached, certificates, config_edit, configured, door, explained, history, live, logs,
+    overview, programs, reply, routes, running, status, steer, watch,
 };
 
 /// One endpoint.
@@ -65,6 +65,41 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Look,
         answer: status::answer,
         text: "Processes, sites, listeners, cache, programs, certificates and every counter.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/overview",
+        role: Look,
+        answer: overview::answer,
+        text: "How the server is doing: rates, response times, workers, memory, and what to look at.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/activity",
+        role: Look,
+        answer: activity::answer,
+        text: "What the server did in each second of the last hour or minute of the last four weeks.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/history",
+        role: Look,
+        answer: history::list,
+        text: "Finished requests, newest or slowest first, by any of their properties.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/history/{id}",
+        role: Look,
+        answer: history::one,
+        text: "One finished request.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/routes",
+        role: Look,
+        answer: routes::answer,
+        text: "Requests and times of each route since the server started.",
     },
     Endpoint {
         method: Get,

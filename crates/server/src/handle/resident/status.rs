@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use hob_ipc::message::Carrier;
 use serde_json::{Value, json};
 
+use crate::activity::workers::Workers;
 use crate::handle::resident::members::{Member, Stage};
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::scale::resident_bytes;
@@ -20,6 +21,21 @@ pub(crate) fn programs(fleet: &Fleet) -> Value {
 }
 
 impl Pool {
+    /// Adds its workers, and who waits for one.
+    pub(crate) fn add_to(&self, workers: &mut Workers) {
+        let state = self.lock();
+        for member in &state.members {
+            match member.stage {
+                Stage::Starting => workers.starting += 1,
+                _ if !member.active.is_empty() => workers.busy += 1,
+                _ => workers.idle += 1,
+            }
+            workers.pids.extend(member.post.pid());
+        }
+        workers.max += self.workers_max;
+        workers.queued += state.waiting.len();
+    }
+
     fn told(&self) -> Value {
         let state = self.lock();
         let now_ms = now_ms();
