@@ -260,6 +260,7 @@ impl Server {
             ..report
         };
         drop(told);
+        self.shared.set_listeners(&numbered);
         self.listeners.clone_from(&numbered);
         let limits = limits(&config.limits);
         self.config = config;
@@ -283,6 +284,7 @@ impl Server {
         generation: u64,
         log_numbers: &[u16],
     ) -> Result<Sites, String> {
+        self.shared.set_labels(&config.metrics);
         let sites = Sites::build(config, generation, log_numbers, &self.shared)?;
         let before = self.shared.cache();
         self.shared.set_cache(&config.cache);

@@ -22,6 +22,7 @@ mod json_schema;
 pub mod key;
 mod load;
 mod log_format;
+mod metrics;
 mod nearest;
 mod normal;
 mod normal_programs;
@@ -57,9 +58,10 @@ pub use fault::{Errors, Fault, Warnings};
 pub use inside::{Activity, History, KeptFile};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
+pub use metrics::{Metrics, Otlp, Parent, RouteMetrics};
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
-pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, Timeouts, Workers};
+pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, SharedSizes, Timeouts, Workers};
 pub use sources::{Environment, Sources};
 pub use tls::{CertificateSource, ClientNeed, ListenTls, SiteTls};
 pub use tree::Argument;
@@ -93,6 +95,10 @@ pub struct Config {
     pub cache: CacheSettings,
     /// What those who watch requests are not shown.
     pub watch: WatchSettings,
+    /// What is counted for Prometheus.
+    pub metrics: Metrics,
+    /// Where traces are sent; `None` is nowhere.
+    pub otlp: Option<Otlp>,
     /// The history of requests.
     pub history: History,
     /// The server's activity.
@@ -370,6 +376,8 @@ pub enum Handler {
     Redirect(Redirect),
     /// A fixed answer.
     Respond(Respond),
+    /// The numbers of the server.
+    Metrics(RouteMetrics),
     /// The control API; only on the control socket.
     Admin,
 }

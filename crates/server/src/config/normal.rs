@@ -45,6 +45,10 @@ impl Display for Config {
         writeln!(f, "max_file_tls = {}", size_text(self.cache.max_file_tls))?;
         writeln!(f, "recheck = {}", duration_text(self.cache.recheck))?;
         self.watch.fmt_keys(f)?;
+        self.metrics.fmt_keys(f)?;
+        if let Some(otlp) = &self.otlp {
+            otlp.fmt_keys(f)?;
+        }
         fmt_inside(&self.history, &self.activity, f)?;
         if let Some(acme) = &self.acme {
             acme.fmt_keys(f)?;
@@ -223,6 +227,7 @@ impl Route {
                 )?;
                 writeln!(f, "respond.body = {}", quoted(&respond.body))
             }
+            Handler::Metrics(metrics) => metrics.fmt_keys(f),
             Handler::Admin => writeln!(f, "admin"),
         }
     }

@@ -11,6 +11,7 @@ use super::{
     activity, cached, certificates, config_edit, configured, door, explained, history, live, logs,
     overview, programs, reply, routes, running, status, steer, watch,
 };
+use crate::handle::metrics;
 
 /// One endpoint.
 pub struct Endpoint {
@@ -121,6 +122,13 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Look,
         answer: watch::answer,
         text: "Live events of requests that match a filter, as server-sent events.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/metrics",
+        role: Look,
+        answer: |ask| metrics::page(&ask.admin, &ask.request),
+        text: "The server's numbers for Prometheus, as text.",
     },
     Endpoint {
         method: Post,
