@@ -221,6 +221,22 @@ impl Desk {
         if request.reactor().station().is_on() {
             watch::begin(request, sites, site, route, watch::Found { index });
         }
+        self.follow(sites, (site_index, index), request, path, below)
+    }
+
+    /// What a route, named by its site's index and its own, gives for a path, and the steps around
+    /// that.
+    fn follow(
+        self: &Rc<Desk>,
+        sites: &Arc<Sites>,
+        (site_index, index): (u32, u32),
+        request: &Request,
+        path: &[u8],
+        below: usize,
+    ) -> Answered {
+        let Some((site, route)) = sites.route(site_index, index) else {
+            return Answered::Ready(plain::error(404));
+        };
         if !request.limit_body(route.body_bytes_max) {
             // The engine counts it when it sees the status.
             note_fault(
@@ -230,7 +246,8 @@ impl Desk {
             );
             return Answered::Ready(dress(site, Some(route), plain::error(413)));
         }
-        if head.connect_protocol().is_some() && !matches!(route.handler, Handler::Resident(_)) {
+        let is_tunnel = request.head().connect_protocol().is_some();
+        if is_tunnel && !matches!(route.handler, Handler::Resident(_)) {
             // Nothing there speaks through a tunnel.
             //= rfc9220#3
             note_fault(request, Fault::Client, "no tunnels are opened here");
@@ -490,7 +507,7 @@ impl Answer for Answers {
             fleet: Arc::clone(&self.desk.shared.fleet),
         };
         let _ = self.desk.home.set(Rc::new(home));
-        let servers_started = admin::servers_started(&self.admin);
+        let servers_started = admin::servers_started(&self.desk.admin);
         reactor.station().set_server(servers_started);
         // Called once; a second launcher would have no link.
         let _ = self.desk.launcher.set(launcher);

@@ -30,11 +30,9 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
     debug_assert!(root.is_of(&ROOT));
     let mut names = Logs::default();
     let (logs, log_spots) = build_logs(root.sections("log"), &mut names, faults);
-    names.are_whole = !root.is_claimed("log")
-        && root
-            .sections("log")
-            .iter()
-            .all(|section| section.given("name").is_some());
+    let mut given = root.sections("log").iter();
+    let are_named = given.all(|log| log.given("name").is_some());
+    names.are_whole = !root.is_claimed("log") && are_named;
     let limits = build_limits(root, faults);
     let mut listening = build_listeners(root, &names, faults);
     let admin = build_admin(root, &mut listening, faults);

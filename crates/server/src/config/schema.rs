@@ -11,6 +11,7 @@ mod inside;
 mod metrics;
 mod programs;
 mod resident;
+mod respond;
 mod tls;
 mod watch;
 
@@ -31,6 +32,7 @@ pub use inside::{ACTIVITY, HISTORY};
 pub use metrics::{METRICS, OTLP, ROUTE_METRICS};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
+pub use respond::RESPOND;
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
 pub use watch::WATCH;
 
@@ -720,36 +722,6 @@ pub static REDIRECT: Table = Table {
         )
         .example("308")
         .aka(&["code"]),
-    ],
-};
-
-/// `[site.route.respond]`
-pub static RESPOND: Table = Table {
-    name: "respond",
-    header: "`respond` of a route",
-    text: "A fixed answer.",
-    base: None,
-    keys: &[
-        Key::new(
-            "status",
-            Integer { min: 200, max: 599 },
-            Preset::Integer(200),
-        )
-        .says("Status code.")
-        .example("410")
-        .aka(&["code"]),
-        Key::new(
-            "content_type",
-            Text,
-            Preset::Text("text/plain; charset=utf-8"),
-        )
-        .says("Media type of the body.")
-        .example("\"application/json\"")
-        .aka(&["type", "mime"]),
-        Key::new("body", Text, Preset::Text(""))
-            .says("The body.")
-            .example("\"gone\"")
-            .aka(&["text", "content"]),
     ],
 };
 

@@ -224,12 +224,11 @@ impl Site {
                 )
             };
             let pattern = Pattern::parse(&route.path).map_err(|error| at(error.to_string()))?;
-            let rewrite = match &route.rewrite {
-                Some(text) => {
-                    Some(Rewrite::parse(text, &pattern).map_err(|error| at(error.to_string()))?)
-                }
-                None => None,
-            };
+            let rewrite = route.rewrite.as_ref();
+            let rewrite = rewrite
+                .map(|text| Rewrite::parse(text, &pattern))
+                .transpose();
+            let rewrite = rewrite.map_err(|error| at(error.to_string()))?;
             let handler = around.handler(route, &pattern).map_err(&at)?;
             let folders = route.sendfile.iter();
             let sendfile = folders.filter(|_| handler.runs_programs()).map(|folder| {
@@ -257,19 +256,13 @@ impl Site {
             });
         }
         let table = RouteTable::build(routes.iter().map(|route| &route.pattern));
-        let types = MediaTypes::new([], "utf-8");
-        let error_pages = site
-            .error_pages
-            .iter()
-            .map(|(status, path)| error_page(*status, path, &types))
-            .collect::<Result<_, _>>()?;
         Ok(Site {
             tally: around.shared.tallies.number(&name),
             series: own_series,
             name,
             table,
             routes,
-            error_pages,
+            error_pages: error_pages(site)?,
             headers: site.headers.clone(),
             log: site_log,
             https_only: site.https_only,
@@ -422,6 +415,14 @@ fn program_name(handler: &config::Handler) -> String {
         config::Handler::Resident(resident) => resident.runs.name().to_owned(),
         _ => String::new(),
     }
+}
+
+fn error_pages(site: &config::Site) -> Result<Vec<ErrorPage>, String> {
+    let types = MediaTypes::new([], "utf-8");
+    let pages = site.error_pages.iter();
+    pages
+        .map(|(status, path)| error_page(*status, path, &types))
+        .collect()
 }
 
 fn error_page(status: u16, path: &Path, types: &MediaTypes) -> Result<ErrorPage, String> {

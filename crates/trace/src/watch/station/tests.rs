@@ -1,3 +1,5 @@
+//! What watchers are told, held back from, and lose.
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
