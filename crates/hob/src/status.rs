@@ -17,22 +17,24 @@ use crate::{Refusal, escape, output};
 /// How something is written for people, on a terminal of some width.
 type Written = fn(Facts<'_>, Option<usize>) -> String;
 
-/// What can be shown: where it is asked for, which field of that it is, and how it is written.
+/// What can be shown: where it is asked for, which field of that it is, how it is written, and what
+/// else people are told.
 struct Part {
     is_wanted: bool,
     target: &'static str,
     field: Option<&'static str>,
     written: Written,
+    more: Option<(&'static str, Written)>,
 }
 
 /// Shows the state, or a part of it.
 pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
     let mut hob = control::hob(&options.control, surroundings)?;
-    if options.zero {
-        hob.ask("POST", "/v1/statistics/zero")?.told()?;
-    }
     if options.admin_url {
         return admin_url(&mut hob, options.control.json);
+    }
+    if options.zero {
+        hob.ask("POST", "/v1/statistics/zero")?.told()?;
     }
     let parts = parts(options);
     let part = parts.iter().find(|part| part.is_wanted);
@@ -41,6 +43,7 @@ pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Resul
         target: "/v1/status",
         field: None,
         written: overall::text,
+        more: None,
     });
     let told = hob.get(part.target)?;
     let shown = match part.field {
@@ -49,22 +52,28 @@ pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Resul
     };
     if options.control.json {
         output::line(&escape::json(&shown));
-    } else {
-        output::write(&(part.written)(Facts(&shown), output::width()));
+        return Ok(());
     }
+    let width = output::width();
+    let mut text = (part.written)(Facts(&shown), width);
+    if let Some((target, written)) = part.more {
+        // A server of another version may not tell of it.
+        let told = hob.ask("GET", target)?;
+        if told.status == 200 {
+            text.push_str(&written(Facts(&told.body), width));
+        }
+    }
+    output::write(&text);
     Ok(())
 }
 
 /// Prints a URL of the admin pages that is good for one login.
 fn admin_url(hob: &mut Hob, as_json: bool) -> Result<(), Refusal> {
-    let answer = hob.ask("POST", "/v1/admin-url")?;
-    let url = answer.body.get("url").and_then(Value::as_str);
-    let line = match (as_json, url) {
-        (false, Some(url)) => escape::line(url).into_owned(),
-        _ => escape::json(&answer.body),
+    let told = hob.ask("POST", "/v1/admin-url")?.told()?;
+    match Facts(&told).text("url") {
+        Some(url) if !as_json => output::line(&escape::line(url)),
+        _ => output::line(&escape::json(&told)),
     };
-    answer.told()?;
-    output::line(&line);
     Ok(())
 }
 
@@ -74,16 +83,24 @@ fn parts(options: &StatusOptions) -> [Part; 5] {
         target: "/v1/status",
         field: Some(field),
         written,
+        more: None,
     };
     let whole = |is_wanted, target, written| Part {
         is_wanted,
         target,
         field: None,
         written,
+        more: None,
     };
     [
-        of_status(options.cache, "cache", cache::text),
-        of_status(options.certificates, "certificates", certificates::text),
+        Part {
+            more: Some(("/v1/cache?limit=20", cache::largest)),
+            ..of_status(options.cache, "cache", cache::text)
+        },
+        Part {
+            more: Some(("/v1/certificates", certificates::served)),
+            ..of_status(options.certificates, "certificates", certificates::text)
+        },
         of_status(options.programs, "programs", programs::text),
         whole(options.environment, "/v1/environment", |told, _| {
             environment::text(told.0)

@@ -36,6 +36,7 @@ pub(crate) fn run(options: &WatchOptions, surroundings: &Surroundings) -> Result
     })?;
     let hob = control::hob(&options.control, surroundings)?;
     let mut listening = hob.listen(&target)?;
+    eprintln!("hob: watching; Ctrl-C ends it");
     let mut shown = Shown::new(options);
     while !shown.is_over() && !is_stopped.load(Ordering::Relaxed) {
         match listening.wait(shown.patience())? {
@@ -43,6 +44,7 @@ pub(crate) fn run(options: &WatchOptions, surroundings: &Surroundings) -> Result
             Came::End => {
                 eprintln!("hob: this server has ended; waiting for the next one");
                 listening = again(&hob, &target)?;
+                eprintln!("hob: watching again");
             }
         }
     }

@@ -121,7 +121,8 @@ pub(crate) struct StatusOptions {
     /// Only the cache
     #[arg(long)]
     pub(crate) cache: bool,
-    /// Only the certificates that come from an authority: until when, next try, what went wrong
+    /// Only the certificates: those that are served and until when; of those that come from an
+    /// authority the next try and what went wrong. As JSON the latter alone
     #[arg(long, conflicts_with = "cache")]
     pub(crate) certificates: bool,
     /// Only the resident programs: their workers, requests and memory
@@ -134,12 +135,15 @@ pub(crate) struct StatusOptions {
     /// the counts were set to zero
     #[arg(long, conflicts_with_all = ["cache", "certificates", "programs", "environment"])]
     pub(crate) statistics: bool,
+    /// Only a URL of the admin pages with which one browser can log in, once
+    #[arg(
+        long,
+        conflicts_with_all = ["cache", "certificates", "programs", "environment", "statistics"]
+    )]
+    pub(crate) admin_url: bool,
     /// Set those counts to zero first
     #[arg(long, requires = "statistics")]
     pub(crate) zero: bool,
-    /// Only a URL of the admin pages with which one browser can log in, once
-    #[arg(long, conflicts_with_all = ["cache", "certificates", "programs", "environment", "statistics"])]
-    pub(crate) admin_url: bool,
 }
 
 /// What a screen of `hob top` shows.
@@ -162,7 +166,13 @@ pub(crate) struct TopOptions {
     #[command(flatten)]
     pub(crate) control: ControlOptions,
     /// Time between two looks
-    #[arg(long = "delay", short = 'd', value_name = "TIME", value_parser = parse_duration, default_value = "1s")]
+    #[arg(
+        long,
+        short = 'd',
+        value_name = "TIME",
+        value_parser = parse_duration,
+        default_value = "1s"
+    )]
     pub(crate) delay: Duration,
     /// What to begin with
     #[arg(long, value_enum, default_value = "overview")]

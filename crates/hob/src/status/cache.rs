@@ -4,6 +4,7 @@ use hob_load::page::{bytes, count};
 
 use super::pairs;
 use crate::facts::Facts;
+use crate::table::{Cell, Table, numbers, texts, words};
 
 /// The cache in lines.
 pub(crate) fn text(cache: Facts<'_>, _: Option<usize>) -> String {
@@ -24,6 +25,30 @@ pub(crate) fn text(cache: Facts<'_>, _: Option<usize>) -> String {
     ])
 }
 
+/// The largest of what it holds.
+pub(crate) fn largest(cache: Facts<'_>, width: Option<usize>) -> String {
+    let mut table = Table::new(&[
+        texts("LARGEST"),
+        words("SITE"),
+        numbers("BYTES"),
+        numbers("AGE"),
+        words("STATE"),
+    ]);
+    for entry in cache.each("entries") {
+        table.push(vec![
+            Cell::text(entry.text("path")),
+            Cell::text(entry.text("site")),
+            Cell::bytes(entry.count("bytes")),
+            Cell::age(entry.count("age_s")),
+            Cell::text(entry.text("state")),
+        ]);
+    }
+    match table.rows.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", table.text(width)),
+    }
+}
+
 /// Of all that was looked for, what was there.
 fn share(cache: Facts<'_>) -> String {
     let of = |name| cache.count(name).unwrap_or(0) as f64;
@@ -39,6 +64,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn largest_files_are_rows() {
+        let cache = json!({
+            "entries": [{
+                "path": "/srv/a\u{1b}.png", "site": "*", "bytes": 1500, "age_s": 61,
+                "state": "hot",
+            }],
+        });
+        assert_eq!(
+            largest(Facts(&cache), None),
+            "\nLARGEST         SITE   BYTES      AGE  STATE\n\
+             /srv/a\\x1b.png  *     1.5 kB  1 m 1 s  hot\n"
+        );
+        assert_eq!(largest(Facts(&json!({})), None), "");
+    }
 
     #[test]
     fn cache_is_told_in_lines() {

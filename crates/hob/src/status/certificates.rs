@@ -1,8 +1,9 @@
-//! Certificates that come from an authority.
+//! Certificates: those that come from an authority, and all that are served.
 
 use crate::escape;
 use crate::facts::Facts;
-use crate::table::{Cell, Table, texts, words};
+use crate::history::moment;
+use crate::table::{Cell, Table, numbers, texts, words};
 
 /// A row for each, and below it what went wrong.
 pub(crate) fn text(certificates: Facts<'_>, width: Option<usize>) -> String {
@@ -38,6 +39,34 @@ pub(crate) fn text(certificates: Facts<'_>, width: Option<usize>) -> String {
     text
 }
 
+/// Those that listeners show, whoever they are of.
+pub(crate) fn served(told: Facts<'_>, width: Option<usize>) -> String {
+    let mut table = Table::new(&[
+        texts("SERVED FOR"),
+        words("STATE"),
+        numbers("DAYS LEFT"),
+        words("UNTIL"),
+        words("LISTENER"),
+        texts("FROM"),
+    ]);
+    for one in told.each("certificates") {
+        let until = one.count("not_after_unix_s");
+        let until = until.map(|seconds| moment(seconds.saturating_mul(1000)));
+        table.push(vec![
+            Cell::text(one.texts("names").as_deref()),
+            Cell::text(one.text("state")),
+            Cell::number(one.number("days_left"), |days| format!("{days:.0}")),
+            Cell::text(until.as_deref()),
+            Cell::text(one.text("listener")),
+            Cell::text(one.text("source")),
+        ]);
+    }
+    match table.rows.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", table.text(width)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -62,6 +91,22 @@ mod tests {
         assert_eq!(
             text(Facts(&json!([])), None),
             "no certificate comes from an authority\n"
+        );
+    }
+
+    #[test]
+    fn what_is_served_is_told_with_the_days_it_is_good_for() {
+        let told = json!({
+            "certificates": [{
+                "names": ["localhost"], "state": "good", "days_left": -1,
+                "not_after_unix_s": 1_800_000_000, "listener": "[::]:443",
+                "source": "self-signed",
+            }],
+        });
+        assert_eq!(
+            served(Facts(&told), None),
+            "\nSERVED FOR  STATE  DAYS LEFT  UNTIL                    LISTENER  FROM\n\
+             localhost   good          -1  2027-01-15 08:00:00 UTC  [::]:443  self-signed\n"
         );
     }
 }

@@ -1,13 +1,17 @@
 //! One row in full: a request's life, a program with its workers, a route with all its times.
 
+use hob_load::page::count;
 use serde_json::Value;
 
 use super::rows::Rows;
 use super::state::State;
 use crate::args::TopView;
 use crate::facts::Facts;
-use crate::table::{Cell, Table, age, numbers, words};
+use crate::table::{Cell, Table, UNKNOWN, age, numbers, words};
 use crate::{escape, history};
+
+/// Requests of a program that are listed.
+const BUSY_COUNT: usize = 50;
 
 /// The lines about the row of that name.
 pub(super) fn lines(state: &State, name: &str, width: usize) -> Vec<String> {
@@ -57,7 +61,13 @@ fn program(program: Facts<'_>, width: usize) -> String {
         numbers("MEMORY"),
         numbers("CPU"),
     ]);
+    let mut busy = Vec::new();
     for worker in program.each("workers") {
+        for request in worker.each("running") {
+            let since = count(request.count("ms").unwrap_or(0));
+            let what = escape::line(request.text("request").unwrap_or(UNKNOWN));
+            busy.push(format!("{since:>9} ms  {what}\n"));
+        }
         let pid = worker.count("pid").map(|pid| pid.to_string());
         // How many, or which ones.
         let running = worker.count("running");
@@ -72,7 +82,12 @@ fn program(program: Facts<'_>, width: usize) -> String {
             Cell::us(worker.count("cpu_us")),
         ]);
     }
-    format!("{text}\n{}", table.text(Some(width)))
+    let busy: String = busy.into_iter().take(BUSY_COUNT).collect();
+    let busy = match busy.is_empty() {
+        true => busy,
+        false => format!("\nanswers since\n{busy}"),
+    };
+    format!("{text}\n{}{busy}", table.text(Some(width)))
 }
 
 fn route(route: Facts<'_>, width: usize) -> String {

@@ -21,7 +21,7 @@ const ALERT_COUNT: usize = 3;
 const FIGURE_LINES: u16 = 6;
 const ROUTE_LINES: u16 = 6;
 /// Columns of the first two groups of figures, and of the names in each.
-const GROUP_WIDTH: usize = 21;
+const GROUP_WIDTHS: [usize; 2] = [20, 19];
 const NAME_WIDTH: usize = 9;
 /// Columns of the names in the last group.
 const LAST_NAME_WIDTH: usize = 12;
@@ -83,13 +83,16 @@ fn figures(overview: Facts<'_>) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = Vec::new();
     for (index, (name, value)) in done.into_iter().enumerate() {
         let mut spans = Vec::new();
-        for group in [asked.get(index), taken.get(index)] {
+        for (group, wide) in [asked.get(index), taken.get(index)]
+            .into_iter()
+            .zip(GROUP_WIDTHS)
+        {
             let (name, value) = group.map_or(("", Some(String::new())), |(name, value)| {
                 (*name, value.clone())
             });
             let value = value.unwrap_or_else(|| UNKNOWN.to_owned());
             spans.push(Span::from(format!("{name:<NAME_WIDTH$}")).dark_gray());
-            let wide = GROUP_WIDTH - NAME_WIDTH;
+            let wide = wide - NAME_WIDTH;
             let span = Span::from(format!("{value:<wide$}")).bold();
             spans.push(match name == "errors" && has_errors {
                 true => span.red(),
@@ -110,7 +113,7 @@ fn doing(overview: Facts<'_>) -> [(&'static str, String); FIGURE_LINES as usize]
     let amount = |name| known(overview.number(name).map(bytes));
     let cores = |name| known(overview.number(name).map(|cores| format!("{cores:.2}")));
     let starting = overview.count("workers.starting").filter(|many| *many > 0);
-    let starting = starting.map(|many| format!(", {} start", count(many)));
+    let starting = starting.map(|many| format!(", {} new", count(many)));
     let wait = overview.count("workers.queue_wait_p99_us");
     let wait = wait.map(|us| format!(", 99 % within {}", time_us(us as f64)));
     let queued = number("workers.queued");
@@ -121,11 +124,11 @@ fn doing(overview: Facts<'_>) -> [(&'static str, String); FIGURE_LINES as usize]
         (
             "workers",
             format!(
-                "{} busy, {} idle{} of {}",
+                "{} of {} busy, {} idle{}",
                 number("workers.busy"),
+                number("workers.max"),
                 number("workers.idle"),
-                starting.unwrap_or_default(),
-                number("workers.max")
+                starting.unwrap_or_default()
             ),
         ),
         ("queue", format!("{queued}{}", wait.unwrap_or_default())),

@@ -24,7 +24,7 @@ impl Sort {
             // Busy workers, ages, the 99th percentile.
             TopView::Programs => 2,
             TopView::Running => 1,
-            TopView::Overview | TopView::Routes => 6,
+            TopView::Overview | TopView::Routes => 5,
         };
         Sort {
             column,
@@ -168,7 +168,6 @@ fn running(one: Facts<'_>) -> (String, Vec<Cell>) {
 }
 
 const ROUTES: &[Column] = &[
-    texts("SITE"),
     texts("ROUTE"),
     words("HANDLER"),
     numbers("RATE"),
@@ -176,21 +175,23 @@ const ROUTES: &[Column] = &[
     numbers("50 %"),
     numbers("99 %"),
     numbers("MAX"),
-    numbers("REQUESTS"),
 ];
 
 fn route(one: Facts<'_>) -> (String, Vec<Cell>) {
     let name = |field| one.text(field).unwrap_or_default();
+    // The site that answers for all names goes without saying.
+    let place = match (name("site"), name("route")) {
+        ("*", route) if !route.is_empty() => route.to_owned(),
+        (site, route) => format!("{site}{route}"),
+    };
     let cells = vec![
-        Cell::text(one.text("site")),
-        Cell::text(one.text("route")),
+        Cell::text(Some(&place)),
         Cell::text(one.text("handler")),
         Cell::rate(one.number("rate_s")),
         Cell::count(one.count("errors")),
         Cell::us(one.count("total.p50_us")),
         Cell::us(one.count("total.p99_us")),
         Cell::us(one.count("total.max_us")),
-        Cell::count(one.count("requests")),
     ];
     let name = format!("{} {} {}", name("site"), name("route"), name("class"));
     (name, cells)

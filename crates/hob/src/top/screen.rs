@@ -175,7 +175,10 @@ impl Screen {
 
     fn press(&mut self) -> Deed {
         let mut bytes = [0; KEY_BYTES];
-        let count = rustix::io::read(stdin(), &mut bytes).unwrap_or(0);
+        // A signal may have come first.
+        let Ok(count) = rustix::io::read(stdin(), &mut bytes) else {
+            return Deed::Nothing;
+        };
         self.has_keys = count > 0;
         for key in keys(&bytes[..count]) {
             match self.state.press(key) {

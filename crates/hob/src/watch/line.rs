@@ -17,7 +17,9 @@ pub(crate) enum Style {
 }
 
 /// Fields that stand in a place of their own.
-const PLACED: &[&str] = &["t_us", "id", "stage", "text"];
+const PLACED: &[&str] = &["t_us", "id", "stage", "text", "hex", "started_unix_ms"];
+/// Stages whose bytes are a head.
+const HEADS: &[&str] = &["request-head", "answer"];
 /// Longest text of a field that stands behind the others; longer ones have lines of their own.
 const SHORT: usize = 100;
 
@@ -33,18 +35,20 @@ pub(crate) fn line(event: Facts<'_>, style: Style) -> String {
         _ => (String::new(), ""),
     };
     let mut text = format!("{time:>9}  {id:<10}  {begin}{shown:<12}{end}");
-    let dump = event.text("hex").and_then(dump::lines);
+    // Heads are text; of bodies nobody knows.
+    let hex = event.text("hex").filter(|_| !HEADS.contains(&stage));
+    let dump = hex.and_then(dump::lines);
     let (first, rest) = match event.text("text").filter(|_| dump.is_none()) {
         None => ("", None),
         Some(said) => match said.trim_end().split_once('\n') {
             None => (said.trim_end(), None),
-            Some((first, rest)) => (first, Some(rest)),
+            Some((first, rest)) => (first.trim_end(), Some(rest)),
         },
     };
     if !first.is_empty() {
         text.push_str(&format!("  {}", escape::line(first)));
     }
-    text.push_str(&fields(event, dump.is_some()));
+    text.push_str(&fields(event, first));
     for line in dump.into_iter().flatten() {
         text.push_str(&format!("\n{:>9}  {line}", ""));
     }
@@ -55,15 +59,17 @@ pub(crate) fn line(event: Facts<'_>, style: Style) -> String {
 }
 
 /// What else an event has: short ones as `name=value`, long ones on lines of their own.
-fn fields(event: Facts<'_>, is_dumped: bool) -> String {
+fn fields(event: Facts<'_>, said: &str) -> String {
     let mut short = String::new();
     let mut long = String::new();
     for (name, value) in event.0.as_object().into_iter().flatten() {
-        if PLACED.contains(&name.as_str()) || is_dumped && name == "hex" {
+        if PLACED.contains(&name.as_str()) {
             continue;
         }
         let value = match value {
             Value::Null => continue,
+            // A request's line has method and target already.
+            Value::String(text) if said.contains(text.as_str()) => continue,
             Value::String(text) => text.clone(),
             Value::Array(_) | Value::Object(_) => escape::json(value),
             value => value.to_string(),
@@ -106,15 +112,15 @@ mod tests {
     fn event_is_a_line_with_its_fields() {
         let event = json!({
             "t_us": 1234, "id": "1.2.0", "stage": "route", "text": "/cgi-bin/* matches",
-            "site": "*", "none": null,
+            "site": "b.example", "none": null, "route": "/cgi-bin/*",
         });
         assert_eq!(
             line(Facts(&event), Style::Plain),
-            "  1.23 ms  1.2.0       route         /cgi-bin/* matches  site=*"
+            "  1.23 ms  1.2.0       route         /cgi-bin/* matches  site=b.example"
         );
         assert_eq!(
             line(Facts(&event), Style::Coloured),
-            "  1.23 ms  1.2.0       \x1b[36mroute       \x1b[0m  /cgi-bin/* matches  site=*"
+            "  1.23 ms  1.2.0       \x1b[36mroute       \x1b[0m  /cgi-bin/* matches  site=b.example"
         );
     }
 
@@ -128,6 +134,19 @@ mod tests {
             line(Facts(&event), Style::Coloured),
             "  5.00 us  1\\x1b       st\\u{9b}err   one  li\\nst=[\"\\u007f\"]\n           \
              more:\n           00 01\n           02 03\n           two\\x1b[2J"
+        );
+    }
+
+    #[test]
+    fn heads_are_text() {
+        let event = json!({
+            "t_us": 5, "id": "1.2.0", "stage": "answer", "bytes": 18, "status": 200,
+            "text": "200 OK\r\nServer: a\u{1b}b\r\n", "hex": "32",
+        });
+        assert_eq!(
+            line(Facts(&event), Style::Plain),
+            "  5.00 us  1.2.0       answer        200 OK  bytes=18  status=200\n           \
+             Server: a\\x1bb"
         );
     }
 

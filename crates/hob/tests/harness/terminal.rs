@@ -9,7 +9,7 @@ use super::text_of;
 /// step by step. Prints what was shown, with `ECHO` and whether the terminal echoes where a step
 /// asks for it, and the screen where one asks for a picture, then how the program ended.
 const TERMINAL: &str = r#"
-import codecs, fcntl, json, os, pty, re, resource, select, signal, struct, sys, termios
+import codecs, fcntl, json, os, pty, re, resource, select, signal, struct, subprocess, sys, termios
 master, slave = pty.openpty()
 fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
 pid = os.fork()
@@ -78,6 +78,8 @@ for step, *given in json.loads(sys.argv[1]):
         shown += b"\nSTOPPED %d\n" % os.WIFSTOPPED(status)
     elif step == "signal":
         os.kill(given[0], getattr(signal, "SIG" + given[1]))
+    elif step == "run":
+        subprocess.run([sys.executable, given[0]], check=True)
     elif step == "go on":
         os.kill(pid, signal.SIGCONT)
     elif step == "echo":
