@@ -228,7 +228,6 @@ impl Server {
         sites.set_client_rules(&tls::client_rules(&config, &keys)?);
         let purposes: Vec<Purpose> = config.listeners.iter().map(|one| one.purpose).collect();
         let mut numbered = self.number_listeners(listeners, &purposes, control);
-        self.admin.resources.set_certificates(tls::expiries(&keys));
         self.join_datagrams(&mut numbered, datagrams);
         for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
             let port = listener.tls.as_ref().and_then(|tls| tls.http3_port);
@@ -569,7 +568,6 @@ impl Server {
         let addresses = lock(&self.admin.report).addresses.clone();
         let held = certificates::held(&self.config, keys, &addresses);
         *lock(&self.admin.certificates) = held;
-        self.admin.resources.set_certificates(tls::expiries(keys));
         for (listening, terms) in self.listeners.iter_mut().zip(terms) {
             listening.tls = terms;
         }
@@ -700,7 +698,6 @@ fn report(generation: &Generation) -> Report {
         certificates: Vec::new(),
         addresses: facts.addresses.clone(),
         warnings: facts.warnings.clone(),
-        config: Arc::new(generation.config.clone()),
         sites: generation
             .config
             .sites

@@ -138,6 +138,11 @@ pub fn servers_started(admin: &Admin) -> u64 {
 }
 
 impl Admin {
+    /// The config in force.
+    pub(crate) fn config(&self) -> Arc<Config> {
+        Arc::clone(&lock(&self.configured).config)
+    }
+
     /// What is told of the generation being served.
     pub(crate) fn report(&self) -> MutexGuard<'_, Report> {
         lock(&self.report)
