@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    tell_build();
+    tell_how_built();
     let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let pages = package.join("../../ui/dist");
     let mut files = Vec::new();
@@ -41,6 +41,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Tells the program by which compiler it was built, for what, and how hard it was optimised.
+fn tell_how_built() {
+    let of = |name: &str| env::var(name).unwrap_or_default();
+    let version = Command::new(of("RUSTC")).arg("--version").output();
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    println!("cargo:rustc-env=HOB_RUSTC={}", version.unwrap_or_default());
+    for name in ["TARGET", "PROFILE", "OPT_LEVEL"] {
+        println!("cargo:rustc-env=HOB_{name}={}", of(name));
+    }
+}
+
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -58,15 +69,4 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 fn fnv(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
-}
-
-/// By which compiler, for what, and how hard it was optimised.
-fn tell_build() {
-    let of = |name: &str| env::var(name).unwrap_or_default();
-    let version = Command::new(of("RUSTC")).arg("--version").output();
-    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    println!("cargo:rustc-env=HOB_RUSTC={}", version.unwrap_or_default());
-    println!("cargo:rustc-env=HOB_TARGET={}", of("TARGET"));
-    println!("cargo:rustc-env=HOB_PROFILE={}", of("PROFILE"));
-    println!("cargo:rustc-env=HOB_OPT_LEVEL={}", of("OPT_LEVEL"));
 }

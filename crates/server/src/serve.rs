@@ -225,9 +225,9 @@ impl Server {
             }
         };
         sites.set_client_rules(&tls::client_rules(&config, &keys)?);
-        self.admin.resources.set_certificates(tls::expiries(&keys));
         let purposes: Vec<Purpose> = config.listeners.iter().map(|one| one.purpose).collect();
         let mut numbered = self.number_listeners(listeners, &purposes, control);
+        self.admin.resources.set_certificates(tls::expiries(&keys));
         self.join_datagrams(&mut numbered, datagrams);
         for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
             let port = listener.tls.as_ref().and_then(|tls| tls.http3_port);
@@ -264,6 +264,7 @@ impl Server {
             ..report
         };
         drop(told);
+        self.shared.set_listeners(&numbered);
         self.admin.names.set(config.names.as_ref());
         if config.names.is_some()
             && let Err(error) = self.admin.names.start(&self.counters)
@@ -293,6 +294,7 @@ impl Server {
         generation: u64,
         log_numbers: &[u16],
     ) -> Result<Sites, String> {
+        self.shared.set_labels(&config.metrics);
         let sites = Sites::build(config, generation, log_numbers, &self.shared)?;
         let before = self.shared.cache();
         self.shared.set_cache(&config.cache);
@@ -560,10 +562,10 @@ impl Server {
     /// Serves with other certificates from now on.
     fn take_keys(&mut self, keys: &KeyFiles) -> Result<(), String> {
         let terms = self.terms(&self.config, keys)?;
-        self.admin.resources.set_certificates(tls::expiries(keys));
         let addresses = lock(&self.admin.report).addresses.clone();
         let held = certificates::held(&self.config, keys, &addresses);
         *lock(&self.admin.certificates) = held;
+        self.admin.resources.set_certificates(tls::expiries(keys));
         for (listening, terms) in self.listeners.iter_mut().zip(terms) {
             listening.tls = terms;
         }

@@ -118,6 +118,8 @@ counters! {
     limit_linger: "Connections ended: still sending after the time or bytes of a lingering close.";
     tls_handshakes: "TLS handshakes done.";
     tls_resumed: "TLS handshakes done with a ticket of an earlier one.";
+    tls_handshakes_12: "TLS handshakes of TLS 1.2 done.";
+    tls_resumed_12: "TLS handshakes of TLS 1.2 done with a ticket of an earlier one.";
     tls_handshakes_failed: "TLS handshakes that failed or were given up.";
     tls_clear_text: "Connections in clear text to a listener that speaks TLS (400).";
     tls_broken: "Connections ended: a TLS record was changed, too long or out of place.";
@@ -201,6 +203,9 @@ counters! {
     bad_request: "Requests refused: not well-formed (400).";
     unsupported: "Requests refused: no length, or a coding, expectation or version that is not spoken here (411, 417, 501, 505).";
     client_left: "Requests whose client left before the answer was complete.";
+    otlp_spans: "Spans that a collector has taken.";
+    otlp_dropped: "Requests whose spans were not sent: a full queue, or a collector that did not take them.";
+    otlp_failures: "Batches of spans that a collector did not take when they were first sent.";
     reloads: "Reloads that put a new config in force.";
 }
 

@@ -146,7 +146,7 @@ fn name_server_that_is_silent_keeps_nobody_waiting() {
     let hob = serve(&place, &silent.local_addr().unwrap().to_string());
     let begin = Instant::now();
     for client in 1..50 {
-        get_from([127, 0, 1, client], &hob, "/hello.txt");
+        get_from([127, 0, 2, client], &hob, "/hello.txt");
     }
     assert!(begin.elapsed() < DEADLINE / 2, "{:?}", begin.elapsed());
     hob.stop();

@@ -356,7 +356,7 @@ impl Counted {
     /// a thread may have been at it.
     fn next(&self, admin: &Admin) -> Counted {
         let requests = admin.shared.series.requests();
-        let requests = requests.values().fold(0u64, |sum, n| sum.wrapping_add(*n));
+        let requests = requests.values().fold(0_u64, |sum, n| sum.wrapping_add(*n));
         let is_same = requests == self.requests;
         Counted {
             all: match is_same && self.is_settled {

@@ -42,6 +42,10 @@ impl Display for Config {
         writeln!(f, "max_file = {}", size_text(self.cache.max_file))?;
         writeln!(f, "max_file_tls = {}", size_text(self.cache.max_file_tls))?;
         writeln!(f, "recheck = {}", duration_text(self.cache.recheck))?;
+        self.metrics.fmt_keys(f)?;
+        if let Some(otlp) = &self.otlp {
+            otlp.fmt_keys(f)?;
+        }
         if let Some(names) = &self.names {
             names.fmt_keys(f)?;
         }
@@ -231,6 +235,7 @@ impl Route {
                 )?;
                 writeln!(f, "respond.body = {}", quoted(&respond.body))
             }
+            Handler::Metrics(metrics) => metrics.fmt_keys(f),
             Handler::Admin => writeln!(f, "admin"),
         }
     }

@@ -8,6 +8,9 @@ use crate::handle::admin::Admin;
 use crate::process::landlock_version;
 use crate::resources::read;
 
+/// Checks for developers are in it.
+const HAS_ASSERTIONS: bool = cfg!(debug_assertions);
+
 /// How this program was built.
 fn build() -> Value {
     json!({
@@ -15,7 +18,7 @@ fn build() -> Value {
         "opt_level": env!("HOB_OPT_LEVEL"),
         "rustc": env!("HOB_RUSTC"),
         "target": env!("HOB_TARGET"),
-        "has_assertions": cfg!(debug_assertions),
+        "has_assertions": HAS_ASSERTIONS,
     })
 }
 

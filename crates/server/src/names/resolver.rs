@@ -23,10 +23,10 @@ const THREAD_COUNT: usize = 2;
 const KEEP_MIN: Duration = Duration::from_secs(60);
 /// How long it holds that nobody answered.
 const KEEP_FAILURE: Duration = Duration::from_secs(30);
-/// Longest wait for a name that a log wants.
+/// Longest wait for names that logs want, all names of a span together: their writer must keep up.
 const LOG_WAIT_MAX: Duration = Duration::from_secs(1);
-/// After a log has waited in vain, nobody waits for so long.
-const LOG_PAUSE: Duration = Duration::from_secs(10);
+/// That span, in milliseconds.
+const LOG_SPAN_MS: u64 = 10_000;
 
 /// Names of clients: what is known at once, the rest soon.
 pub struct ClientNames {
@@ -45,8 +45,9 @@ struct State {
     own: HashMap<IpAddr, Arc<str>>,
     /// Addresses for which there was no room, since a thread last counted them.
     refused: u64,
-    /// Until when no log waits, on the loop's clock, in milliseconds.
-    pause_until_ms: u64,
+    /// When the span began in which logs have waited, on the loop's clock, and for how long.
+    log_span_ms: u64,
+    log_waited: Duration,
     has_threads: bool,
     is_over: bool,
 }
@@ -67,7 +68,8 @@ impl ClientNames {
                 cache: Cache::default(),
                 own: HashMap::new(),
                 refused: 0,
-                pause_until_ms: 0,
+                log_span_ms: 0,
+                log_waited: Duration::ZERO,
                 has_threads: false,
                 is_over: false,
             }),
@@ -105,7 +107,7 @@ impl ClientNames {
         state.own = own;
         if state.settings != settings {
             state.cache.clear();
-            state.pause_until_ms = 0;
+            state.log_waited = Duration::ZERO;
             state.settings = settings;
         }
         if let Some(names) = names {
@@ -134,25 +136,29 @@ impl ClientNames {
     /// The name of a client, waited for a while: for the thread that writes a log, and no other.
     pub fn await_name(&self, client: IpAddr) -> Option<Arc<str>> {
         let client = client.to_canonical();
-        let end = Instant::now() + LOG_WAIT_MAX;
         let mut state = self.lock();
-        loop {
-            let known = match self.ask(&mut state, client) {
-                Found::Name(name) => return name,
-                Found::Wanted(known) => known,
-                Found::Full => return None,
-            };
-            let left = end.saturating_duration_since(Instant::now());
-            if now_ms() < state.pause_until_ms || state.is_over {
-                return known;
-            }
-            if left.is_zero() {
-                state.pause_until_ms = now_ms() + LOG_PAUSE.as_millis() as u64;
-                return known;
-            }
-            let is_wanted = |state: &mut State| !state.cache.is_settled(client) && !state.is_over;
-            let waited = self.settled.wait_timeout_while(state, left, is_wanted);
-            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let known = match self.ask(&mut state, client) {
+            Found::Name(name) => return name,
+            Found::Full => return None,
+            Found::Wanted(known) => known,
+        };
+        let now_ms = now_ms();
+        if now_ms.saturating_sub(state.log_span_ms) >= LOG_SPAN_MS {
+            state.log_span_ms = now_ms;
+            state.log_waited = Duration::ZERO;
+        }
+        let left = LOG_WAIT_MAX.saturating_sub(state.log_waited);
+        if left.is_zero() || state.is_over {
+            return known;
+        }
+        let begin = Instant::now();
+        let is_wanted = |state: &mut State| !state.cache.is_settled(client) && !state.is_over;
+        let waited = self.settled.wait_timeout_while(state, left, is_wanted);
+        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.log_waited += begin.elapsed();
+        match self.ask(&mut state, client) {
+            Found::Name(name) => name,
+            Found::Wanted(_) | Found::Full => known,
         }
     }
 

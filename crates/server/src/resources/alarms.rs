@@ -231,7 +231,7 @@ mod tests {
             share,
             looks: 5,
             text: format!("eth0 sends {} of 1000 Mbit/s", (share * 1000.0) as u64),
-            page: "resources",
+            page: "environment",
         };
         alarms.level(used, minute * MINUTE);
         alarms.alerts()

@@ -158,7 +158,7 @@ pub(crate) fn levels(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
             "descriptors",
             facts.descriptors,
             facts.descriptors_max,
-            "resources",
+            "environment",
         ),
         (
             "connections",
@@ -305,7 +305,7 @@ pub(crate) fn machine<'l>(
                 share: bits_s as f64 / speed as f64,
                 looks: LOOKS_MINUTES,
                 text: format!("{name} {does} {used} of {most} Mbit/s"),
-                page: "resources",
+                page: "environment",
             };
             alarms.level(level, now_ms);
         }
@@ -315,7 +315,7 @@ pub(crate) fn machine<'l>(
         alarms.event(&format!("drops {name}"), now_ms, drops, |count| Finding {
             level: Level::Warning,
             text: format!("{name} has dropped {count} packets lately"),
-            page: "resources",
+            page: "environment",
         });
     }
     shares(alarms, minute, now_ms);
@@ -326,7 +326,7 @@ pub(crate) fn machine<'l>(
             "{count} connections to this machine found a full queue lately: raise `backlog` and \
              net.core.somaxconn, or look why they are not accepted"
         ),
-        page: "resources",
+        page: "environment",
     });
 }
 
@@ -340,7 +340,7 @@ fn shares(alarms: &mut Alarms, minute: &Minute, now_ms: u64) {
             "one CPU spends {} % of its time in soft interrupts, most of it network",
             minute.softirq_permille / 10
         ),
-        page: "resources",
+        page: "environment",
     };
     alarms.level(softirq, now_ms);
     let memory = minute
@@ -367,7 +367,7 @@ fn shares(alarms: &mut Alarms, minute: &Minute, now_ms: u64) {
                 "processes waited for {what} {} % of a minute: {why}",
                 permille / 10
             ),
-            page: "resources",
+            page: "environment",
         });
         alarms.tell(&format!("wait {what}"), now_ms, finding);
     }

@@ -11,6 +11,7 @@ use super::{
     activity, cached, certificates, config_edit, configured, door, environment, explained, history,
     live, logs, overview, programs, reply, resources, routes, running, statistics, status, steer,
 };
+use crate::handle::metrics;
 
 /// One endpoint.
 pub struct Endpoint {
@@ -144,6 +145,13 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Look,
         answer: running::connections,
         text: "Open connections, what they speak and what the network below them is like.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/metrics",
+        role: Look,
+        answer: |ask| metrics::page(&ask.admin, &ask.request),
+        text: "The server's numbers for Prometheus, as text.",
     },
     Endpoint {
         method: Post,

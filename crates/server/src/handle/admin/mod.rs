@@ -54,7 +54,6 @@ use crate::resources::Resources;
 use crate::shared::Shared;
 
 pub use configured::Configured;
-pub use control::answer;
 pub use events::Readers;
 pub use live::Live;
 pub use statistics::Ledger;

@@ -61,9 +61,11 @@ fn class(handler: HandlerKind) -> &'static str {
         HandlerKind::Cgi => "cgi",
         HandlerKind::Warm => "warm",
         HandlerKind::Resident => "resident",
-        HandlerKind::None | HandlerKind::Redirect | HandlerKind::Respond | HandlerKind::Admin => {
-            "short"
-        }
+        HandlerKind::None
+        | HandlerKind::Redirect
+        | HandlerKind::Respond
+        | HandlerKind::Metrics
+        | HandlerKind::Admin => "short",
     }
 }
 
