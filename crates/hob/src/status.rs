@@ -36,9 +36,6 @@ pub(crate) fn run(options: &StatusOptions, surroundings: &Surroundings) -> Resul
     if options.zero {
         hob.ask("POST", "/v1/statistics/zero")?.told()?;
     }
-    if options.admin_url {
-        return admin_url(&mut hob, options.control.json);
-    }
     let parts = parts(options);
     let part = parts.iter().find(|part| part.is_wanted);
     let part = part.unwrap_or(&Part {
@@ -77,19 +74,6 @@ fn admin_url(hob: &mut Hob, as_json: bool) -> Result<(), Refusal> {
         Some(url) if !as_json => output::line(&escape::line(url)),
         _ => output::line(&escape::json(&told)),
     };
-    Ok(())
-}
-
-/// Prints a URL of the admin pages that is good for one login.
-fn admin_url(hob: &mut Hob, as_json: bool) -> Result<(), Refusal> {
-    let answer = hob.ask("POST", "/v1/admin-url")?;
-    let url = answer.body.get("url").and_then(Value::as_str);
-    let line = match (as_json, url) {
-        (false, Some(url)) => escape::line(url).into_owned(),
-        _ => escape::json(&answer.body),
-    };
-    answer.told()?;
-    output::line(&line);
     Ok(())
 }
 

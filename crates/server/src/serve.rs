@@ -710,7 +710,7 @@ fn history(generation: &Generation) -> History {
     let facts = &generation.facts;
     let started = facts.started.duration_since(UNIX_EPOCH).unwrap_or_default();
     let origin = Origin {
-        run: started.as_secs(),
+        run: u64::try_from(started.as_millis()).unwrap_or(0),
         server: facts.servers_started,
     };
     History::new(origin, retention(&generation.config))

@@ -144,9 +144,6 @@ pub(crate) struct StatusOptions {
     /// Set those counts to zero first
     #[arg(long, requires = "statistics")]
     pub(crate) zero: bool,
-    /// Only a URL of the admin pages with which one browser can log in, once
-    #[arg(long, conflicts_with_all = ["cache", "certificates", "programs", "environment", "statistics"])]
-    pub(crate) admin_url: bool,
 }
 
 /// What a screen of `hob top` shows.
