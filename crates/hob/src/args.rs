@@ -219,7 +219,7 @@ pub(crate) struct CheckOptions {
     #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema"])]
     pub(crate) variables: bool,
     /// Print what the admin API can be asked instead, in Markdown
-    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema", "variables"])]
+    #[arg(long, exclusive = true)]
     pub(crate) endpoints: bool,
 }
 

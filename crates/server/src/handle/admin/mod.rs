@@ -1,7 +1,7 @@
 //! The admin API: JSON over HTTP on the control socket, and on the admin listener.
 //!
-//! `endpoints` is the one table of what may be asked for and who answers; each part of the API has a
-//! file of its own. Every answer is a JSON object.
+//! `endpoints` is the one table of what may be asked for and who answers; each part of the API has
+//! a file of its own. Every answer is a JSON object. `door` is the way in for browsers.
 
 mod activity;
 mod ask;
