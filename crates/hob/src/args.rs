@@ -206,6 +206,9 @@ pub(crate) struct CheckOptions {
     /// Print what programs are told of a request instead, in Markdown
     #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema"])]
     pub(crate) variables: bool,
+    /// Print what `/metrics` tells instead, in Markdown
+    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema", "variables"])]
+    pub(crate) metrics: bool,
 }
 
 /// What to explain.

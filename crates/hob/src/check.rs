@@ -1,7 +1,7 @@
 //! `hob check`: everything that is wrong with a config, without serving it; and what its keys mean.
 
 use hob_server::config::{self, Sources};
-use hob_server::handle::variables;
+use hob_server::handle::{metrics, variables};
 
 use crate::Refusal;
 use crate::args::{CheckOptions, Surroundings};
@@ -17,6 +17,10 @@ pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusa
     }
     if options.variables {
         print!("{}", variables::reference());
+        return Ok(());
+    }
+    if options.metrics {
+        print!("{}", metrics::reference());
         return Ok(());
     }
     if options.schema {

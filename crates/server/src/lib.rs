@@ -7,6 +7,7 @@ pub mod cache;
 pub mod config;
 pub mod handle;
 pub mod life;
+pub mod otlp;
 pub mod process;
 pub mod route;
 pub mod serve;

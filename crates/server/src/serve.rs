@@ -27,6 +27,7 @@ use crate::handle::admin::helm::{Helm, Outcome};
 use crate::handle::admin::{Admin, Report};
 use crate::handle::files::pin;
 use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
+use crate::otlp::Exporter;
 use crate::process;
 use crate::route::sites::Sites;
 use crate::shared::Shared;
@@ -218,6 +219,7 @@ impl Server {
         let fleet = &self.shared.fleet;
         fleet.set_workers_max(config.limits.workers);
         self.admin.inside.history.set_retention(retention(&config));
+        self.set_otlp(&config);
         self.shared.set_sites(sites);
         self.shared.fleet.tend();
         self.shared.hosts.tend(&self.shared.fleet);
@@ -238,6 +240,22 @@ impl Server {
         let limits = limits(&config.limits);
         self.config = config;
         Ok((numbered, limits))
+    }
+
+    /// Sends traces where the config says. What the exporter before still has, it sends.
+    fn set_otlp(&self, config: &Config) {
+        let current = self.shared.otlp.load();
+        if current.as_ref().map(|exporter| exporter.settings()) == config.otlp.as_ref() {
+            return;
+        }
+        let exporter = config.otlp.clone().and_then(|settings| {
+            let series = Arc::clone(&self.shared.series);
+            let started = Exporter::start(settings, series, self.counters.new_thread());
+            started
+                .inspect_err(|error| tracing::error!(%error, "traces are not sent"))
+                .ok()
+        });
+        self.shared.otlp.store(exporter.map(Arc::new));
     }
 
     /// TLS of each listener.
@@ -440,6 +458,11 @@ impl Server {
         }
         // After the threads, which have handed over what they had.
         drop(self.sampler.take());
+        if let Some(exporter) = self.shared.otlp.swap(None)
+            && !exporter.close(LOG_PATIENCE)
+        {
+            tracing::warn!("the collector did not take the last traces in time");
+        }
         if let Some(log) = self.log.take()
             && !log.close(LOG_PATIENCE)
         {

@@ -354,7 +354,7 @@ impl Counted {
             all: admin.shared.series.all(),
             counters: admin.counters.merged(),
             own_cpu_us: processes::own_cpu_us(),
-            requests: requests.values().fold(0, |sum, n| sum.wrapping_add(*n)),
+            requests: requests.values().fold(0u64, |sum, n| sum.wrapping_add(*n)),
             is_settled: false,
         }
     }
@@ -363,7 +363,7 @@ impl Counted {
     /// a thread may have been at it.
     fn next(&self, admin: &Admin) -> Counted {
         let requests = admin.shared.series.requests();
-        let requests = requests.values().fold(0, |sum, n| sum.wrapping_add(*n));
+        let requests = requests.values().fold(0u64, |sum, n| sum.wrapping_add(*n));
         let is_same = requests == self.requests;
         Counted {
             all: match is_same && self.is_settled {

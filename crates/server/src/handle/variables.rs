@@ -16,6 +16,7 @@ use hob_trace::address::push_ip;
 
 use crate::handle::fields::fields;
 use crate::handle::plain::SERVER;
+use crate::handle::trace_fields;
 use crate::route::host::without_port;
 
 /// One variable.
@@ -42,7 +43,7 @@ pub enum Origin {
 
 /// Whether a variable is set for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Present {
+pub(crate) enum Present {
     Yes,
     No,
 }
@@ -222,6 +223,23 @@ pub static TABLE: &[Variable] = &[
             Present::Yes
         },
     ),
+    custom(
+        "TRACEPARENT",
+        "The request's place in its trace, for what the program calls: the server's span is the \
+         parent. Needs `[otlp]`; not set for a request without a trace.",
+        trace_fields::traceparent,
+    ),
+    custom(
+        "HTTP_TRACEPARENT",
+        "The same, in place of the request's own field.",
+        trace_fields::traceparent,
+    ),
+    custom(
+        "TRACESTATE",
+        "The request's `tracestate`, where it belongs to the trace it came with.",
+        trace_fields::tracestate,
+    ),
+    custom("HTTP_TRACESTATE", "The same.", trace_fields::tracestate),
     custom(
         "HOB_TUNNEL",
         "What the client asks to speak through a tunnel, such as `websocket`, where the program may \
@@ -425,7 +443,8 @@ A field that comes more than once is one variable, its values joined by `, ` (th
   same variable as `X-User`, which perhaps another server in front vouches for;
 - what describes the connection, not the request: `Connection`, `Keep-Alive`, `Proxy-Connection`,
   `TE`, `Trailer`, `Transfer-Encoding` and `Upgrade`; `HTTP_CONNECTION` and `HTTP_UPGRADE` are set
-  where `HOB_TUNNEL` is set, over HTTP/1.1.
+  where `HOB_TUNNEL` is set, over HTTP/1.1;
+- `traceparent` and `tracestate` of a request with a trace: their variables are those above.
 ";
 
 impl Variable {
