@@ -3,6 +3,7 @@
 
 mod compare;
 mod exercise;
+mod look;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -17,6 +18,9 @@ use hob_load::{Expectation, Shard, Stop, Url, parse_duration, parse_moment};
 
 pub(crate) use compare::CompareOptions;
 pub(crate) use exercise::ExerciseOptions;
+pub(crate) use look::{
+    ControlOptions, HistoryOptions, StatusOptions, TopOptions, TopView, WatchOptions,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -119,8 +123,16 @@ pub(crate) enum Command {
     Cost(CostOptions),
     /// Measure servers side by side on this machine: hob, and what else is installed
     Compare(Box<CompareOptions>),
+    /// Ask for a password and print its hash, for a user of the admin pages
+    Password,
     /// Show the state of the running hob
     Status(StatusOptions),
+    /// Show what the running hob does, again and again
+    Top(TopOptions),
+    /// Show requests that the running hob has answered, or the life of one
+    History(HistoryOptions),
+    /// Show what happens to requests as it happens
+    Watch(WatchOptions),
     /// Have the running hob read its config again
     Reload(ControlOptions),
     /// Have the running hob go over to the program as it now stands on disk
@@ -207,8 +219,11 @@ pub(crate) struct CheckOptions {
     #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema"])]
     pub(crate) variables: bool,
     /// Print what `/metrics` tells instead, in Markdown
-    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema", "variables"])]
+    #[arg(long, exclusive = true)]
     pub(crate) metrics: bool,
+    /// Print what the admin API can be asked instead, in Markdown
+    #[arg(long, exclusive = true)]
+    pub(crate) endpoints: bool,
 }
 
 /// What to explain.
@@ -336,6 +351,9 @@ pub(crate) struct BenchOptions {
     /// Connections; 10 in a closed loop, 100 in an open one
     #[arg(long, short = 'c', value_name = "COUNT")]
     pub(crate) connections: Option<usize>,
+    /// Client addresses they come from in turn, 127.0.1.1 and on; only to servers at 127.0.0.0/8
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) sources: usize,
     /// What requests are written in; over https what is agreed on in the handshake must be this
     #[arg(long, value_name = "VERSION", default_value = "1.1")]
     pub(crate) http: HttpVersion,
@@ -531,36 +549,6 @@ pub(crate) struct CostOptions {
     /// Print the reference of a result in JSON instead, in Markdown
     #[arg(long, conflicts_with_all = ["subject", "json", "html", "schema"])]
     pub(crate) reference: bool,
-}
-
-/// How to reach the running hob.
-#[derive(Args)]
-pub(crate) struct ControlOptions {
-    /// Control socket of the running hob
-    #[arg(long, value_name = "PATH", conflicts_with = "config")]
-    pub(crate) control: Option<PathBuf>,
-    /// Config of the running hob, which may name the control socket
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Answer as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// What of the state to show.
-#[derive(Args)]
-pub(crate) struct StatusOptions {
-    #[command(flatten)]
-    pub(crate) control: ControlOptions,
-    /// Only the cache
-    #[arg(long)]
-    pub(crate) cache: bool,
-    /// Only the certificates that come from an authority: until when, next try, what went wrong
-    #[arg(long, conflicts_with = "cache")]
-    pub(crate) certificates: bool,
-    /// Only the resident programs: their workers, requests and memory
-    #[arg(long, conflicts_with_all = ["cache", "certificates"])]
-    pub(crate) programs: bool,
 }
 
 impl Cli {

@@ -28,8 +28,9 @@ use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
+use hob_trace::statistics::ThreadStatistics;
 use hob_trace::tally::ThreadTally;
-use hob_trace::{CacheOutcome, Fault, HandlerKind, Recorder, Texts};
+use hob_trace::{CacheOutcome, Fault, Recorder, Texts};
 
 use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
@@ -54,11 +55,14 @@ pub(crate) use dress::{dress, own_page};
 
 /// The number of the control socket among listeners.
 pub const CONTROL_LISTENER: u16 = 0xfff0;
+/// Listeners of the admin pages have this number or one above.
+pub const ADMIN_LISTENER: u16 = 0xfff1;
 
 /// What one thread answers with.
 pub struct Answers {
     desk: Rc<Desk>,
     ring: RefCell<Producer>,
+    statistics: Arc<ThreadStatistics>,
     recorder: Recorder,
 }
 
@@ -118,6 +122,7 @@ impl Answers {
                 path: RefCell::default(),
                 key: RefCell::default(),
             }),
+            statistics: admin.statistics.new_thread(),
             ring: RefCell::new(ring),
         }
     }
@@ -405,8 +410,7 @@ fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
 
 impl Answer for Answers {
     fn answer(&self, request: &Request) -> Answered {
-        if request.facts().listener == CONTROL_LISTENER {
-            request.record_mut().handler = HandlerKind::Admin;
+        if request.facts().listener >= CONTROL_LISTENER {
             return admin::answer(&self.desk.admin, request);
         }
         if let Some(tracer) = &*self.desk.tracer.borrow() {
@@ -427,16 +431,17 @@ impl Answer for Answers {
     }
 
     fn begun(&self, request: &Request) {
-        if request.facts().listener != CONTROL_LISTENER {
+        if request.facts().listener < CONTROL_LISTENER {
             self.desk.counters.requests_begun.add(1);
         }
     }
 
     fn finished(&self, request: &Request) {
         let record = request.record();
-        if request.facts().listener == CONTROL_LISTENER {
+        if request.facts().listener >= CONTROL_LISTENER {
             return;
         }
+        self.statistics.count(&record, request.sent_head().method());
         let counters = &self.desk.counters;
         counters.requests.add(1);
         counters.count_status(record.status);

@@ -20,23 +20,30 @@ use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
-use crate::activity::{Files, Inside, Sampler};
-use crate::answer::{Answers, CONTROL_LISTENER};
-use crate::config::{self, CacheMode, Config, LogChoice, LogTarget};
+use crate::activity::{Files, Hook, Inside, Sampler};
+use crate::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER};
+use crate::config::{self, CacheMode, Config, LogChoice, LogTarget, Purpose};
+use crate::handle::admin::audit::Audit;
+use crate::handle::admin::door::Door;
 use crate::handle::admin::helm::{Helm, Outcome};
-use crate::handle::admin::{Admin, Report};
+use crate::handle::admin::{Admin, Configured, Ledger, Live, Readers, Report, certificates};
 use crate::handle::files::pin;
 use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
+use crate::names::ClientNames;
 use crate::otlp::Exporter;
 use crate::process;
+use crate::resources::{self, Resources};
 use crate::route::sites::Sites;
 use crate::shared::Shared;
+use crate::shared::fleet::now_ms;
 use crate::tls;
 
 /// Bytes of each thread's ring of finished requests.
 const RING_BYTES: usize = 512 * 1024;
 /// How long the access log may take to write what is left at the end.
 const LOG_PATIENCE: Duration = Duration::from_secs(3);
+/// Numbers of admin listeners: one config and the one before it have four at most.
+const ADMIN_LISTENERS_MAX: u16 = 14;
 /// How long running answers may take when the keeper is gone.
 const ORPHAN_DRAIN: Duration = Duration::from_secs(2);
 
@@ -78,6 +85,7 @@ struct Server {
     ticket_keys: Arc<TicketKeys>,
     listeners: Vec<Listening>,
     next_listener: u16,
+    next_admin: u16,
     /// The server's own end to the spawner; while it is open the spawner has a server.
     spawner: Option<OwnedFd>,
     /// Looks at all of it once a second.
@@ -136,12 +144,22 @@ impl Server {
         let admin = Arc::new(Admin {
             helm: Helm::new().map_err(text)?,
             counters: Arc::clone(&counters),
+            statistics: Ledger::new(&counters, resources::unix_ms()),
+            resources: Resources::default(),
+            names: ClientNames::new(),
             crew: Arc::clone(&crew),
             shared: Arc::clone(&shared),
             inside: Arc::new(Inside::new(history(&generation))),
             started: Instant::now(),
             report: Mutex::new(report(&generation)),
+            configured: Mutex::new(Configured::new(config, &generation.sources)),
+            certificates: Mutex::default(),
+            door: Door::default(),
+            audit: Audit::new(&shared.pool),
+            live: Live::default(),
+            readers: Readers::default(),
         });
+        let admin_token = generation.facts.admin_token.clone();
         let mut server = Server {
             shared,
             admin,
@@ -157,6 +175,7 @@ impl Server {
             ticket_keys: TicketKeys::new(),
             listeners: Vec::new(),
             next_listener: 0,
+            next_admin: 0,
             spawner: None,
             sampler: None,
         };
@@ -166,11 +185,16 @@ impl Server {
             activity: generation.activity_file.take(),
         };
         let (listeners, limits) = server.put_in_force(generation)?;
+        if let Some(token) = admin_token {
+            server.admin.door.take_token(&token, now_ms());
+        }
         for index in 0..thread_count {
             let thread = server.start_thread(index, limits.clone(), listeners.clone());
             server.threads.push(thread.map_err(text)?);
         }
-        let sampler = Sampler::start(&server.admin, files, Vec::new()).map_err(text)?;
+        let mut resources = resources::Sampler::new(&server.admin);
+        let hooks: Vec<Hook> = vec![Box::new(move |unix_s| resources.sample(unix_s * 1000))];
+        let sampler = Sampler::start(&server.admin, files, hooks).map_err(text)?;
         server.sampler = Some(sampler);
         Ok(server)
     }
@@ -182,6 +206,7 @@ impl Server {
         let Generation {
             number,
             config,
+            sources,
             listeners,
             datagrams,
             logs,
@@ -190,6 +215,7 @@ impl Server {
             ..
         } = generation;
         let terms = self.terms(&config, &keys)?;
+        let audit = Admin::audit_file(&config)?;
         let new_logs = self.open_logs(&config, logs)?;
         let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
         let mut sites = match self.build_sites(&config, number, &numbers) {
@@ -200,7 +226,9 @@ impl Server {
             }
         };
         sites.set_client_rules(&tls::client_rules(&config, &keys)?);
-        let mut numbered = self.number_listeners(listeners, control);
+        let purposes: Vec<Purpose> = config.listeners.iter().map(|one| one.purpose).collect();
+        let mut numbered = self.number_listeners(listeners, &purposes, control);
+        self.admin.resources.set_certificates(tls::expiries(&keys));
         self.join_datagrams(&mut numbered, datagrams);
         for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
             let port = listener.tls.as_ref().and_then(|tls| tls.http3_port);
@@ -218,6 +246,9 @@ impl Server {
         }
         let fleet = &self.shared.fleet;
         fleet.set_workers_max(config.limits.workers);
+        self.admin
+            .configure(&config, &sources, &report.addresses, audit);
+        *lock(&self.admin.certificates) = certificates::held(&config, &keys, &report.addresses);
         self.admin.inside.history.set_retention(retention(&config));
         self.set_otlp(&config);
         self.shared.set_sites(sites);
@@ -236,6 +267,12 @@ impl Server {
         };
         drop(told);
         self.shared.set_listeners(&numbered);
+        self.admin.names.set(config.names.as_ref());
+        if config.names.is_some()
+            && let Err(error) = self.admin.names.start(&self.counters)
+        {
+            tracing::error!(%error, "clients have no names");
+        }
         self.listeners.clone_from(&numbered);
         let limits = limits(&config.limits);
         self.config = config;
@@ -323,7 +360,11 @@ impl Server {
                 self.log.insert(log)
             }
         };
-        let names = Arc::new(names(config));
+        let mut names = names(config);
+        if config.names.is_some() {
+            names.set_clients(Arc::clone(&self.admin.names) as _);
+        }
+        let names = Arc::new(names);
         let mut ids = Vec::new();
         for (settings, file) in config.logs.iter().zip(files) {
             let name = match &settings.target {
@@ -354,6 +395,7 @@ impl Server {
     fn number_listeners(
         &mut self,
         sockets: Vec<OwnedFd>,
+        purposes: &[Purpose],
         control: Option<OwnedFd>,
     ) -> Vec<Listening> {
         let identity = |socket: &OwnedFd| {
@@ -367,12 +409,14 @@ impl Server {
             .map(|listening| (identity(&listening.socket), listening.clone()))
             .collect();
         let mut numbered = Vec::new();
-        for socket in sockets {
-            let place = known.get(&identity(&socket)).cloned().unwrap_or_else(|| {
-                self.next_listener = (self.next_listener + 1) % CONTROL_LISTENER;
-                Listening::new(self.next_listener, Arc::new(socket))
-            });
-            numbered.push(place);
+        for (socket, purpose) in sockets.into_iter().zip(purposes) {
+            let place = known.get(&identity(&socket)).cloned();
+            // An address that changes its purpose changes its number.
+            let is_ours = |place: &Listening| {
+                (place.number >= ADMIN_LISTENER) == (*purpose == Purpose::Admin)
+            };
+            let place = place.filter(is_ours);
+            numbered.push(place.unwrap_or_else(|| self.new_listener(socket, *purpose)));
         }
         if let Some(control) = control {
             let place = known.get(&identity(&control)).cloned();
@@ -381,6 +425,21 @@ impl Server {
             numbered.push(place.unwrap_or_else(new));
         }
         numbered
+    }
+
+    fn new_listener(&mut self, socket: OwnedFd, purpose: Purpose) -> Listening {
+        let socket = Arc::new(socket);
+        match purpose {
+            Purpose::Sites => {
+                self.next_listener = (self.next_listener + 1) % CONTROL_LISTENER;
+                Listening::new(self.next_listener, socket)
+            }
+            Purpose::Admin => {
+                self.next_admin = (self.next_admin + 1) % ADMIN_LISTENERS_MAX;
+                // A full server still shows its operator so.
+                Listening::aside(ADMIN_LISTENER + self.next_admin, socket)
+            }
+        }
     }
 
     /// Gives listeners their sockets for HTTP/3; those that stay keep theirs.
@@ -456,6 +515,8 @@ impl Server {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        // A log that still waits for a name has it or goes without.
+        self.admin.names.end();
         // After the threads, which have handed over what they had.
         drop(self.sampler.take());
         if let Some(exporter) = self.shared.otlp.swap(None)
@@ -524,6 +585,10 @@ impl Server {
     /// Serves with other certificates from now on.
     fn take_keys(&mut self, keys: &KeyFiles) -> Result<(), String> {
         let terms = self.terms(&self.config, keys)?;
+        let addresses = lock(&self.admin.report).addresses.clone();
+        let held = certificates::held(&self.config, keys, &addresses);
+        *lock(&self.admin.certificates) = held;
+        self.admin.resources.set_certificates(tls::expiries(keys));
         for (listening, terms) in self.listeners.iter_mut().zip(terms) {
             listening.tls = terms;
         }
@@ -573,6 +638,7 @@ impl Server {
     }
 
     fn drain(&self, drain: Drain) {
+        self.admin.readers.end_all();
         self.shared.fleet.drain_tunnels();
         for index in 0..self.crew.thread_count() {
             Handle::new(&self.crew, index)
@@ -605,7 +671,8 @@ fn https_port(listeners: &[Listening]) -> u16 {
     let port = |listening: &Listening| {
         let address = rustix::net::getsockname(&listening.socket).ok()?;
         let address = std::net::SocketAddr::try_from(address).ok()?;
-        listening.tls.is_some().then_some(address.port())
+        let is_of_sites = listening.number < CONTROL_LISTENER;
+        (listening.tls.is_some() && is_of_sites).then_some(address.port())
     };
     let ports: Vec<u16> = listeners.iter().filter_map(port).collect();
     let first = ports.first().copied().unwrap_or(443);
@@ -651,7 +718,13 @@ fn report(generation: &Generation) -> Report {
         certificates: Vec::new(),
         addresses: facts.addresses.clone(),
         warnings: facts.warnings.clone(),
-        sites: generation.config.sites.iter().map(site_name).collect(),
+        config: Arc::new(generation.config.clone()),
+        sites: generation
+            .config
+            .sites
+            .iter()
+            .map(|site| site.name().to_owned())
+            .collect(),
     }
 }
 
@@ -660,7 +733,7 @@ fn history(generation: &Generation) -> History {
     let facts = &generation.facts;
     let started = facts.started.duration_since(UNIX_EPOCH).unwrap_or_default();
     let origin = Origin {
-        run: started.as_secs(),
+        run: u64::try_from(started.as_millis()).unwrap_or(0),
         server: facts.servers_started,
     };
     History::new(origin, retention(&generation.config))
@@ -673,18 +746,11 @@ fn retention(config: &Config) -> Retention {
     }
 }
 
-fn site_name(site: &config::Site) -> String {
-    site.names
-        .first()
-        .cloned()
-        .unwrap_or_else(|| "*".to_owned())
-}
-
 fn names(config: &Config) -> Names {
     let mut names = Names::new();
     for site in &config.sites {
         names.add_site(
-            &site_name(site),
+            site.name(),
             site.routes.iter().map(|route| route.path.clone()),
         );
     }

@@ -4,10 +4,14 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use hob_http::acme::leaf_of;
 use hob_http::tls::{Certificate, ClientRule, HostOffer, Need, Offer, Version};
 
-use crate::config::{CertificateSource, ClientNeed, Config, ListenTls, Site, is_certifiable};
+use crate::config::{
+    CertificateSource, ClientNeed, Config, ListenTls, Purpose, Site, is_certifiable,
+};
 use crate::life::KeyFiles;
+use crate::resources::Expiry;
 
 /// What each listener of a config offers; `None` is clear text.
 ///
@@ -24,9 +28,17 @@ pub fn offers(config: &Config, files: &KeyFiles) -> Result<Vec<Option<Offer>>, S
     let rules = client_rules(config, files)?;
     let listeners = config.listeners.iter();
     listeners
-        .map(|listener| match &listener.tls {
-            Some(tls) => offer(config, tls, &certificates, &rules).map(Some),
-            None => Ok(None),
+        .map(|listener| match (&listener.tls, listener.purpose) {
+            (Some(tls), Purpose::Sites) => offer(config, tls, &certificates, &rules).map(Some),
+            (Some(tls), Purpose::Admin) => {
+                // No site's certificate, and none of its rules for clients.
+                let alone = Config {
+                    sites: Vec::new(),
+                    ..config.clone()
+                };
+                offer(&alone, tls, &certificates, &[]).map(Some)
+            }
+            (None, _) => Ok(None),
         })
         .collect()
 }
@@ -39,17 +51,30 @@ pub fn sources(config: &Config) -> Vec<CertificateSource> {
             sources.push(source);
         }
     };
-    for tls in config
-        .listeners
-        .iter()
-        .filter_map(|listener| listener.tls.as_ref())
-    {
+    for listener in &config.listeners {
+        let Some(tls) = &listener.tls else { continue };
         add(for_nobody(config, tls));
+        if listener.purpose == Purpose::Admin {
+            continue;
+        }
         for site in &config.sites {
             add(for_site(config, tls, site));
         }
     }
     sources
+}
+
+/// When each certificate ends.
+pub fn expiries(files: &KeyFiles) -> Vec<Expiry> {
+    let leaves = files.pairs.iter().filter_map(|pair| {
+        let leaf = leaf_of(&pair.certificate)?;
+        Some(Expiry {
+            name: leaf.names.first().cloned().unwrap_or(name(&pair.source)),
+            from_unix_s: leaf.not_before_unix_s,
+            until_unix_s: leaf.not_after_unix_s,
+        })
+    });
+    leaves.collect()
 }
 
 /// The certificate of a site on a listener.

@@ -1,7 +1,7 @@
 //! The thread `hob-activity`: looks at the server once a second, and writes the files.
 //!
-//! It waits for the end of each second of the wall clock. Serving threads are not stopped and, while
-//! nothing happens, not woken; only this thread ever waits for the disk of the two files.
+//! It waits for the end of each second of the wall clock. Serving threads are not stopped and,
+//! while nothing happens, not woken; only this thread ever waits for the disk of the two files.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,6 @@ use hob_trace::series::Sum;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::alerts::{self, Facts};
 use super::processes::{self, Processes};
 use super::recent::Looks;
 use super::workers::Workers;
@@ -29,7 +28,7 @@ use crate::handle::admin::Admin;
 
 /// Seconds between two looks at programs' processes while nothing is asked of the server.
 const IDLE_LOOK_S: u64 = 10;
-/// How long threads may take to hand over what they have; what comes later is written a second later.
+/// How long threads may take to hand over what they have; what comes later is written later.
 const HAND_OVER_PATIENCE: Duration = Duration::from_millis(200);
 /// Places of the two files among failures.
 const ACTIVITY: usize = 0;
@@ -267,7 +266,7 @@ impl Watch {
         self.last_s = second;
         let written = self.activity.as_ref().map(|file| file.write(&changed));
         self.note(ACTIVITY, written, &mut seen);
-        self.refresh(&mut seen, &before.counters, second);
+        self.refresh(&mut seen, second);
         *lock(&self.admin.inside.seen) = seen;
     }
 
@@ -284,7 +283,7 @@ impl Watch {
     }
 
     /// The numbers and words of the overview.
-    fn refresh(&mut self, seen: &mut Seen, before: &Snapshot, second: u64) {
+    fn refresh(&mut self, seen: &mut Seen, second: u64) {
         let now_s = self.started.elapsed().as_secs();
         let all = &self.before.all;
         let series = &self.admin.shared.series;
@@ -296,14 +295,8 @@ impl Watch {
             all.absorb(&row);
             all
         });
-        let lost = self.before.counters.log_dropped;
-        let facts = Facts {
-            last: &last.unwrap_or_default(),
-            workers: &seen.workers,
-            log_lost: lost.wrapping_sub(before.log_dropped),
-            failed_write: self.failures.iter().flatten().next().map(String::as_str),
-        };
-        seen.alerts = alerts::alerts(&facts, &seen.alerts, second * 1000);
+        seen.last = last.unwrap_or_default();
+        seen.failed_write = self.failures.iter().flatten().next().cloned();
     }
 
     /// Lets go of what is old, has threads hand over what they have, and writes what is new.
@@ -363,7 +356,7 @@ impl Counted {
     /// a thread may have been at it.
     fn next(&self, admin: &Admin) -> Counted {
         let requests = admin.shared.series.requests();
-        let requests = requests.values().fold(0u64, |sum, n| sum.wrapping_add(*n));
+        let requests = requests.values().fold(0_u64, |sum, n| sum.wrapping_add(*n));
         let is_same = requests == self.requests;
         Counted {
             all: match is_same && self.is_settled {

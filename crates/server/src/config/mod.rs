@@ -8,6 +8,7 @@
 
 mod acme;
 mod address;
+mod admin;
 mod build;
 mod build_after;
 mod build_site;
@@ -22,6 +23,7 @@ pub mod key;
 mod load;
 mod log_format;
 mod metrics;
+mod names;
 mod nearest;
 mod normal;
 mod normal_programs;
@@ -49,6 +51,7 @@ use std::time::Duration;
 pub use crate::step::headers::{HeaderRule, HeaderRules};
 pub(crate) use acme::is_certifiable;
 pub use acme::{Acme, DnsHook};
+pub use admin::{Admin, AdminUser};
 pub use cgi::{Cgi, CgiRuns, PATH, RunLimits, candidates, parameter_pattern};
 pub use check::{Disk, Found, RealDisk, TrustedDisk};
 pub use explain::{Asked, Explanation, explain};
@@ -57,9 +60,10 @@ pub use inside::{Activity, History, KeptFile};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
 pub use metrics::{Metrics, Otlp, Parent, RouteMetrics};
+pub use names::ClientNames;
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
-pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, Timeouts, Workers};
+pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, SharedSizes, Timeouts, Workers};
 pub use sources::{Environment, Sources};
 pub use tls::{CertificateSource, ClientNeed, ListenTls, SiteTls};
 pub use tree::Argument;
@@ -95,17 +99,21 @@ pub struct Config {
     pub metrics: Metrics,
     /// Where traces are sent; `None` is nowhere.
     pub otlp: Option<Otlp>,
+    /// How names of clients are looked up; `None` when they have none.
+    pub names: Option<ClientNames>,
     /// The history of requests.
     pub history: History,
     /// The server's activity.
     pub activity: Activity,
     /// How certificates are got by themselves; `None` when none is.
     pub acme: Option<Acme>,
+    /// The admin pages; `None` when there are none.
+    pub admin: Option<Admin>,
     /// Programs that routes run, by the index that their handlers name.
     pub programs: Vec<Program>,
     /// Access logs, by the index that listeners, sites and routes name.
     pub logs: Vec<LogSettings>,
-    /// Where to listen, in file order.
+    /// Where to listen, in file order; those of the admin pages come last.
     pub listeners: Vec<Listener>,
     /// Sites, in file order. The one without names, else the first, answers unknown hosts.
     pub sites: Vec<Site>,
@@ -202,6 +210,8 @@ pub enum LogChoice {
 pub struct Listener {
     /// Where.
     pub address: ListenAddress,
+    /// What it is for.
+    pub purpose: Purpose,
     /// The config says `localhost`: that is two listeners, of which this is one.
     pub localhost: Option<Loopback>,
     /// Connections the kernel holds until we accept them.
@@ -235,6 +245,15 @@ pub enum ListenAddress {
     Inherited(String),
 }
 
+/// What a listener is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The sites.
+    Sites,
+    /// The admin pages.
+    Admin,
+}
+
 /// One of the two listeners that `localhost` stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loopback {
@@ -242,6 +261,14 @@ pub enum Loopback {
     V4,
     /// `::1`, at the port of the listener before it; a machine may have no such address.
     V6,
+}
+
+impl Config {
+    /// Listeners of the sites: all but those of the admin pages.
+    pub fn site_listeners(&self) -> impl Iterator<Item = &Listener> {
+        let listeners = self.listeners.iter();
+        listeners.filter(|listener| listener.purpose == Purpose::Sites)
+    }
 }
 
 impl ListenAddress {
@@ -274,6 +301,13 @@ pub struct Site {
     pub log: LogChoice,
     /// Where the site stands: file and line, for messages.
     pub place: Place,
+}
+
+impl Site {
+    /// What it is called where one name must do: its first, `*` for the default site.
+    pub fn name(&self) -> &str {
+        self.names.first().map_or("*", String::as_str)
+    }
 }
 
 /// A path pattern, settings and one handler.

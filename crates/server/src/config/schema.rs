@@ -5,9 +5,11 @@
 //! test. `key` says what an entry is made of.
 
 mod acme;
+mod admin;
 mod files;
 mod inside;
 mod metrics;
+mod names;
 mod programs;
 mod resident;
 mod tls;
@@ -22,12 +24,14 @@ use super::key::Preset::{Inherited, Nothing, Required};
 use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
+pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
 pub use inside::{ACTIVITY, HISTORY};
 pub use metrics::{METRICS, OTLP, ROUTE_METRICS};
+pub use names::NAMES;
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
-pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
+pub use resident::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
 
 /// The top level of a config file.
@@ -105,12 +109,18 @@ pub static ROOT: Table = Table {
         Key::new("limits", Kind::Table(&LIMITS), Nothing("")),
         Key::new("program", Kind::Table(&PROGRAM), Nothing("")).aka(&["programs"]),
         Key::new("cache", OrWord("off", &Kind::Table(&CACHE)), Nothing("")),
+        Key::new("names", OrFlag("server", &NAMES), Nothing("")).aka(&[
+            "hostname_lookups",
+            "hostnamelookups",
+            "reverse_dns",
+        ]),
         Key::new("acme", Kind::Table(&ACME), Nothing("")).aka(&[
             "letsencrypt",
             "certificates",
             "certbot",
             "autocert",
         ]),
+        Key::new("admin", Kind::Table(&ADMIN), Nothing("no admin pages")).aka(&["dashboard", "ui"]),
         Key::new("metrics", Kind::Table(&METRICS), Nothing("")).aka(&["prometheus", "stats"]),
         Key::new("otlp", OrText("endpoint", &OTLP), Nothing("")).aka(&["otel", "tracing"]),
         Key::new("history", Kind::Table(&HISTORY), Nothing("")),

@@ -16,8 +16,8 @@ use std::os::unix::fs::FileExt;
 
 use flate2::Crc;
 
-use super::row::ROW_BYTES;
-use super::{Activity, Changed, MINUTES_KEPT, Ring, Row, SECONDS_KEPT};
+use super::row::{ROW_BYTES, Row};
+use super::rows::{Activity, Changed, MINUTES_KEPT, Ring, SECONDS_KEPT};
 
 const MAGIC: &[u8; 15] = b"hob activity 1\n";
 const HEAD_BYTES: u64 = 512;

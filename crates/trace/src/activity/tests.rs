@@ -1,5 +1,6 @@
 use std::os::unix::fs::FileExt;
 
+use super::rows::Ring;
 use super::*;
 
 const NOW: u64 = 1_795_392_000;

@@ -49,6 +49,7 @@ const NUMBERS_BYTES_MAX: usize = 6 * 8 + 4 * 4 + 3 * 4 + 3 * 4 + 4 + 16;
 pub(super) const ENTRY_BYTES_MAX: usize = HEAD_BYTES
     + NUMBERS_BYTES_MAX
     + TEXT_KINDS * 2
+    + TRACE_BYTES
     + METHOD_BYTES_MAX
     + TARGET_BYTES_MAX
     + HOST_BYTES_MAX
@@ -58,6 +59,8 @@ pub(super) const ENTRY_BYTES_MAX: usize = HEAD_BYTES
     + DETAIL_BYTES_MAX
     + 3 * WORDS_BYTES_MAX;
 const TEXT_KINDS: usize = 10;
+/// Bytes of a trace's id.
+const TRACE_BYTES: usize = 16;
 /// Where the series stands in an entry.
 const SERIES_AT: usize = 36;
 const _: () = assert!(ENTRY_BYTES_MAX <= u16::MAX as usize);
@@ -79,7 +82,8 @@ const AGENT: u32 = 1 << 13;
 const SUITE: u32 = 1 << 14;
 /// The text of the kind four groups before is that of the last entry that had one.
 const SAME: u32 = 4;
-const GROUPS: u32 = (SUITE << SAME << 1) - 1;
+const TRACE: u32 = SUITE << SAME << 1;
+const GROUPS: u32 = (TRACE << 1) - 1;
 
 /// Methods that are one byte, from 1.
 const METHODS: [&[u8]; 8] = [
@@ -89,7 +93,7 @@ const METHODS: [&[u8]; 8] = [
 /// A finished request out of the history.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished<'a> {
-    /// Numbers and facts. `site`, `route`, `log`, `reason`, `note` and `tls_suite` say nothing here.
+    /// Numbers and facts; `site`, `route`, `log`, `reason`, `note` and `tls_suite` say nothing.
     pub record: Record,
     /// Its texts, cut to their limits.
     pub texts: Texts<'a>,
@@ -138,113 +142,161 @@ pub(super) fn encode(
 ) {
     let start = out.len();
     let target = cut(texts.target, TARGET_BYTES_MAX);
-    let started_ms = record.started_unix_ms.wrapping_sub(base_unix_ms) as i64;
-    let mut head = [0; HEAD_BYTES];
-    let mut put = |at: usize, bytes: &[u8]| head[at..at + bytes.len()].copy_from_slice(bytes);
-    put(2, &(target.len() as u16).to_le_bytes());
-    let started_ms = started_ms.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
-    put(8, &started_ms.to_le_bytes());
-    let large = [
+    let method = method_code(texts.method);
+    out.extend_from_slice(&head_of(record, target.len(), base_unix_ms, method));
+    let mut groups = 0;
+    // Most requests have none of these; then they cost a look.
+    let large = large_of(record);
+    if large.iter().fold(0, |all, value| all | value) > u64::from(u32::MAX) {
+        groups |= LARGE;
+        push_all(&large, u64::to_le_bytes, out);
+    }
+    let waits_us = record.disk_wait_us | record.client_take_us | record.client_body_us;
+    let programs_us = record.queue_us | record.program_us | record.start_us | record.cpu_us;
+    let network = record.rtt_us | record.retransmits | record.window_bytes | record.handshake_us;
+    if waits_us | programs_us | u64::from(network) != 0 || record.client.is_ipv6() {
+        groups |= encode_numbers(record, out);
+    }
+    let has_words = record.reason.is_some() | record.note.is_some();
+    if has_words || method == 0 || texts.user.len() | texts.detail.len() != 0 {
+        groups |= encode_texts(record, texts, method == 0, out);
+    }
+    let mut repeated = |group: u32, text: &[u8], last: &mut Range<usize>| {
+        if text.is_empty() {
+            return;
+        }
+        if out.get(last.clone()) == Some(text) {
+            groups |= group << SAME;
+            return;
+        }
+        groups |= group;
+        push_text(text, out);
+        *last = out.len() - text.len()..out.len();
+    };
+    let suite = cut(record.tls_suite.as_bytes(), WORDS_BYTES_MAX);
+    repeated(HOST, cut(texts.host, HOST_BYTES_MAX), &mut memory.host);
+    let referer = cut(texts.referer, REFERER_BYTES_MAX);
+    repeated(REFERER, referer, &mut memory.referer);
+    let agent = cut(texts.user_agent, AGENT_BYTES_MAX);
+    repeated(AGENT, agent, &mut memory.agent);
+    repeated(SUITE, suite, &mut memory.suite);
+    if record.trace.is_some() {
+        groups |= TRACE;
+        out.extend_from_slice(&record.trace.id);
+    }
+    out.extend_from_slice(target);
+    let size = (out.len() - start) as u16;
+    if let Some(head) = out.get_mut(start..start + 8) {
+        head[..2].copy_from_slice(&size.to_le_bytes());
+        head[4..].copy_from_slice(&groups.to_le_bytes());
+    }
+}
+
+/// Numbers that are 32 bits wide unless one of them needs more.
+fn large_of(record: &Record) -> [u64; 6] {
+    [
         record.total_us,
         record.first_byte_us,
         record.connection,
         record.bytes_in,
         record.head_bytes_out,
         record.body_bytes_out,
-    ];
-    for (index, value) in large.iter().enumerate() {
-        put(12 + index * 4, &(*value as u32).to_le_bytes());
-    }
-    put(SERIES_AT, &record.series.to_le_bytes());
-    put(38, &record.status.to_le_bytes());
-    let method = method_code(texts.method);
-    put(
-        40,
-        &[
+    ]
+}
+
+/// What stands before the groups; size and groups are not known yet.
+#[inline]
+fn head_of(
+    record: &Record,
+    target_bytes: usize,
+    base_unix_ms: u64,
+    method: u8,
+) -> [u8; HEAD_BYTES] {
+    let started_ms = record.started_unix_ms.wrapping_sub(base_unix_ms) as i64;
+    let started_ms = started_ms.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+    let [total, first_byte, connection, bytes_in, head, body] =
+        large_of(record).map(|value| value as u32);
+    let client = match record.client {
+        IpAddr::V4(v4) => u32::from_le_bytes(v4.octets()),
+        IpAddr::V6(_) => 0,
+    };
+    let words = [
+        (target_bytes as u32) << 16,
+        0,
+        started_ms.cast_unsigned(),
+        total,
+        first_byte,
+        connection,
+        bytes_in,
+        head,
+        body,
+        u32::from(record.series) | u32::from(record.status) << 16,
+        u32::from_le_bytes([
             record.protocol as u8,
             record.handler as u8,
             record.cache as u8,
             record.fault as u8,
+        ]),
+        u32::from_le_bytes([
             record.outcome as u8,
             record.tls_version as u8,
             record.tls_handshake as u8,
             method,
-        ],
-    );
-    put(48, &record.client_port.to_le_bytes());
-    let v6 = match record.client {
-        IpAddr::V4(v4) => {
-            put(52, &v4.octets());
-            None
-        }
-        IpAddr::V6(v6) => Some(v6),
-    };
-    put(56, &record.request.to_le_bytes());
-    out.extend_from_slice(&head);
-    let mut groups = 0;
-    if large.iter().fold(0, |all, value| all | value) > u64::from(u32::MAX) {
-        groups |= LARGE;
-        large
-            .iter()
-            .for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+        ]),
+        u32::from(record.client_port),
+        client,
+        record.request,
+    ];
+    let mut bytes = [0; HEAD_BYTES];
+    for (four, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+        *four = word.to_le_bytes();
     }
-    groups |= encode_numbers(record, v6, out);
-    groups |= encode_texts(record, texts, method == 0, memory, out);
-    out.extend_from_slice(target);
-    let size = (out.len() - start) as u16;
-    out[start..start + 2].copy_from_slice(&size.to_le_bytes());
-    out[start + 4..start + 8].copy_from_slice(&groups.to_le_bytes());
+    bytes
 }
 
-#[inline]
-fn encode_numbers(record: &Record, v6: Option<Ipv6Addr>, out: &mut Vec<u8>) -> u32 {
+fn push_all<T: Copy, const N: usize>(
+    values: &[T],
+    bytes_of: impl Fn(T) -> [u8; N],
+    out: &mut Vec<u8>,
+) {
+    values
+        .iter()
+        .for_each(|value| out.extend_from_slice(&bytes_of(*value)));
+}
+
+fn encode_numbers(record: &Record, out: &mut Vec<u8>) -> u32 {
     let mut groups = 0;
     let mut numbers = |group: u32, values: &[u32]| {
         if values.iter().any(|value| *value != 0) {
             groups |= group;
-            values
-                .iter()
-                .for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+            push_all(values, u32::to_le_bytes, out);
         }
     };
     let us = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-    numbers(
-        PROGRAM,
-        &[
-            us(record.queue_us),
-            us(record.program_us),
-            us(record.start_us),
-            us(record.cpu_us),
-        ],
-    );
-    numbers(
-        WAITS,
-        &[
-            us(record.disk_wait_us),
-            us(record.client_take_us),
-            us(record.client_body_us),
-        ],
-    );
-    numbers(
-        NETWORK,
-        &[record.rtt_us, record.retransmits, record.window_bytes],
-    );
+    let programs = [
+        record.queue_us,
+        record.program_us,
+        record.start_us,
+        record.cpu_us,
+    ];
+    let waits = [
+        record.disk_wait_us,
+        record.client_take_us,
+        record.client_body_us,
+    ];
+    let network = [record.rtt_us, record.retransmits, record.window_bytes];
+    numbers(PROGRAM, &programs.map(us));
+    numbers(WAITS, &waits.map(us));
+    numbers(NETWORK, &network);
     numbers(HANDSHAKE, &[record.handshake_us]);
-    if let Some(v6) = v6 {
+    if let IpAddr::V6(v6) = record.client {
         groups |= V6;
         out.extend_from_slice(&v6.octets());
     }
     groups
 }
 
-#[inline]
-fn encode_texts(
-    record: &Record,
-    texts: &Texts<'_>,
-    has_method: bool,
-    memory: &mut Memory,
-    out: &mut Vec<u8>,
-) -> u32 {
+fn encode_texts(record: &Record, texts: &Texts<'_>, has_method: bool, out: &mut Vec<u8>) -> u32 {
     let mut groups = 0;
     let method: &[u8] = if has_method { texts.method } else { b"" };
     for (group, text, bytes_max) in [
@@ -258,34 +310,6 @@ fn encode_texts(
             groups |= group;
             push_text(cut(text, bytes_max), out);
         }
-    }
-    for (group, text, bytes_max, last) in [
-        (HOST, texts.host, HOST_BYTES_MAX, &mut memory.host),
-        (
-            REFERER,
-            texts.referer,
-            REFERER_BYTES_MAX,
-            &mut memory.referer,
-        ),
-        (AGENT, texts.user_agent, AGENT_BYTES_MAX, &mut memory.agent),
-        (
-            SUITE,
-            record.tls_suite.as_bytes(),
-            WORDS_BYTES_MAX,
-            &mut memory.suite,
-        ),
-    ] {
-        let text = cut(text, bytes_max);
-        if text.is_empty() {
-            continue;
-        }
-        if out.get(last.clone()) == Some(text) {
-            groups |= group << SAME;
-            continue;
-        }
-        groups |= group;
-        push_text(text, out);
-        *last = out.len() - text.len()..out.len();
     }
     groups
 }
@@ -351,23 +375,33 @@ pub(super) fn decode<'a>(
         ..Record::empty()
     };
     reader.numbers(groups, &mut record)?;
-    let mut texts = Texts::default();
-    texts.method = match head[47] {
+    let method: &[u8] = match head[47] {
         0 => reader.text(groups & METHOD)?,
         code => METHODS.get(usize::from(code) - 1)?,
     };
-    texts.user = reader.text(groups & USER)?;
-    texts.detail = reader.text(groups & DETAIL)?;
+    let user = reader.text(groups & USER)?;
+    let detail = reader.text(groups & DETAIL)?;
     let reason = reader.text(groups & REASON)?;
     let note = reader.text(groups & NOTE)?;
-    texts.host = reader.text_or_same(groups, HOST, &mut seen.host)?;
-    texts.referer = reader.text_or_same(groups, REFERER, &mut seen.referer)?;
-    texts.user_agent = reader.text_or_same(groups, AGENT, &mut seen.agent)?;
+    let host = reader.text_or_same(groups, HOST, &mut seen.host)?;
+    let referer = reader.text_or_same(groups, REFERER, &mut seen.referer)?;
+    let user_agent = reader.text_or_same(groups, AGENT, &mut seen.agent)?;
     let tls_suite = reader.text_or_same(groups, SUITE, &mut seen.suite)?;
-    texts.target = reader.take(usize::from(u16_at(head, 2)))?;
+    if groups & TRACE != 0 {
+        record.trace.id = *reader.take(TRACE_BYTES)?.first_chunk()?;
+    }
+    let target = reader.take(usize::from(u16_at(head, 2)))?;
     let finished = Finished {
         record,
-        texts,
+        texts: Texts {
+            method,
+            target,
+            host,
+            referer,
+            user_agent,
+            user,
+            detail,
+        },
         tls_suite,
         reason,
         note,

@@ -1,9 +1,13 @@
 use std::io::{Seek, SeekFrom, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
-use crate::record::{CacheOutcome, Fault, HandlerKind, Protocol, TlsHandshake, TlsVersion};
+use crate::record::{
+    CacheOutcome, Fault, HandlerKind, Protocol, Record, Texts, TlsHandshake, TlsVersion,
+};
 use crate::series::{Series, SeriesName};
 
 const HERE: Origin = Origin { run: 7, server: 2 };
@@ -102,6 +106,10 @@ fn everything_that_is_known_of_a_request_comes_back() {
         handshake_us: 16,
         reason: Some("the program ended"),
         note: Some("strange"),
+        trace: crate::traceparent::Trace {
+            id: [7; 16],
+            ..crate::traceparent::Trace::NONE
+        },
         ..Record::empty()
     };
     let all = Texts {

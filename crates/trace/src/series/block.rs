@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
-use super::{OTHER, SERIES_MAX, Series};
+use super::book::{OTHER, SERIES_MAX, Series};
 use crate::histogram::{Histogram, Times};
 use crate::metric::Cell;
 use crate::record::{HandlerKind, Outcome, Record};
@@ -69,6 +69,30 @@ pub struct Sum {
     pub start: Times,
     /// CPU time of programs, of those for which it is known.
     pub cpu: Times,
+}
+
+impl Sum {
+    /// Adds those of another series.
+    pub fn merge(&mut self, other: &Sum) {
+        for (sum, more) in [
+            (&mut self.requests, other.requests),
+            (&mut self.errors, other.errors),
+            (&mut self.bytes_in, other.bytes_in),
+            (&mut self.bytes_out, other.bytes_out),
+            (&mut self.server_us, other.server_us),
+            (&mut self.program_us, other.program_us),
+            (&mut self.client_us, other.client_us),
+            (&mut self.run_cpu_us, other.run_cpu_us),
+        ] {
+            *sum = sum.wrapping_add(more);
+        }
+        self.last_unix_ms = self.last_unix_ms.max(other.last_unix_ms);
+        self.total.merge(&other.total);
+        self.first_byte.merge(&other.first_byte);
+        self.queue.merge(&other.queue);
+        self.start.merge(&other.start);
+        self.cpu.merge(&other.cpu);
+    }
 }
 
 impl Block {

@@ -1,6 +1,10 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::book::PLACES_MIN;
 use super::*;
 use crate::histogram::Times;
-use crate::record::{Outcome, Record};
+use crate::record::{HandlerKind, Outcome, Record};
 
 fn name(route: &str) -> SeriesName {
     SeriesName {

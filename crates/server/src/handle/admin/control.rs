@@ -9,7 +9,7 @@ use super::endpoints::{self, Role};
 use super::{Admin, lock, reply};
 
 /// Answers a request on the control socket.
-pub fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
+pub(super) fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
     let allowed_uid = lock(&admin.report).keeper_uid;
     let uid = request.facts().peer_uid;
     // The socket's own mode says the same; this holds when it is passed on or its mode is changed.
@@ -18,12 +18,9 @@ pub fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
     };
     let visitor = Visitor {
         name: format!("user id {uid}"),
+        from: "control socket".to_owned(),
         role: Role::Operate,
+        session: None,
     };
-    endpoints::answer(Ask {
-        admin: Arc::clone(admin),
-        request: request.clone(),
-        visitor,
-        part: String::new(),
-    })
+    endpoints::answer(Ask::new(admin, request, visitor))
 }

@@ -1,12 +1,16 @@
 //! Every endpoint of the admin API, once: what may be asked for, by whom, and who answers.
 //!
-//! Adding one means a line in [`ENDPOINTS`] and a function that takes an [`Ask`]. The reference page,
-//! 404 and 405 follow from the table.
+//! Adding one means a line in [`ENDPOINTS`] and a function that takes an [`Ask`]. The
+//! reference page, 404 and 405 follow from the table.
 
-use hob_http::Answered;
+use hob_http::{Answered, Response};
 
 use super::ask::Ask;
-use super::{activity, history, overview, reply, routes, running, status, steer};
+use super::audit::{self, Action};
+use super::{
+    activity, cached, certificates, config_edit, configured, door, environment, explained, history,
+    live, logs, overview, programs, reply, resources, routes, running, statistics, status, steer,
+};
 use crate::handle::metrics;
 
 /// One endpoint.
@@ -41,6 +45,16 @@ pub enum Role {
     Operate,
 }
 
+impl Role {
+    /// Its word in configs and answers.
+    pub fn word(self) -> &'static str {
+        match self {
+            Look => "look",
+            Operate => "operate",
+        }
+    }
+}
+
 use Method::{Get, Post};
 use Role::{Look, Operate};
 
@@ -52,6 +66,36 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Look,
         answer: status::answer,
         text: "Processes, sites, listeners, cache, programs, certificates and every counter.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/environment",
+        role: Look,
+        answer: environment::answer,
+        text: "Where the server runs: build, machine, kernel, limits, and what programs are held to.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/statistics",
+        role: Look,
+        answer: statistics::answer,
+        text: "Requests by method, protocol, handler, status and cache, workers, bytes and TLS: since \
+               the start, today (UTC), and since they were set to zero.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/statistics/zero",
+        role: Operate,
+        answer: statistics::zero,
+        text: "Sets the counts of `zero` in `/v1/statistics` to zero.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/resources",
+        role: Look,
+        answer: resources::answer,
+        text: "Minutes of the last day, `from` and `to` in Unix seconds, in rows of `step` seconds: \
+               interfaces, soft interrupts, listen queues, descriptors, disks, memory; and alerts.",
     },
     Endpoint {
         method: Get,
@@ -130,7 +174,185 @@ pub static ENDPOINTS: &[Endpoint] = &[
         answer: steer::stop,
         text: "Finishes what is under way and ends.",
     },
+    Endpoint {
+        method: Get,
+        path: "/v1/live",
+        role: Look,
+        answer: live::answer,
+        text: "Server-sent events: what a page shows (`page=overview`), each second.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/programs",
+        role: Look,
+        answer: programs::answer,
+        text: "Programs that stay: workers, queue, limits, last failure.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/programs/recycle",
+        role: Operate,
+        answer: programs::recycle,
+        text: "New workers take the places of those of a program (`name`, perhaps `pid`).",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/programs/stop",
+        role: Operate,
+        answer: programs::stop,
+        text: "Workers of a program finish what they have and end; others start when needed.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/programs/stack",
+        role: Operate,
+        answer: programs::stack,
+        text: "Workers of a program are sent SIGTERM: hosts of hob print their stacks, and end.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/cache",
+        role: Look,
+        answer: cached::answer,
+        text: "Files in the cache (`limit`, `sort=bytes|hits|age`, `q`).",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/cache/purge",
+        role: Operate,
+        answer: cached::purge,
+        text: "Throws files out of the cache: a `path` (a folder with `/*`), a `site`, or `all`.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/certificates",
+        role: Look,
+        answer: certificates::answer,
+        text: "Certificates that are served, and until when they are good.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/logs",
+        role: Look,
+        answer: logs::answer,
+        text: "Access logs.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/logs/{id}",
+        role: Look,
+        answer: logs::last,
+        text: "The last lines of a log (`lines`).",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/logs/{id}/tail",
+        role: Look,
+        answer: logs::tail,
+        text: "Server-sent events: lines of a log as they come.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/explain",
+        role: Look,
+        answer: explained::answer,
+        text: "What would answer a request, and why (`method`, `url`); nothing is run.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/config",
+        role: Look,
+        answer: configured::answer,
+        text: "The files of the config, and whether they can be changed from here.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/config/check",
+        role: Look,
+        answer: configured::check,
+        text: "Says what is wrong with another `text` for a file (`path`).",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/config/diff",
+        role: Look,
+        answer: configured::diff,
+        text: "How another `text` for a file (`path`) differs from what is there.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/config/apply",
+        role: Operate,
+        answer: config_edit::apply,
+        text: "Writes another `text` to a file (`path`, `base_hash`) and reloads, or undoes it.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/config/rollback",
+        role: Operate,
+        answer: config_edit::roll_back,
+        text: "Takes the last change that was made from here back.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/audit",
+        role: Look,
+        answer: audit::answer,
+        text: "What was done here and by whom, the newest first.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/session",
+        role: Look,
+        answer: door::who_am_i,
+        text: "Who is logged in, what they may do, and the field that changes need.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/logout",
+        role: Look,
+        answer: door::log_out,
+        text: "Ends the session.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/admin-url",
+        role: Operate,
+        answer: door::new_url,
+        text: "A URL of the admin pages with a token for one login; on the control socket only.",
+    },
 ];
+
+/// The reference page, in Markdown.
+pub fn reference() -> String {
+    let mut page = String::from(
+        "# The admin API\n\nJSON over HTTP: on the control socket, which may do everything, and \
+         on the listener of the admin pages, where a session has a role. What changes something \
+         needs the role `operate` there, the field `X-Hob-Admin: 1`, and an `Origin` that is the \
+         listener's own. `POST /v1/login` takes `token`, or `user` and `password`, and sets the \
+         cookie of a session. Errors are `{\"text\": \"...\"}` with a status of 400 and above.\n\n\
+         | request | role | what it does |\n| --- | --- | --- |\n",
+    );
+    for Endpoint {
+        method,
+        path,
+        role,
+        text,
+        ..
+    } in ENDPOINTS
+    {
+        let method = match method {
+            Get => "GET",
+            Post => "POST",
+        };
+        let text = text.replace('|', "\\|");
+        page.push_str(&format!(
+            "| `{method} {path}` | {} | {text} |\n",
+            role.word()
+        ));
+    }
+    page
+}
 
 /// What a method and a path lead to.
 pub(super) enum Found<'a> {
@@ -186,9 +408,36 @@ pub(super) fn answer(ask: Ask) -> Answered {
         Found::Endpoint(endpoint, _) if ask.visitor.role < endpoint.role => {
             Answered::Ready(reply::text(403, "your role may look, and not do this"))
         }
-        Found::Endpoint(endpoint, part) => (endpoint.answer)(&ask.at(part)),
+        Found::Endpoint(endpoint, part) if endpoint.role == Look => {
+            (endpoint.answer)(&ask.at(part))
+        }
+        Found::Endpoint(endpoint, part) => audited(endpoint, ask.at(part)),
         Found::Methods(allowed) => Answered::Ready(reply::wrong_method(allowed.as_bytes())),
         Found::Nothing => Answered::Ready(reply::nothing()),
+    }
+}
+
+/// Answers, and writes down what was done.
+fn audited(endpoint: &'static Endpoint, ask: Ask) -> Answered {
+    let tell = |ask: &Ask, response: &Response| {
+        let name = endpoint.path.trim_start_matches("/v1/");
+        ask.admin.audit.add(Action {
+            who: ask.visitor.name.clone(),
+            from: ask.visitor.from.clone(),
+            action: format!("{name} {}", ask.noted()).trim_end().to_owned(),
+            outcome: door::outcome(response),
+        });
+    };
+    match (endpoint.answer)(&ask) {
+        Answered::Ready(response) => {
+            tell(&ask, &response);
+            Answered::Ready(response)
+        }
+        Answered::Later(future) => Answered::Later(Box::pin(async move {
+            let response = future.await;
+            tell(&ask, &response);
+            response
+        })),
     }
 }
 
@@ -219,7 +468,8 @@ mod tests {
                 |other: &&Endpoint| other.path == endpoint.path && other.method == endpoint.method;
             assert_eq!(ENDPOINTS.iter().position(|one| is_it(&one)), Some(index));
             assert!(endpoint.text.ends_with('.'), "{}", endpoint.path);
-            assert!(endpoint.path.starts_with("/v1/"), "{}", endpoint.path);
+            let is_ours = endpoint.path.starts_with("/v1/") || endpoint.path == "/metrics";
+            assert!(is_ours, "{}", endpoint.path);
         }
     }
 }

@@ -1,34 +1,62 @@
 //! The admin API: JSON over HTTP on the control socket, and on the admin listener.
 //!
-//! `endpoints` is the one table of what may be asked for and who answers; each part of the API has a
-//! file of its own. Every answer is a JSON object.
+//! `endpoints` is the one table of what may be asked for and who answers; each part of the API has
+//! a file of its own. Every answer is a JSON object. `door` is the way in for browsers.
 
 mod activity;
 mod ask;
+pub mod audit;
+mod cached;
+pub mod certificates;
+mod config_edit;
+mod configured;
 mod control;
+pub mod door;
 pub mod endpoints;
+mod environment;
+pub mod events;
+mod explained;
 pub mod helm;
 mod history;
+mod live;
+mod logs;
 mod overview;
+mod programs;
+pub mod query;
 mod reply;
+mod resources;
 mod routes;
 mod running;
+pub(crate) mod secret;
+mod statistics;
 mod status;
 mod steer;
 mod threads;
 mod told;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fs::File;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use hob_http::thread::Crew;
+use hob_http::{Answered, Request};
+use hob_trace::HandlerKind;
 use hob_trace::metric::Counters;
 
 use crate::activity::Inside;
+use crate::answer::CONTROL_LISTENER;
+use crate::config::{Config, Sources};
+use crate::handle::admin::audit::Audit;
+use crate::handle::admin::door::Door;
 use crate::handle::admin::helm::Helm;
+use crate::names::ClientNames;
+use crate::resources::Resources;
 use crate::shared::Shared;
 
-pub use control::answer;
+pub use configured::Configured;
+pub use events::Readers;
+pub use live::Live;
+pub use statistics::Ledger;
 pub use status::Report;
 
 /// What the API tells and steers.
@@ -37,6 +65,12 @@ pub struct Admin {
     pub helm: Helm,
     /// Counters of all threads.
     pub counters: Arc<Counters>,
+    /// What requests were, and since when that is counted.
+    pub statistics: Ledger,
+    /// Names of clients.
+    pub names: Arc<ClientNames>,
+    /// What is used of the machine, and alerts.
+    pub resources: Resources,
     /// The threads.
     pub crew: Arc<Crew>,
     /// Cache and pool.
@@ -47,8 +81,63 @@ pub struct Admin {
     pub started: Instant,
     /// What is told of the generation being served.
     pub report: Mutex<Report>,
+    /// The config in force.
+    pub configured: Mutex<Configured>,
+    /// Certificates that are served.
+    pub certificates: Mutex<Vec<certificates::Held>>,
+    /// Who may come in from the admin listener.
+    pub door: Door,
+    /// What was done, and by whom.
+    pub audit: Audit,
+    /// Who watches the admin pages.
+    pub live: Live,
+    /// Readers of events, these and others.
+    pub readers: Readers,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+impl Admin {
+    /// The file of a config's audit log, open.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn audit_file(config: &Config) -> Result<Option<File>, String> {
+        let table = config.admin.as_ref();
+        let path = table.and_then(|table| table.audit.as_deref());
+        path.map(audit::open).transpose()
+    }
+
+    /// A config comes into force; `addresses` are those of its listeners.
+    pub fn configure(
+        &self,
+        config: &Config,
+        sources: &Sources,
+        addresses: &[String],
+        audit: Option<File>,
+    ) {
+        self.audit.set_file(audit);
+        self.door.set(door::Settings::of(config, addresses));
+        let mut configured = lock(&self.configured);
+        configured.config = Arc::new(config.clone());
+        configured.sources = Arc::new(sources.clone());
+    }
+}
+
+/// Answers a request that came to the control socket or the admin listener.
+pub fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
+    request.record_mut().handler = HandlerKind::Admin;
+    match request.facts().listener {
+        CONTROL_LISTENER => control::answer(admin, request),
+        _ => door::answer(admin, request),
+    }
+}
+
+impl Admin {
+    /// What is told of the generation being served.
+    pub(crate) fn report(&self) -> MutexGuard<'_, Report> {
+        lock(&self.report)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,8 +14,22 @@ pub(super) fn object(status: u16, value: &Value) -> Response {
 }
 
 /// What happened, or why not, in words.
-pub(super) fn text(status: u16, text: &str) -> Response {
-    object(status, &json!({ "text": text }))
+pub(super) fn text(status: u16, text: impl AsRef<str>) -> Response {
+    object(status, &json!({ "text": text.as_ref() }))
+}
+
+/// 503: there is no thread for it at the moment.
+pub(super) fn busy() -> Response {
+    text(503, "too much to do at the moment; try again")
+}
+
+/// The words of an answer that [`text`] made.
+pub(super) fn text_of(response: &Response) -> Option<String> {
+    let Body::Bytes(bytes) = &response.body else {
+        return None;
+    };
+    let value: Value = serde_json::from_slice(bytes).ok()?;
+    value["text"].as_str().map(str::to_owned)
 }
 
 /// 404.

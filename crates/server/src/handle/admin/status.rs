@@ -1,5 +1,6 @@
 //! What `hob status` shows.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_http::Answered;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use super::ask::Ask;
 use super::{Admin, lock, reply};
 use crate::acme::CertificateState;
+use crate::config::Config;
 use crate::handle::resident::status::programs;
 use crate::handle::warm::status::hosts;
 
@@ -34,6 +36,8 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Names of the sites, the default site as `*`.
     pub sites: Vec<String>,
+    /// The config in force.
+    pub config: Arc<Config>,
 }
 
 /// `GET /v1/status`
@@ -41,8 +45,18 @@ pub(super) fn answer(ask: &Ask) -> Answered {
     Answered::Ready(reply::object(200, &status(&ask.admin)))
 }
 
+/// What is told of the admin pages; null without them.
+fn admin_told(admin: &Admin) -> Value {
+    let mut told = admin.door.told();
+    if told.is_object() {
+        told["readers"] = json!(admin.readers.count());
+        told["limit_readers"] = json!(admin.readers.limited());
+    }
+    told
+}
+
 /// Everything `hob status` shows.
-fn status(admin: &Admin) -> Value {
+pub(super) fn status(admin: &Admin) -> Value {
     let report = lock(&admin.report).clone();
     let holdings = admin.shared.store.holdings();
     let load = admin.shared.pool.load();
@@ -95,7 +109,9 @@ fn status(admin: &Admin) -> Value {
             "idle": load.idle,
             "queued": load.queued,
         },
+        "names": admin.names.json(),
         "programs": all,
+        "admin": admin_told(admin),
         "counters": counters,
     })
 }

@@ -1,8 +1,10 @@
 //! Files in which history and activity outlive the server: opened by the keeper like logs, because
 //! the server may not reach them, and handed over open.
 
+use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat};
@@ -26,9 +28,14 @@ pub(super) fn open_all(
         open_files.push((KEPT_HISTORY, file.map_err(Failure::System)?));
     }
     if let Some(path) = config.activity.path(config.state.as_deref()) {
+        let is_usual = config.activity.file == KeptFile::Usual;
+        if let (true, Some(folder)) = (is_usual, path.parent()) {
+            // Whether that worked shows when the file is opened.
+            let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        }
         match open(&path).map_err(|error| failure("activity", &path, error)) {
             Ok(file) => open_files.push((KEPT_ACTIVITY, file)),
-            Err(text) if config.activity.file == KeptFile::Usual => {
+            Err(text) if is_usual => {
                 warnings.push(format!("{text}; it is kept in memory only"));
             }
             Err(text) => return Err(Failure::System(text)),
