@@ -87,6 +87,7 @@ fn exercise(options: BenchOptions) -> Result<(), Refusal> {
     };
     let exercised = hob_load::exercise(Exercise {
         url,
+        unix: options.unix,
         protocol,
         seed: options.seed,
         count: options.count.unwrap_or(ACT_COUNT),

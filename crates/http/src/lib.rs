@@ -14,6 +14,7 @@
 //! - `tls` handshakes and records below a connection
 //! - `network` what the network below a connection is like
 //! - `acme` certificates from an authority, asked for by themselves
+//! - `post` sending to other people's servers what this one exports
 #![deny(missing_docs)]
 
 pub mod acme;
@@ -29,6 +30,7 @@ pub mod limits;
 pub mod listen;
 pub mod network;
 mod pipe;
+pub mod post;
 mod raw;
 pub mod reactor;
 pub mod request;

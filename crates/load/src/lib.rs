@@ -33,13 +33,14 @@ mod request;
 mod run;
 mod send;
 mod student;
+pub mod terminal;
 mod threshold;
 mod url;
 mod view;
 mod watch;
 mod written;
 
-pub use browse::{Found, Kind, Scan, resolve, scan_css, scan_html};
+pub use browse::{Found, Kind, Scan, resolve, scan_ahead, scan_css, scan_html};
 pub use conduct::{Conduct, Shard, Stop, View, parse_moment};
 pub use entry::Entry;
 pub use environment::Environment;

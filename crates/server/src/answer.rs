@@ -28,6 +28,8 @@ use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
+use hob_trace::statistics::ThreadStatistics;
+use hob_trace::tally::ThreadTally;
 use hob_trace::{CacheOutcome, Fault, Recorder, Texts};
 
 use crate::cache::local::Local;
@@ -40,7 +42,7 @@ use crate::handle::resident::grow::Order;
 use crate::handle::resident::{self, Home, Resident};
 use crate::handle::warm::keep::{self, Means};
 use crate::handle::warm::{Host, Links};
-use crate::handle::{Handler, plain, redirect, respond};
+use crate::handle::{Handler, metrics, plain, redirect, respond};
 use crate::process::Launcher;
 use crate::route::pattern::Captures;
 use crate::route::sites::{Route, Site, Sites};
@@ -58,8 +60,8 @@ pub const ADMIN_LISTENER: u16 = 0xfff1;
 /// What one thread answers with.
 pub struct Answers {
     desk: Rc<Desk>,
-    admin: Arc<Admin>,
     ring: RefCell<Producer>,
+    statistics: Arc<ThreadStatistics>,
     recorder: Recorder,
 }
 
@@ -67,6 +69,8 @@ pub struct Answers {
 struct Desk {
     shared: Arc<Shared>,
     counters: Arc<ThreadCounters>,
+    tally: Arc<ThreadTally>,
+    admin: Arc<Admin>,
     sites: RefCell<Arc<Sites>>,
     generation: Cell<u64>,
     local: RefCell<Local>,
@@ -102,6 +106,8 @@ impl Answers {
                 generation: Cell::new(shared.generation()),
                 shared: Arc::clone(shared),
                 counters,
+                tally: shared.tallies.new_thread(),
+                admin: Arc::clone(admin),
                 local: RefCell::default(),
                 now_ms: Cell::new(0),
                 places: Rc::default(),
@@ -112,7 +118,7 @@ impl Answers {
                 path: RefCell::default(),
                 key: RefCell::default(),
             }),
-            admin: Arc::clone(admin),
+            statistics: admin.statistics.new_thread(),
             ring: RefCell::new(ring),
         }
     }
@@ -152,7 +158,7 @@ impl Answers {
 
     /// Has every thread begin a turn, in which it lets go of what has left the cache.
     fn wake_all(&self) {
-        let crew = &self.admin.crew;
+        let crew = &self.desk.admin.crew;
         for index in 0..crew.thread_count() {
             Handle::new(crew, index).run(|_: &mut Thread<Answers>| {});
         }
@@ -169,6 +175,7 @@ impl Desk {
         {
             let mut record = request.record_mut();
             record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
+            record.tally = site.tally;
             record.series = site.series;
             record.log = site.log.unwrap_or_else(|| listener_log(sites, request));
         }
@@ -310,6 +317,7 @@ impl Desk {
                 })
             }
             Handler::Respond(respond) => Answered::Ready(respond::answer(respond, request)),
+            Handler::Metrics(metrics) => metrics::answer(metrics, &self.admin, request),
         }
     }
 
@@ -385,10 +393,10 @@ fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
 impl Answer for Answers {
     fn answer(&self, request: &Request) -> Answered {
         if request.facts().listener >= CONTROL_LISTENER {
-            return admin::answer(&self.admin, request);
+            return admin::answer(&self.desk.admin, request);
         }
         let sites = self.desk.sites.borrow();
-        if let Some(page) = proof::page(&self.admin, &sites, request) {
+        if let Some(page) = proof::page(&self.desk.admin, &sites, request) {
             return Answered::Ready(page);
         }
         self.desk.route(&sites, request)
@@ -412,6 +420,7 @@ impl Answer for Answers {
         if request.facts().listener >= CONTROL_LISTENER {
             return;
         }
+        self.statistics.count(&record, request.sent_head().method());
         let counters = &self.desk.counters;
         counters.requests.add(1);
         counters.count_status(record.status);
@@ -419,6 +428,7 @@ impl Answer for Answers {
         counters
             .bytes_out
             .add(record.head_bytes_out + record.body_bytes_out);
+        self.desk.tally.count(&record);
         match record.cache {
             CacheOutcome::None => {}
             CacheOutcome::Hit => counters.cache_hits.add(1),

@@ -134,7 +134,7 @@ fn each_example_of_the_schema_is_accepted() {
             "listen.tls" => "[[listen]]\n[listen.tls]\n",
             "site.tls" => "[[site]]\n[site.tls]\n",
             "site.hsts" => "[[site]]\nhttps_only = true\n[site.hsts]\n",
-            "limits" | "cache" | "history" | "activity" | "admin" | "admin.tls" => {
+            "limits" | "cache" | "names" | "history" | "activity" | "admin" | "admin.tls" => {
                 &format!("[{table}]\n")
             }
             "admin.user" => "[[admin.user]]\n",

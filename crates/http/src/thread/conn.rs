@@ -19,6 +19,7 @@ use crate::response::Response;
 use crate::thread::h2::Session;
 use crate::thread::pipe::Splicing;
 use crate::thread::secure::Secure;
+use crate::thread::visit::Visit;
 
 pub(crate) struct Conn {
     pub(crate) socket: OwnedFd,
@@ -55,6 +56,8 @@ pub(crate) struct Conn {
     pub(crate) is_watched: bool,
     /// Towards which limits it counts.
     pub(crate) counted: Counted,
+    /// It counts among those of its listener.
+    pub(crate) visit: Option<Visit>,
     /// The client is to see a reset, not an end.
     pub(crate) must_reset: bool,
     /// It came in clear text to where TLS is spoken: requests are refused.
@@ -155,6 +158,7 @@ impl Conn {
             output_end: OutputEnd::Open,
             is_watched: false,
             counted: Counted::Server,
+            visit: None,
             must_reset: false,
             must_be_secure: false,
             is_in_bulk: false,

@@ -85,6 +85,7 @@ impl Thread<'_> {
         }
         if self.visits.is_some() {
             self.note_first_byte(conn);
+            self.look_ahead(conn);
         }
     }
 

@@ -13,6 +13,8 @@ use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
 use super::inside::{build_activity, build_history};
 use super::log_format::check_log_format;
+use super::metrics::{build_metrics, build_otlp};
+use super::names::build_names;
 use super::nearest::nearest;
 use super::program::Programs;
 use super::program::check_program;
@@ -76,6 +78,9 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         drain: root.time("drain"),
         limits,
         cache: build_cache(root),
+        metrics: build_metrics(root),
+        otlp: build_otlp(root, faults),
+        names: build_names(root, faults),
         history: build_history(root, faults),
         activity: build_activity(root),
         acme: None,

@@ -22,6 +22,8 @@ mod json_schema;
 pub mod key;
 mod load;
 mod log_format;
+mod metrics;
+mod names;
 mod nearest;
 mod normal;
 mod normal_programs;
@@ -57,6 +59,8 @@ pub use fault::{Errors, Fault, Warnings};
 pub use inside::{Activity, History, KeptFile};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
+pub use metrics::{Metrics, Otlp, Parent, RouteMetrics};
+pub use names::ClientNames;
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
 pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, SharedSizes, Timeouts, Workers};
@@ -91,6 +95,12 @@ pub struct Config {
     pub limits: Limits,
     /// The cache of files.
     pub cache: CacheSettings,
+    /// What is counted for Prometheus.
+    pub metrics: Metrics,
+    /// Where traces are sent; `None` is nowhere.
+    pub otlp: Option<Otlp>,
+    /// How names of clients are looked up; `None` when they have none.
+    pub names: Option<ClientNames>,
     /// The history of requests.
     pub history: History,
     /// The server's activity.
@@ -293,6 +303,13 @@ pub struct Site {
     pub place: Place,
 }
 
+impl Site {
+    /// What it is called where one name must do: its first, `*` for the default site.
+    pub fn name(&self) -> &str {
+        self.names.first().map_or("*", String::as_str)
+    }
+}
+
 /// A path pattern, settings and one handler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
@@ -357,6 +374,8 @@ pub enum Handler {
     Redirect(Redirect),
     /// A fixed answer.
     Respond(Respond),
+    /// The numbers of the server.
+    Metrics(RouteMetrics),
     /// The control API; only on the control socket.
     Admin,
 }

@@ -7,8 +7,9 @@ use std::fmt::{self, Display, Write as _};
 use super::inside::fmt_inside;
 use super::units::{duration_text, size_text};
 use super::{
-    AfterSteps, CacheMode, Coding, Config, Files, HalfClose, Handler, HeaderRule, HeaderRules,
-    ListenAddress, Listener, LogChoice, LogSettings, LogTarget, Loopback, Route, Site, Symlinks,
+    AfterSteps, CacheMode, ClientNames, Coding, Config, Files, HalfClose, Handler, HeaderRule,
+    HeaderRules, ListenAddress, Listener, LogChoice, LogSettings, LogTarget, Loopback, Route, Site,
+    Symlinks,
 };
 
 impl Config {
@@ -41,6 +42,13 @@ impl Display for Config {
         writeln!(f, "max_file = {}", size_text(self.cache.max_file))?;
         writeln!(f, "max_file_tls = {}", size_text(self.cache.max_file_tls))?;
         writeln!(f, "recheck = {}", duration_text(self.cache.recheck))?;
+        self.metrics.fmt_keys(f)?;
+        if let Some(otlp) = &self.otlp {
+            otlp.fmt_keys(f)?;
+        }
+        if let Some(names) = &self.names {
+            names.fmt_keys(f)?;
+        }
         fmt_inside(&self.history, &self.activity, f)?;
         if let Some(acme) = &self.acme {
             acme.fmt_keys(f)?;
@@ -62,6 +70,17 @@ impl Display for Config {
             program.fmt_keys(f)?;
         }
         Ok(())
+    }
+}
+
+impl ClientNames {
+    fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = self.server.map(quoted);
+        writeln!(f, "\n[names]\nserver = {}", or_none(server))?;
+        writeln!(f, "entries = {}\nqueue = {}", self.entries, self.queue)?;
+        writeln!(f, "time = {}", duration_text(self.time))?;
+        writeln!(f, "keep = {}", duration_text(self.keep))?;
+        writeln!(f, "keep_unknown = {}", duration_text(self.keep_unknown))
     }
 }
 
@@ -216,6 +235,7 @@ impl Route {
                 )?;
                 writeln!(f, "respond.body = {}", quoted(&respond.body))
             }
+            Handler::Metrics(metrics) => metrics.fmt_keys(f),
             Handler::Admin => writeln!(f, "admin"),
         }
     }

@@ -15,6 +15,7 @@ use crate::handle::cgi::{Cgi, build};
 use crate::handle::files::Files;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
+use crate::handle::metrics::Metrics;
 use crate::handle::redirect::Redirect;
 use crate::handle::resident::{self, Resident};
 use crate::handle::respond::Respond;
@@ -58,6 +59,8 @@ pub struct Site {
     pub client_rule: u64,
     /// It says that they must have one.
     pub requires_client: bool,
+    /// Its number in the table of counts.
+    pub tally: u16,
 }
 
 /// One route.
@@ -257,6 +260,7 @@ impl Site {
             .map(|(status, path)| error_page(*status, path, &types))
             .collect::<Result<_, _>>()?;
         Ok(Site {
+            tally: around.shared.tallies.number(&name),
             series: own_series,
             name,
             table,
@@ -310,6 +314,7 @@ impl<'a> Around<'a> {
             config::Handler::Respond(respond) => {
                 Ok(Handler::Respond(Respond::new(respond, &route.after)))
             }
+            config::Handler::Metrics(settings) => Metrics::new(settings).map(Handler::Metrics),
             config::Handler::Admin => {
                 Err("the control API is served on the control socket only".into())
             }

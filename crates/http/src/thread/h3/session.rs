@@ -20,6 +20,7 @@ use crate::request::{Facts, Request};
 use crate::thread::conn::Counted;
 use crate::thread::h2::stream::Work;
 use crate::thread::h3::stream::Stream;
+use crate::thread::visit::Visit;
 
 /// Keys of connections over QUIC have this generation, which no slot has.
 pub(crate) const QUIC: u64 = 0x7fff_fffe << 32;
@@ -67,6 +68,8 @@ pub(super) struct Session {
     pub(super) core: h3::Conn,
     pub(super) facts: Rc<Facts>,
     pub(super) counted: Counted,
+    /// It counts among those of its listener.
+    pub(super) _visit: Option<Visit>,
     /// The address it counts for; it may have another by now.
     pub(super) counted_peer: Option<SocketAddr>,
     pub(super) request_count: u32,

@@ -15,7 +15,7 @@ use super::head::{self, Framing, Head};
 use crate::expect::ExpectedField;
 use crate::limits::{HEAD_BYTES_MAX, INTERIM_COUNT_MAX};
 use crate::send::body::Body;
-use crate::send::kept::Kept;
+use crate::send::kept::{Keep, Kept};
 
 /// What of the request decides how its answer is read.
 #[derive(Debug, Clone, Copy)]
@@ -143,6 +143,19 @@ impl AnswerReader {
         self.wanted = None;
     }
 
+    /// The body of the next answer is wanted as it comes, see [`AnswerReader::take_body`].
+    pub fn want_body(&mut self) {
+        self.keep(Kept::new(Keep::Body));
+    }
+
+    /// What has come of the body since this was last asked, where it is wanted. What is more than
+    /// [`DOCUMENT_BYTES_MAX`](crate::limits::DOCUMENT_BYTES_MAX) between two askings is lost.
+    pub fn take_body(&mut self) -> Vec<u8> {
+        let kept = self.body.kept.as_mut();
+        kept.map(|kept| std::mem::take(&mut kept.body))
+            .unwrap_or_default()
+    }
+
     /// So much of the next answer is to be kept.
     pub(crate) fn keep(&mut self, kept: Kept) {
         self.wanted = Some(Box::new(kept));
@@ -151,6 +164,12 @@ impl AnswerReader {
     /// What was kept of the answer that was completed last.
     pub(crate) fn take_kept(&mut self) -> Option<Box<Kept>> {
         self.body.kept.take()
+    }
+
+    /// Status and what is kept so far of an answer whose body has not ended.
+    pub(crate) fn coming(&self) -> Option<(u16, &Kept)> {
+        let kept = self.body.kept.as_deref().filter(|_| self.is_within_body());
+        kept.map(|kept| (self.answer.status, kept))
     }
 
     /// Something of an answer has come that is not complete.

@@ -221,6 +221,7 @@ impl Way<'_> {
                 }
             }
             handle::Handler::Respond(respond) => respond::answer(respond, self.request),
+            handle::Handler::Metrics(metrics) => metrics.explain(self.request),
         }
     }
 

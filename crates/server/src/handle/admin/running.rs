@@ -40,7 +40,8 @@ fn requests_of(admin: &Admin, (found, is_more): Found<Running>) -> Value {
     // Who looks is not what is looked for.
     all.retain(|running| running.record.handler != HandlerKind::Admin);
     all.sort_by_key(|running| std::cmp::Reverse(running.age_us));
-    let requests: Vec<Value> = all.iter().map(|one| request(one, server, &sites)).collect();
+    let named = |one: &Running| told::named(&admin.names, request(one, server, &sites));
+    let requests: Vec<Value> = all.iter().map(named).collect();
     json!({ "requests": requests, "more": is_more })
 }
 
@@ -49,23 +50,23 @@ pub(super) fn connections(ask: &Ask) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
         let found = threads::look_at_all(&ask, |thread| thread.connections(COUNT_MAX)).await;
-        reply::object(200, &connections_of(found))
+        reply::object(200, &connections_of(&ask.admin, found))
     }))
 }
 
 /// The same for a thread that serves nobody.
 pub(super) fn connections_now(admin: &Admin) -> Value {
-    connections_of(threads::wait_for_all(admin, |thread| {
-        thread.connections(COUNT_MAX)
-    }))
+    let found = threads::wait_for_all(admin, |thread| thread.connections(COUNT_MAX));
+    connections_of(admin, found)
 }
 
-fn connections_of((found, is_more): Found<Open>) -> Value {
+fn connections_of(admin: &Admin, (found, is_more): Found<Open>) -> Value {
     let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
     let mut all: Vec<Open> = found.into_iter().flat_map(|(open, _)| open).collect();
     all.retain(|open| open.listener < CONTROL_LISTENER);
     all.sort_by_key(|open| open.number);
-    let connections: Vec<Value> = all.iter().map(connection).collect();
+    let named = |open: &Open| told::named(&admin.names, connection(open));
+    let connections: Vec<Value> = all.iter().map(named).collect();
     json!({ "connections": connections, "more": is_more })
 }
 

@@ -1,5 +1,6 @@
 //! What `hob status --programs` tells of resident programs.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hob_ipc::message::Carrier;
@@ -9,6 +10,7 @@ use crate::activity::workers::Workers;
 use crate::handle::resident::members::{Member, Stage};
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::scale::resident_bytes;
+use crate::resources::PoolFacts;
 use crate::shared::fleet::{Fleet, now_ms};
 
 /// All pools.
@@ -20,7 +22,91 @@ pub(crate) fn programs(fleet: &Fleet) -> Value {
     json!({ "workers": workers, "workers_max": workers_max, "pools": pools })
 }
 
+/// How busy a pool is, for `/metrics`.
+#[derive(Default)]
+pub(crate) struct PoolLoad {
+    /// The route and what runs.
+    pub(crate) name: String,
+    by_stage: [u64; STATES.len()],
+    /// Most workers.
+    pub(crate) workers_max: u64,
+    /// Requests that wait.
+    pub(crate) waiting: u64,
+    /// Processes of its workers.
+    pub(crate) pids: Vec<u32>,
+    /// Of each worker that is ready; `None` is lines.
+    pub(crate) carriers: Vec<Option<Carrier>>,
+}
+
+/// What a worker can be at.
+const STATES: [&str; 4] = ["starting", "idle", "busy", "leaving"];
+
+impl PoolLoad {
+    /// Workers by what they are at.
+    pub(crate) fn by_state(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        STATES.into_iter().zip(self.by_stage)
+    }
+
+    /// Two pools taken as one.
+    pub(crate) fn add(&mut self, other: PoolLoad) {
+        for (sum, count) in self.by_stage.iter_mut().zip(other.by_stage) {
+            *sum += count;
+        }
+        self.workers_max += other.workers_max;
+        self.waiting += other.waiting;
+        self.pids.extend(other.pids);
+        self.carriers.extend(other.carriers);
+    }
+}
+
+/// Process ids of the workers of each pool, by its name.
+pub(crate) fn pids(fleet: &Fleet) -> Vec<(String, Vec<u32>)> {
+    let of = |pool: &Arc<Pool>| {
+        let state = pool.lock();
+        let pids = state.members.iter().filter_map(|one| one.post.pid());
+        (pool.name.clone(), pids.collect())
+    };
+    fleet.pools().iter().map(of).collect()
+}
+
+/// How it stands with each pool.
+pub(crate) fn pool_facts(fleet: &Fleet) -> Vec<PoolFacts> {
+    let of = |pool: &Arc<Pool>| {
+        let state = pool.lock();
+        let is_failing = state.is_unstartable && state.failures > 0;
+        PoolFacts {
+            name: pool.name.clone(),
+            waiting: state.waiting.len(),
+            waiting_max: pool.settings.queue,
+            failures: if is_failing { state.failures } else { 0 },
+            last_failure: state.last_failure.clone(),
+        }
+    };
+    fleet.pools().iter().map(of).collect()
+}
+
 impl Pool {
+    /// How busy it is.
+    pub(crate) fn load(&self) -> PoolLoad {
+        let state = self.lock();
+        let mut load = PoolLoad {
+            name: self.name.clone(),
+            workers_max: self.workers_max as u64,
+            waiting: state.waiting.len() as u64,
+            ..PoolLoad::default()
+        };
+        for member in &state.members {
+            let at = STATES.iter().position(|state| *state == member.state());
+            load.by_stage[at.unwrap_or_default()] += 1;
+            load.pids.extend(member.post.pid());
+            if member.stage != Stage::Starting {
+                let greeting = member.post.greeting.get();
+                load.carriers.push(greeting.and_then(|said| said.carrier));
+            }
+        }
+        load
+    }
+
     /// Adds its workers, and who waits for one.
     pub(crate) fn add_to(&self, workers: &mut Workers) {
         let state = self.lock();
@@ -60,14 +146,17 @@ impl Pool {
 }
 
 impl Member {
-    fn told(&self, now_ms: u64) -> Value {
-        let pid = self.post.pid();
-        let state = match self.stage {
+    fn state(&self) -> &'static str {
+        match self.stage {
             Stage::Starting => "starting",
             Stage::Ready if self.active.is_empty() => "idle",
             Stage::Ready => "busy",
             Stage::Draining => "leaving",
-        };
+        }
+    }
+
+    fn told(&self, now_ms: u64) -> Value {
+        let pid = self.post.pid();
         let requests: Vec<Value> = self
             .active
             .iter()
@@ -83,7 +172,7 @@ impl Member {
         json!({
             "pid": pid,
             "thread": self.post.thread,
-            "state": state,
+            "state": self.state(),
             "carrier": greeting.and_then(|said| said.carrier).map(|carrier| match carrier {
                 Carrier::Shm => "shm",
                 Carrier::Stream => "stream",
