@@ -47,13 +47,13 @@ pub(crate) struct PoolFacts {
 
 /// When a certificate ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expiry {
+pub(crate) struct Expiry {
     /// Its first name.
-    pub name: String,
+    pub(crate) name: String,
     /// When it began to be good, as Unix time in seconds.
-    pub from_unix_s: i64,
+    pub(crate) from_unix_s: i64,
     /// When it ends to be good.
-    pub until_unix_s: i64,
+    pub(crate) until_unix_s: i64,
 }
 
 /// From this share of requests on, errors are told of: one in so many.
