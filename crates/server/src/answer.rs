@@ -29,6 +29,7 @@ use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
+use hob_trace::statistics::ThreadStatistics;
 use hob_trace::tally::ThreadTally;
 use hob_trace::watch::Stage;
 use hob_trace::{CacheOutcome, Fault, Record, Recorder, Texts};
@@ -63,6 +64,7 @@ pub const ADMIN_LISTENER: u16 = 0xfff1;
 pub struct Answers {
     desk: Rc<Desk>,
     ring: RefCell<Producer>,
+    statistics: Arc<ThreadStatistics>,
     recorder: Recorder,
 }
 
@@ -119,6 +121,7 @@ impl Answers {
                 path: RefCell::default(),
                 key: RefCell::default(),
             }),
+            statistics: admin.statistics.new_thread(),
             ring: RefCell::new(ring),
         }
     }
@@ -453,6 +456,7 @@ impl Answer for Answers {
         if request.facts().listener >= CONTROL_LISTENER {
             return;
         }
+        self.statistics.count(&record, request.sent_head().method());
         let counters = &self.desk.counters;
         counters.requests.add(1);
         counters.count_status(record.status);
