@@ -245,7 +245,9 @@ fn pools(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
             level: Level::Bad,
             text: format!(
                 "{}: its workers do not start ({} in a row): {}",
-                pool.name, pool.failures, pool.last_failure
+                pool.name,
+                pool.failures,
+                last_line(&pool.last_failure)
             ),
             page,
         });
@@ -253,6 +255,12 @@ fn pools(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
         keys.extend([queue, start]);
     }
     alarms.keep("pool ", &keys);
+}
+
+/// What a program said last, which is what went wrong.
+fn last_line(text: &str) -> &str {
+    let mut lines = text.lines().map(str::trim);
+    lines.rfind(|line| !line.is_empty()).unwrap_or_default()
 }
 
 fn certificates(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
