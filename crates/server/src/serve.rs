@@ -18,6 +18,7 @@ use hob_trace::format::{Format, Names};
 use hob_trace::history::{History, Origin, Retention};
 use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
+use hob_trace::watch::Hidden;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
 use crate::activity::{Files, Hook, Inside, Sampler};
@@ -242,6 +243,9 @@ impl Server {
                 sites.listener_logs.insert(*number, log);
             }
         }
+        let watch = &config.watch;
+        let hidden = Hidden::new(&watch.hidden_query, &watch.hidden_fields);
+        self.shared.watching.set_hidden(hidden);
         let fleet = &self.shared.fleet;
         fleet.set_workers_max(config.limits.workers);
         self.admin
@@ -615,6 +619,7 @@ impl Server {
     fn drain(&self, drain: Drain) {
         self.admin.readers.end_all();
         self.shared.fleet.drain_tunnels();
+        self.shared.watching.hub.end_all();
         for index in 0..self.crew.thread_count() {
             Handle::new(&self.crew, index)
                 .run(move |thread: &mut Thread<Answers>| thread.drain(drain));

@@ -25,6 +25,7 @@ use crate::handle::files::load::Moment;
 use crate::handle::warm::Hosts;
 use crate::route::sites::Sites;
 use crate::shared::fleet::Fleet;
+use crate::watch::Watching;
 
 /// What all threads share.
 pub struct Shared {
@@ -50,6 +51,8 @@ pub struct Shared {
     pub(crate) fleet: Arc<Fleet>,
     /// Interpreters that are kept.
     pub hosts: Hosts,
+    /// Who watches requests as they live.
+    pub watching: Watching,
     /// Requests by site and handler.
     pub tallies: Tallies,
     cache_bytes: AtomicU64,
@@ -80,6 +83,7 @@ impl Shared {
             series: Arc::new(Series::new(thread_count)),
             fleet: Fleet::new(),
             hosts: Hosts::default(),
+            watching: Watching::default(),
             tallies: Tallies::new(),
             cache_bytes: AtomicU64::new(0),
             content_bytes_max: AtomicU64::new(0),

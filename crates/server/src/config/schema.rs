@@ -12,7 +12,9 @@ mod metrics;
 mod names;
 mod programs;
 mod resident;
+mod respond;
 mod tls;
+mod watch;
 
 use std::time::Duration;
 
@@ -32,7 +34,9 @@ pub use metrics::{METRICS, OTLP, ROUTE_METRICS};
 pub use names::NAMES;
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
+pub use respond::RESPOND;
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
+pub use watch::WATCH;
 
 /// The top level of a config file.
 pub static ROOT: Table = Table {
@@ -120,6 +124,7 @@ pub static ROOT: Table = Table {
             "certbot",
             "autocert",
         ]),
+        Key::new("watch", Kind::Table(&WATCH), Nothing("")),
         Key::new("admin", Kind::Table(&ADMIN), Nothing("no admin pages")).aka(&["dashboard", "ui"]),
         Key::new("metrics", Kind::Table(&METRICS), Nothing("")).aka(&["prometheus", "stats"]),
         Key::new("otlp", OrText("endpoint", &OTLP), Nothing("")).aka(&["otel", "tracing"]),
@@ -615,6 +620,7 @@ pub static ANSWER: Table = Table {
     text: "What is done to answers.",
     base: None,
     keys: &[
+        watch::SERVER_TIMING,
         Key::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
             .says(
                 "Header fields set in every answer, errors too; an empty value removes the field. \
@@ -723,36 +729,6 @@ pub static REDIRECT: Table = Table {
         )
         .example("308")
         .aka(&["code"]),
-    ],
-};
-
-/// `[site.route.respond]`
-pub static RESPOND: Table = Table {
-    name: "respond",
-    header: "`respond` of a route",
-    text: "A fixed answer.",
-    base: None,
-    keys: &[
-        Key::new(
-            "status",
-            Integer { min: 200, max: 599 },
-            Preset::Integer(200),
-        )
-        .says("Status code.")
-        .example("410")
-        .aka(&["code"]),
-        Key::new(
-            "content_type",
-            Text,
-            Preset::Text("text/plain; charset=utf-8"),
-        )
-        .says("Media type of the body.")
-        .example("\"application/json\"")
-        .aka(&["type", "mime"]),
-        Key::new("body", Text, Preset::Text(""))
-            .says("The body.")
-            .example("\"gone\"")
-            .aka(&["text", "content"]),
     ],
 };
 

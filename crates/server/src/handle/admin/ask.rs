@@ -8,7 +8,7 @@ use hob_http::{BodyError, Request, Response};
 use serde_json::Value;
 
 use super::endpoints::Role;
-use super::query::value_of;
+use super::query::{pairs_of, value_of};
 use super::{Admin, reply};
 
 /// Largest body of a request to the API, in bytes (413).
@@ -87,6 +87,11 @@ impl Ask {
     pub fn query(&self, key: &str) -> Option<String> {
         let head = self.request.head();
         value_of(head.query()?, key)
+    }
+
+    /// Every key of the query and its value, their percent codes decoded, in order.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        pairs_of(self.request.head().query().unwrap_or_default())
     }
 
     /// A number of the query; `usual` where it is not there or is no number.

@@ -33,6 +33,7 @@ mod status;
 mod steer;
 mod threads;
 mod told;
+mod watch;
 
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -129,6 +130,11 @@ pub fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
         CONTROL_LISTENER => control::answer(admin, request),
         _ => door::answer(admin, request),
     }
+}
+
+/// The number of this server process among those the keeper started.
+pub fn servers_started(admin: &Admin) -> u64 {
+    lock(&admin.report).servers_started
 }
 
 impl Admin {
