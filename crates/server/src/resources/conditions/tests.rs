@@ -1,3 +1,5 @@
+//! What is worth an alert, and what is not.
+
 use super::*;
 use crate::resources::minute::Link;
 
