@@ -115,6 +115,7 @@ fn facts(admin: &Admin) -> Facts {
     let certificates = lock(&admin.certificates).iter().map(Held::expiry).collect();
     Facts {
         counters: admin.counters.merged(),
+        connections: admin.crew.open_connections() as u64,
         connections_max: admin.config().limits.connections as u64,
         descriptors: descriptors(),
         descriptors_max: descriptors_max(),
