@@ -132,7 +132,7 @@ impl Ask {
         match serde_json::from_slice(&bytes) {
             Ok(value @ Value::Object(_)) => Ok(value),
             Ok(_) => Err(reply::text(400, "the body is no JSON object")),
-            Err(error) => Err(reply::text(400, &format!("the body is no JSON: {error}"))),
+            Err(error) => Err(reply::text(400, format!("the body is no JSON: {error}"))),
         }
     }
 }
