@@ -24,11 +24,16 @@ export interface GraphProps {
   lines: GraphLine[];
   stretch: Stretch;
   format(value: number | null): string;
+  /** Counted by 1024, so that the axis is round in KiB and MiB. */
+  isBinary?: boolean;
   cursor: Signal<number | null>;
   onChoose(stretch: Stretch): void;
 }
 
 const HEIGHT = 132;
+
+/** Steps of an axis of bytes: powers of two, up to half a PiB. */
+const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 /** Draws the chart and its legend. */
 export function Graph(props: GraphProps): JSX.Element {
@@ -116,9 +121,10 @@ function options(latest: { current: GraphProps }, width: number): uPlot.Options 
       { ...text, size: 26, space: 64, values: timeLabels },
       {
         ...text,
-        size: 66,
+        size: 72,
         space: 30,
-        values: (_plot, splits) => splits.map((value) => latest.current.format(value)),
+        ...(latest.current.isBinary ? { incrs: POWERS } : {}),
+        values: (_plot, splits) => splits.map((value) => (value === 0 ? "0" : latest.current.format(value))),
       },
     ],
     series: [

@@ -60,17 +60,16 @@ export function Waterfall(props: { request: Request }): JSX.Element {
             <th scope="row">the whole</th>
             <td class="number">{micros(of.total_us)}</td>
             <td />
-            <td class="lane note">
-              {of.firstByte_us !== null && (
-                <>
-                  <span class="first-byte-key" aria-hidden="true" /> first byte after{" "}
-                  {micros(of.firstByte_us)}
-                </>
-              )}
-            </td>
+            <td />
           </tr>
         </tfoot>
       </table>
+      {of.firstByte_us !== null && (
+        <p class="note">
+          <span class="first-byte-key" aria-hidden="true" /> first byte of the answer after{" "}
+          {micros(of.firstByte_us)}
+        </p>
+      )}
       {of.doOverlap && (
         <p class="note">
           The phases add up to more than the whole: some went on at the same time, and their order

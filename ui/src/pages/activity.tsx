@@ -132,6 +132,7 @@ interface Chart {
   title: string;
   lines: GraphLine[];
   format(value: number | null): string;
+  isBinary?: boolean;
 }
 
 function Charts(props: {
@@ -165,6 +166,7 @@ function Charts(props: {
           lines={chart.lines}
           stretch={stretch}
           format={chart.format}
+          isBinary={chart.isBinary === true}
           cursor={cursor}
           onChoose={onChoose}
         />
@@ -244,6 +246,7 @@ function chartsOf(of: Series): Chart[] {
     },
     {
       title: "Traffic",
+      isBinary: true,
       format: bytesRate,
       lines: [
         every("sent", "bytes_out", "--line-1", true),
@@ -260,6 +263,7 @@ function chartsOf(of: Series): Chart[] {
     },
     {
       title: "Memory",
+      isBinary: true,
       format: bytes,
       lines: [
         one("server", "server_memory_bytes", "--line-1"),

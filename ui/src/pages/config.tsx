@@ -160,15 +160,17 @@ function Text(props: {
   box: { current: HTMLTextAreaElement | null };
   onText(text: string): void;
 }): JSX.Element {
-  const numbers = useRef<HTMLPreElement>(null);
+  const numbers = useRef<HTMLSpanElement>(null);
   const lines = props.value.split("\n").length;
   useEffect(() => {
     if (props.box.current) props.box.current.scrollTop = 0;
   }, [props.label]);
   return (
     <div class="editor">
-      <pre class="line-numbers" ref={numbers} aria-hidden="true">
-        {Array.from({ length: lines }, (_, index) => `${index + 1}\n`).join("")}
+      <pre class="line-numbers" aria-hidden="true">
+        <span ref={numbers}>
+          {Array.from({ length: lines }, (_, index) => `${index + 1}\n`).join("")}
+        </span>
       </pre>
       <textarea
         ref={props.box}
@@ -181,7 +183,8 @@ function Text(props: {
         rows={Math.min(32, Math.max(8, lines + 1))}
         onInput={(event) => props.onText(event.currentTarget.value)}
         onScroll={(event) => {
-          if (numbers.current) numbers.current.scrollTop = event.currentTarget.scrollTop;
+          const { scrollTop } = event.currentTarget;
+          if (numbers.current) numbers.current.style.transform = `translateY(${-scrollTop}px)`;
         }}
       />
     </div>

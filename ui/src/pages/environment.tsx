@@ -79,6 +79,7 @@ function Charts(props: { of: Series }): JSX.Element {
           ]}
           stretch={stretch}
           format={(value) => (value === null ? NOTHING : byName(one.name, value))}
+          isBinary={one.name.includes("bytes")}
           cursor={cursor}
           onChoose={(next) =>
             go(link("activity", { from: Math.floor(next.from), to: Math.ceil(next.to) }))

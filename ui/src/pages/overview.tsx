@@ -210,15 +210,6 @@ function MachineTiles(props: { of: Overview; at(name: string): (number | null)[]
         href={link("activity", { range: "5m" })}
         values={at("bytes_out")}
       />
-      <Tile
-        name="Connections"
-        value={count(of.connections_open)}
-        more="open now"
-        href={link("connections")}
-        values={at("connections")}
-        colour="line-2"
-        topMin={2}
-      />
     </>
   );
 }

@@ -99,7 +99,7 @@ function columns(): Column<Route>[] {
           "0"
         ),
     },
-    time("p50", (row) => row.total?.p50_us),
+    { ...time("p50", (row) => row.total?.p50_us), isWide: true },
     { ...time("p90", (row) => row.total?.p90_us), isWide: true },
     time("p99", (row) => row.total?.p99_us),
     { ...time("worst", (row) => row.total?.max_us), isWide: true },

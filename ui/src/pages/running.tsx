@@ -55,6 +55,7 @@ export function Running(): JSX.Element {
             },
             {
               head: "client",
+              doesWrap: true,
               by: (row) => who(row),
               cell: (row) => (
                 <a href={link("history", { client: row.client })}>

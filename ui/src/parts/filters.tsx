@@ -64,7 +64,7 @@ export function Filters(props: {
         </button>
         {Object.keys(chosen(props.fields, props.query)).length > 0 && (
           <button type="button" onClick={() => props.onApply({})}>
-            Clear
+            Reset
           </button>
         )}
         {hasMore && (

@@ -85,7 +85,7 @@ export function Outcome(props: {
   deed: { said: string | null; error: string | null };
 }): JSX.Element {
   return (
-    <div aria-live="polite">
+    <div class="outcome" aria-live="polite">
       {props.deed.error !== null && (
         <Notice level="bad">
           <Say text={props.deed.error} lines />

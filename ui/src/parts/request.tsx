@@ -45,7 +45,6 @@ export function Requests(props: {
       cell: (row) => <Say text={who(row)} />,
       by: (row) => who(row),
     },
-    { head: "site", isWide: true, cell: (row) => <Say text={row.site} />, by: (row) => row.site },
     {
       head: "handler",
       isWide: true,
@@ -70,7 +69,7 @@ export function Requests(props: {
       isWide: true,
       cell: (row) => <Split request={row} longest_us={longest_us} />,
     },
-    { head: "verdict", isWide: true, cell: (row) => <Say text={remark(row)} /> },
+    { head: "verdict", isWide: true, doesWrap: true, cell: (row) => <Say text={remark(row)} /> },
   ];
   const brief = ["when", "request", "status", "time", "where it went", "verdict"];
   return (

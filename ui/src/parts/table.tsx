@@ -15,6 +15,8 @@ export interface Column<R> {
   isWide?: boolean;
   /** The column that takes what room is left. */
   isMain?: boolean;
+  /** Sentences, which may take more than one line. */
+  doesWrap?: boolean;
 }
 
 /** Rows, columns and what is said when there is no row. */
@@ -109,6 +111,11 @@ export function sorted<R>(rows: R[], columns: Column<R>[], sort: string): R[] {
 }
 
 function classes<R>(column: Column<R>): string | undefined {
-  const all = [column.isNumber && "number", column.isWide && "wide", column.isMain && "main"];
+  const all = [
+    column.isNumber && "number",
+    column.isWide && "wide",
+    column.isMain && "main",
+    column.doesWrap && "wraps",
+  ];
   return all.filter(Boolean).join(" ") || undefined;
 }

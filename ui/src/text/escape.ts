@@ -88,8 +88,14 @@ function standIn(code: number): Piece {
   };
 }
 
-/** The picture Unicode has for a control of ASCII. */
+// ASCII's controls by their short names; fonts rarely have Unicode's pictures of them.
+const SHORT = (
+  "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI " +
+  "DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
+).split(" ");
+
 function symbol(code: number): string | null {
-  if (code < 0x20) return String.fromCharCode(0x2400 + code);
-  return code === 0x7f ? "␡" : code === 0xfffd ? "\ufffd" : null;
+  if (code === 0xfffd) return "\ufffd";
+  const short = code === 0x7f ? "DEL" : SHORT[code];
+  return short === undefined ? null : `⟨${short}⟩`;
 }
