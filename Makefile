@@ -5,11 +5,14 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help serve test siege build setup setup-build setup-serve setup-test setup-judges bench fuzz conformance clean
+.PHONY: help pages serve test siege build setup setup-build setup-serve setup-test setup-judges bench fuzz conformance clean
 MAKEFLAGS += --no-print-directory
 
 # The oldest Rust that builds hob; Cargo.toml says the same to cargo.
 RUST_MIN := 1.88
+
+# The oldest Node.js that builds the admin pages; without one, hob shows a notice in their place.
+NODE_MIN := 20.19
 
 # What building needs. A Rust toolchain is looked for first and installed only when there is none.
 BUILD_PACKAGES := gcc libc6-dev ca-certificates
@@ -48,7 +51,7 @@ help: ## list these targets
 		printf '  make %-12s %s\n' "$$name" "$$what"
 	done
 
-serve: setup-build setup-serve ## install what is missing, build, and serve examples/welcome over HTTP and HTTPS
+serve: setup-build setup-serve pages ## install what is missing, build, and serve examples/welcome over HTTP and HTTPS
 	@$(cargo) xtask welcome
 	site="$(CURDIR)/examples/welcome"
 	# The server of a root user is not root, and may not enter a folder below a private home.
@@ -61,15 +64,32 @@ serve: setup-build setup-serve ## install what is missing, build, and serve exam
 	fi
 	$(cargo) run -p hob -- serve --config "$$site/hob.toml"
 
-test: setup ## every check there is; ends with one count
+test: setup pages ## every check there is; ends with one count
 	@$(cargo) xtask ci
 
 siege: setup-build ## the hardest tests of programs for a minute each, as HOB_SIEGE_SECONDS says
 	@HOB_SIEGE_SECONDS="$${HOB_SIEGE_SECONDS:-60}" $(cargo) test --locked -p hob --test siege -- --nocapture
 
-build: setup-build ## as it is shipped: target/release/hob, libhob, C programs
+build: setup-build pages ## as it is shipped: target/release/hob, libhob, C programs
 	@$(cargo) build --release --locked -p hob
 	$(cargo) xtask native --release
+
+pages: ## the admin pages, which become a part of hob; needs Node.js
+	@[ -e ui/package.json ] || exit 0
+	version="$$(node --version 2>/dev/null | tr -d v || true)"
+	if [ -z "$$version" ] || ! printf '%s\n' '$(NODE_MIN)' "$$version" | sort -VC || ! command -v npm >/dev/null; then
+		echo 'make: the admin pages are not built: that needs npm and Node.js $(NODE_MIN) or newer'
+		exit 0
+	fi
+	if [ -e ui/dist/index.html ] && [ -z "$$(find ui -newer ui/dist/index.html -type f \
+		-not -path 'ui/node_modules/*' -not -path 'ui/dist/*' -print -quit)" ]; then
+		exit 0
+	fi
+	cd ui
+	npm ci --no-audit --no-fund
+	npm run build
+	# Cargo sees by this that there are pages to embed.
+	touch ../crates/server/build.rs
 
 setup: setup-build setup-test ## install what building and testing need (Debian)
 
@@ -87,7 +107,7 @@ conformance: setup setup-judges ## other people's programs judge examples/welcom
 	$(cargo) xtask conformance
 
 clean: ## remove everything that was built or generated
-	@rm -rf target fuzz/target docs/book examples/welcome/cgi-bin/boil examples/c/tea \
+	@rm -rf target fuzz/target docs/book ui/dist ui/node_modules examples/welcome/cgi-bin/boil examples/c/tea \
 		examples/welcome/site/download/{noise-4MiB.bin,primes.txt}
 
 setup-build:

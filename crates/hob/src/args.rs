@@ -119,6 +119,8 @@ pub(crate) enum Command {
     Cost(CostOptions),
     /// Measure servers side by side on this machine: hob, and what else is installed
     Compare(Box<CompareOptions>),
+    /// Ask for a password and print its hash, for a user of the admin pages
+    Password,
     /// Show the state of the running hob
     Status(StatusOptions),
     /// Have the running hob read its config again
@@ -206,6 +208,9 @@ pub(crate) struct CheckOptions {
     /// Print what programs are told of a request instead, in Markdown
     #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema"])]
     pub(crate) variables: bool,
+    /// Print what the admin API can be asked instead, in Markdown
+    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema", "variables"])]
+    pub(crate) endpoints: bool,
 }
 
 /// What to explain.
@@ -558,6 +563,9 @@ pub(crate) struct StatusOptions {
     /// Only the resident programs: their workers, requests and memory
     #[arg(long, conflicts_with_all = ["cache", "certificates"])]
     pub(crate) programs: bool,
+    /// Only a URL of the admin pages with which one browser can log in, once
+    #[arg(long, conflicts_with_all = ["cache", "certificates", "programs"])]
+    pub(crate) admin_url: bool,
 }
 
 impl Cli {

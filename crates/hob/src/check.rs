@@ -1,6 +1,7 @@
 //! `hob check`: everything that is wrong with a config, without serving it; and what its keys mean.
 
 use hob_server::config::{self, Sources};
+use hob_server::handle::admin::endpoints;
 use hob_server::handle::variables;
 
 use crate::Refusal;
@@ -17,6 +18,10 @@ pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusa
     }
     if options.variables {
         print!("{}", variables::reference());
+        return Ok(());
+    }
+    if options.endpoints {
+        print!("{}", endpoints::reference());
         return Ok(());
     }
     if options.schema {

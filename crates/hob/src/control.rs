@@ -20,6 +20,9 @@ const ANSWER_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Shows the state.
 pub(crate) fn status(options: &StatusOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
     let path = control_path(&options.control, surroundings)?;
+    if options.admin_url {
+        return admin_url(&path, options.control.json);
+    }
     let answer = request(&path, "GET", "/v1/status")?;
     if answer.status != 200 {
         return Err(refused(&answer));
@@ -43,6 +46,18 @@ pub(crate) fn status(options: &StatusOptions, surroundings: &Surroundings) -> Re
     let mut text = String::new();
     write_lines(&mut text, &shown, 0);
     print!("{text}");
+    Ok(())
+}
+
+/// Prints a URL of the admin pages that is good for one login.
+fn admin_url(path: &Path, as_json: bool) -> Result<(), Refusal> {
+    let answer = request(path, "POST", "/v1/admin-url")?;
+    match answer.body.get("url").and_then(Value::as_str) {
+        _ if answer.status != 200 => return Err(refused(&answer)),
+        _ if as_json => println!("{}", answer.body),
+        Some(url) => println!("{url}"),
+        None => return Err(refused(&answer)),
+    }
     Ok(())
 }
 

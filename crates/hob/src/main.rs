@@ -9,6 +9,7 @@ mod control;
 mod cost;
 mod diagnostics;
 mod explain;
+mod password;
 mod request;
 mod serve;
 
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => compare::run(*options, &surroundings),
         Command::CompareKeeper => compare::run_keeper(),
         Command::Explain(options) => explain::run(&options),
+        Command::Password => password::run(),
         Command::Status(options) => control::status(&options, &surroundings),
         Command::Reload(options) => control::act("reload", &options, &surroundings),
         Command::Upgrade(options) => control::act("upgrade", &options, &surroundings),

@@ -109,7 +109,8 @@ pub(crate) const CHUNK_LINE_BYTES_MAX: usize = 4 * 1024;
 pub(crate) const HEADER_COUNT_MAX: usize = u16::MAX as usize - 1;
 /// Header fields parsed without an allocation.
 pub(crate) const HEADERS_INLINE: usize = 128;
-/// Open connections of listeners that stand aside from the limits a user sets.
+/// Open connections of listeners that stand aside from the limits a user sets: over TCP, and over
+/// Unix sockets.
 pub(crate) const ASIDE_CONNECTIONS_MAX: usize = 64;
 /// Connections over their limit that a thread still reads from, so that their client sees the 503.
 pub(crate) const REFUSED_CONNECTIONS_MAX: usize = 64;

@@ -28,7 +28,7 @@ use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
-use hob_trace::{CacheOutcome, Fault, HandlerKind, Texts};
+use hob_trace::{CacheOutcome, Fault, Texts};
 
 use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
@@ -52,6 +52,8 @@ pub(crate) use dress::{dress, own_page};
 
 /// The number of the control socket among listeners.
 pub const CONTROL_LISTENER: u16 = 0xfff0;
+/// Listeners of the admin pages have this number or one above.
+pub const ADMIN_LISTENER: u16 = 0xfff1;
 
 /// What one thread answers with.
 pub struct Answers {
@@ -371,8 +373,7 @@ fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
 
 impl Answer for Answers {
     fn answer(&self, request: &Request) -> Answered {
-        if request.facts().listener == CONTROL_LISTENER {
-            request.record_mut().handler = HandlerKind::Admin;
+        if request.facts().listener >= CONTROL_LISTENER {
             return admin::answer(&self.admin, request);
         }
         let sites = self.desk.sites.borrow();
@@ -391,7 +392,7 @@ impl Answer for Answers {
 
     fn finished(&self, request: &Request) {
         let record = request.record();
-        if request.facts().listener == CONTROL_LISTENER {
+        if request.facts().listener >= CONTROL_LISTENER {
             return;
         }
         let counters = &self.desk.counters;

@@ -19,21 +19,26 @@ use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
-use crate::answer::{Answers, CONTROL_LISTENER};
-use crate::config::{self, CacheMode, Config, LogChoice, LogTarget};
+use crate::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER};
+use crate::config::{self, CacheMode, Config, LogChoice, LogTarget, Purpose};
+use crate::handle::admin::audit::Audit;
+use crate::handle::admin::door::Door;
 use crate::handle::admin::helm::{Helm, Outcome};
-use crate::handle::admin::{Admin, Report};
+use crate::handle::admin::{Admin, Configured, Live, Readers, Report, certificates};
 use crate::handle::files::pin;
 use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
 use crate::process;
 use crate::route::sites::Sites;
 use crate::shared::Shared;
+use crate::shared::fleet::now_ms;
 use crate::tls;
 
 /// Bytes of each thread's ring of finished requests.
 const RING_BYTES: usize = 512 * 1024;
 /// How long the access log may take to write what is left at the end.
 const LOG_PATIENCE: Duration = Duration::from_secs(3);
+/// Numbers of admin listeners: one config and the one before it have four at most.
+const ADMIN_LISTENERS_MAX: u16 = 14;
 /// How long running answers may take when the keeper is gone.
 const ORPHAN_DRAIN: Duration = Duration::from_secs(2);
 
@@ -75,6 +80,7 @@ struct Server {
     ticket_keys: Arc<TicketKeys>,
     listeners: Vec<Listening>,
     next_listener: u16,
+    next_admin: u16,
     /// The server's own end to the spawner; while it is open the spawner has a server.
     spawner: Option<OwnedFd>,
 }
@@ -135,7 +141,14 @@ impl Server {
             shared: Arc::clone(&shared),
             started: Instant::now(),
             report: Mutex::new(report(&generation)),
+            configured: Mutex::new(Configured::new(config, &generation.sources)),
+            certificates: Mutex::default(),
+            door: Door::default(),
+            audit: Audit::new(&shared.pool),
+            live: Live::default(),
+            readers: Readers::default(),
         });
+        let admin_token = generation.facts.admin_token.clone();
         let mut server = Server {
             shared,
             admin,
@@ -151,9 +164,13 @@ impl Server {
             ticket_keys: TicketKeys::new(),
             listeners: Vec::new(),
             next_listener: 0,
+            next_admin: 0,
             spawner: None,
         };
         let (listeners, limits) = server.put_in_force(generation)?;
+        if let Some(token) = admin_token {
+            server.admin.door.take_token(&token, now_ms());
+        }
         for index in 0..thread_count {
             let thread = server.start_thread(index, limits.clone(), listeners.clone());
             server.threads.push(thread.map_err(text)?);
@@ -168,6 +185,7 @@ impl Server {
         let Generation {
             number,
             config,
+            sources,
             listeners,
             datagrams,
             logs,
@@ -176,6 +194,7 @@ impl Server {
             ..
         } = generation;
         let terms = self.terms(&config, &keys)?;
+        let audit = Admin::audit_file(&config)?;
         let new_logs = self.open_logs(&config, logs)?;
         let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
         let mut sites = match self.build_sites(&config, number, &numbers) {
@@ -186,7 +205,8 @@ impl Server {
             }
         };
         sites.set_client_rules(&tls::client_rules(&config, &keys)?);
-        let mut numbered = self.number_listeners(listeners, control);
+        let purposes: Vec<Purpose> = config.listeners.iter().map(|one| one.purpose).collect();
+        let mut numbered = self.number_listeners(listeners, &purposes, control);
         self.join_datagrams(&mut numbered, datagrams);
         for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
             let port = listener.tls.as_ref().and_then(|tls| tls.http3_port);
@@ -204,6 +224,9 @@ impl Server {
         }
         let fleet = &self.shared.fleet;
         fleet.set_workers_max(config.limits.workers);
+        self.admin
+            .configure(&config, &sources, &report.addresses, audit);
+        *lock(&self.admin.certificates) = certificates::held(&config, &keys, &report.addresses);
         self.shared.set_sites(sites);
         self.shared.fleet.tend();
         self.shared.hosts.tend(&self.shared.fleet);
@@ -320,6 +343,7 @@ impl Server {
     fn number_listeners(
         &mut self,
         sockets: Vec<OwnedFd>,
+        purposes: &[Purpose],
         control: Option<OwnedFd>,
     ) -> Vec<Listening> {
         let identity = |socket: &OwnedFd| {
@@ -333,12 +357,14 @@ impl Server {
             .map(|listening| (identity(&listening.socket), listening.clone()))
             .collect();
         let mut numbered = Vec::new();
-        for socket in sockets {
-            let place = known.get(&identity(&socket)).cloned().unwrap_or_else(|| {
-                self.next_listener = (self.next_listener + 1) % CONTROL_LISTENER;
-                Listening::new(self.next_listener, Arc::new(socket))
-            });
-            numbered.push(place);
+        for (socket, purpose) in sockets.into_iter().zip(purposes) {
+            let place = known.get(&identity(&socket)).cloned();
+            // An address that changes its purpose changes its number.
+            let is_ours = |place: &Listening| {
+                (place.number >= ADMIN_LISTENER) == (*purpose == Purpose::Admin)
+            };
+            let place = place.filter(is_ours);
+            numbered.push(place.unwrap_or_else(|| self.new_listener(socket, *purpose)));
         }
         if let Some(control) = control {
             let place = known.get(&identity(&control)).cloned();
@@ -347,6 +373,21 @@ impl Server {
             numbered.push(place.unwrap_or_else(new));
         }
         numbered
+    }
+
+    fn new_listener(&mut self, socket: OwnedFd, purpose: Purpose) -> Listening {
+        let socket = Arc::new(socket);
+        match purpose {
+            Purpose::Sites => {
+                self.next_listener = (self.next_listener + 1) % CONTROL_LISTENER;
+                Listening::new(self.next_listener, socket)
+            }
+            Purpose::Admin => {
+                self.next_admin = (self.next_admin + 1) % ADMIN_LISTENERS_MAX;
+                // A full server still shows its operator so.
+                Listening::aside(ADMIN_LISTENER + self.next_admin, socket)
+            }
+        }
     }
 
     /// Gives listeners their sockets for HTTP/3; those that stay keep theirs.
@@ -483,6 +524,9 @@ impl Server {
     /// Serves with other certificates from now on.
     fn take_keys(&mut self, keys: &KeyFiles) -> Result<(), String> {
         let terms = self.terms(&self.config, keys)?;
+        let addresses = lock(&self.admin.report).addresses.clone();
+        let held = certificates::held(&self.config, keys, &addresses);
+        *lock(&self.admin.certificates) = held;
         for (listening, terms) in self.listeners.iter_mut().zip(terms) {
             listening.tls = terms;
         }
@@ -532,6 +576,7 @@ impl Server {
     }
 
     fn drain(&self, drain: Drain) {
+        self.admin.readers.end_all();
         self.shared.fleet.drain_tunnels();
         for index in 0..self.crew.thread_count() {
             Handle::new(&self.crew, index)
@@ -564,7 +609,8 @@ fn https_port(listeners: &[Listening]) -> u16 {
     let port = |listening: &Listening| {
         let address = rustix::net::getsockname(&listening.socket).ok()?;
         let address = std::net::SocketAddr::try_from(address).ok()?;
-        listening.tls.is_some().then_some(address.port())
+        let is_of_sites = listening.number < CONTROL_LISTENER;
+        (listening.tls.is_some() && is_of_sites).then_some(address.port())
     };
     let ports: Vec<u16> = listeners.iter().filter_map(port).collect();
     let first = ports.first().copied().unwrap_or(443);

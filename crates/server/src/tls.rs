@@ -6,7 +6,9 @@ use std::path::Path;
 
 use hob_http::tls::{Certificate, ClientRule, HostOffer, Need, Offer, Version};
 
-use crate::config::{CertificateSource, ClientNeed, Config, ListenTls, Site, is_certifiable};
+use crate::config::{
+    CertificateSource, ClientNeed, Config, ListenTls, Purpose, Site, is_certifiable,
+};
 use crate::life::KeyFiles;
 
 /// What each listener of a config offers; `None` is clear text.
@@ -24,9 +26,17 @@ pub fn offers(config: &Config, files: &KeyFiles) -> Result<Vec<Option<Offer>>, S
     let rules = client_rules(config, files)?;
     let listeners = config.listeners.iter();
     listeners
-        .map(|listener| match &listener.tls {
-            Some(tls) => offer(config, tls, &certificates, &rules).map(Some),
-            None => Ok(None),
+        .map(|listener| match (&listener.tls, listener.purpose) {
+            (Some(tls), Purpose::Sites) => offer(config, tls, &certificates, &rules).map(Some),
+            (Some(tls), Purpose::Admin) => {
+                // No site's certificate, and none of its rules for clients.
+                let alone = Config {
+                    sites: Vec::new(),
+                    ..config.clone()
+                };
+                offer(&alone, tls, &certificates, &[]).map(Some)
+            }
+            (None, _) => Ok(None),
         })
         .collect()
 }
@@ -39,12 +49,12 @@ pub fn sources(config: &Config) -> Vec<CertificateSource> {
             sources.push(source);
         }
     };
-    for tls in config
-        .listeners
-        .iter()
-        .filter_map(|listener| listener.tls.as_ref())
-    {
+    for listener in &config.listeners {
+        let Some(tls) = &listener.tls else { continue };
         add(for_nobody(config, tls));
+        if listener.purpose == Purpose::Admin {
+            continue;
+        }
         for site in &config.sites {
             add(for_site(config, tls, site));
         }

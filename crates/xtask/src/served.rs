@@ -24,6 +24,7 @@ const ADDRESSES: &[&str] = &[
     "127.0.0.1:8443",
     "localhost:8080",
     "localhost:8443",
+    "127.0.0.1:9080",
 ];
 
 /// A running server.

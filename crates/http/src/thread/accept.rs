@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, SocketFlags};
@@ -70,7 +70,7 @@ impl Listening {
     }
 
     /// A listener for those who must get in though the server is full. At most 64 connections are
-    /// open that came this way.
+    /// open that came this way over TCP, and as many over Unix sockets.
     pub fn aside(number: u16, socket: Arc<OwnedFd>) -> Listening {
         Listening {
             is_counted: false,
@@ -163,7 +163,7 @@ impl<A: Answer + 'static> Thread<A> {
                     };
                     let entered = match is_counted {
                         true => self.crew.enter(&self.limits, accepted.peer),
-                        false => self.crew.enter_aside(),
+                        false => self.crew.enter_aside(accepted.peer),
                     };
                     self.place(accepted, entered);
                 }
@@ -358,12 +358,21 @@ impl Crew {
     }
 
     /// Counts a connection in that does not count towards the limits a user sets.
-    fn enter_aside(&self) -> Result<Counted, Full> {
-        if self.open_aside.fetch_add(1, Ordering::Relaxed) >= ASIDE_CONNECTIONS_MAX {
-            self.open_aside.fetch_sub(1, Ordering::Relaxed);
+    fn enter_aside(&self, peer: Option<SocketAddr>) -> Result<Counted, Full> {
+        let open = self.open_aside_of(peer);
+        if open.fetch_add(1, Ordering::Relaxed) >= ASIDE_CONNECTIONS_MAX {
+            open.fetch_sub(1, Ordering::Relaxed);
             return Err(Full::Server);
         }
         Ok(Counted::Aside)
+    }
+
+    /// Clients over TCP must not take the places of those who may use a Unix socket.
+    fn open_aside_of(&self, peer: Option<SocketAddr>) -> &AtomicUsize {
+        match peer {
+            Some(_) => &self.open_aside_tcp,
+            None => &self.open_aside,
+        }
     }
 
     /// Counts a connection out of what it counted towards.
@@ -371,7 +380,7 @@ impl Crew {
         match counted {
             Counted::Refused => return,
             Counted::Aside => {
-                self.open_aside.fetch_sub(1, Ordering::Relaxed);
+                self.open_aside_of(peer).fetch_sub(1, Ordering::Relaxed);
                 return;
             }
             Counted::Server | Counted::ServerAndClient => {}

@@ -20,6 +20,8 @@ pub struct Crew {
     pub(crate) open: AtomicUsize,
     /// Connections that do not count towards the limits.
     pub(crate) open_aside: AtomicUsize,
+    /// The same of clients over TCP.
+    pub(crate) open_aside_tcp: AtomicUsize,
     /// TLS handshakes under way.
     pub(crate) handshakes: AtomicUsize,
     pub(crate) next_number: AtomicU64,
@@ -79,6 +81,7 @@ impl Crew {
                 .collect::<std::io::Result<_>>()?,
             open: AtomicUsize::new(0),
             open_aside: AtomicUsize::new(0),
+            open_aside_tcp: AtomicUsize::new(0),
             handshakes: AtomicUsize::new(0),
             next_number: AtomicU64::new(1),
             generation: AtomicU8::new(0),

@@ -301,6 +301,11 @@ impl Entry {
         self.heat.load(Ordering::Relaxed) == 3
     }
 
+    /// How often it was asked for lately, up to 3.
+    pub fn heat(&self) -> u8 {
+        self.heat.load(Ordering::Relaxed)
+    }
+
     /// It was asked for.
     pub fn warm_up(&self) {
         let heat = self.heat.load(Ordering::Relaxed);

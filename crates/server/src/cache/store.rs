@@ -227,6 +227,17 @@ impl Store {
         self.departures.fetch_add(1, Ordering::Release);
     }
 
+    /// Every entry, with the bytes that are counted for it and whether it is pinned.
+    pub fn entries(&self) -> Vec<(Arc<Entry>, u64, bool)> {
+        let state = self.lock();
+        let seats = state.entries.values();
+        let told = |seat: &Seat| {
+            let entry = Arc::clone(&seat.entry);
+            (entry, seat.counted_bytes, seat.queue == Queue::Pinned)
+        };
+        seats.map(told).collect()
+    }
+
     /// What it holds.
     pub fn holdings(&self) -> Holdings {
         let state = self.lock();

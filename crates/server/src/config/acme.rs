@@ -81,8 +81,7 @@ pub(crate) fn build_acme(
             .hint("it begins with `https://`");
     }
     let has_clear_text = config
-        .listeners
-        .iter()
+        .site_listeners()
         .any(|listener| listener.tls.is_none() && is_tcp(&listener.address));
     let method = match section.given("challenge") {
         Some(_) => method_of(section.word("challenge")),

@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 
 use super::acme::build_acme;
 use super::address::{listen_address, localhost_port};
+use super::admin::build_admin;
 use super::build_site::build_site;
 use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
@@ -19,7 +20,7 @@ use super::tls::build_listen_tls;
 use super::tree::{Section, Value};
 use super::{
     CacheSettings, Config, Limits, ListenAddress, Listener, LogChoice, LogSettings, LogTarget,
-    Loopback,
+    Loopback, Purpose,
 };
 
 /// The config a tree describes, as far as it can be read, and where its parts stand.
@@ -33,7 +34,9 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
             .iter()
             .all(|section| section.given("name").is_some());
     let limits = build_limits(root, faults);
-    let (listeners, listen_spots) = build_listeners(root, &names, faults);
+    let mut listening = build_listeners(root, &names, faults);
+    let admin = build_admin(root, &mut listening, faults);
+    let (listeners, listen_spots) = listening;
     if let Some(program) = root.section("program") {
         check_program(program, faults);
     }
@@ -73,6 +76,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         limits,
         cache: build_cache(root),
         acme: None,
+        admin,
         programs: programs.into_list(),
         logs,
         listeners,
@@ -303,31 +307,19 @@ fn build_listeners(
             },
         };
         let (tls, tls_spots) = build_listen_tls(section, faults).unzip();
-        spots.push(ListenSpots {
+        let own_spots = ListenSpots {
             address: section.spot("address"),
             tls: tls_spots,
             tcp_only: TCP_ONLY
                 .iter()
                 .filter_map(|key| Some((*key, section.given(key)?.key)))
                 .collect(),
-        });
+        };
         let mut listener = listener(section, address, inherited, logs, faults);
         listener.tls = tls;
-        let Some(port) = localhost else {
-            listeners.push(listener);
-            continue;
-        };
-        listener.localhost = Some(Loopback::V4);
-        listeners.push(listener.clone());
-        listener.localhost = Some(Loopback::V6);
-        listener.address = ListenAddress::Tcp((Ipv6Addr::LOCALHOST, port).into());
-        listeners.push(listener);
-        // What its keys say wrongly is told once.
-        spots.push(ListenSpots {
-            address: section.spot("address"),
-            tls: None,
-            tcp_only: Vec::new(),
-        });
+        let mut both = (listeners, spots);
+        add_listener(listener, own_spots, localhost, &mut both);
+        (listeners, spots) = both;
     }
     if listeners.is_empty() && !root.has("listen") {
         let section = Section::new(&super::schema::LISTEN, root.header);
@@ -342,19 +334,48 @@ fn build_listeners(
     (listeners, spots)
 }
 
+/// Adds a listener; of `localhost` at a port two.
+pub(crate) fn add_listener(
+    mut listener: Listener,
+    own_spots: ListenSpots,
+    localhost: Option<u16>,
+    (listeners, spots): &mut (Vec<Listener>, Vec<ListenSpots>),
+) {
+    let address = own_spots.address;
+    spots.push(own_spots);
+    let Some(port) = localhost else {
+        listeners.push(listener);
+        return;
+    };
+    listener.localhost = Some(Loopback::V4);
+    listeners.push(listener.clone());
+    listener.localhost = Some(Loopback::V6);
+    listener.address = ListenAddress::Tcp((Ipv6Addr::LOCALHOST, port).into());
+    listeners.push(listener);
+    // What its keys say wrongly is told once.
+    spots.push(ListenSpots {
+        address,
+        tls: None,
+        tcp_only: Vec::new(),
+    });
+}
+
 /// Where a server listens whose config does not say: reachable from its own machine only.
 const DEFAULT_ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
 
 /// Keys that mean nothing for a Unix socket.
 const TCP_ONLY: [&str; 4] = ["notsent_lowat", "user_timeout", "defer_accept", "v6only"];
 
-fn read_address(section: &Section, faults: &mut Faults<'_>) -> Option<ListenAddress> {
+pub(crate) fn read_address(section: &Section, faults: &mut Faults<'_>) -> Option<ListenAddress> {
     let given = section.given("address")?;
     let sources = faults.sources();
     let resolve = |path: &str| sources.resolve(given.spot.source, path);
     match listen_address(section.text("address"), resolve) {
         Ok(address) => {
-            if section.text("address").starts_with(':') && section.flag("v6only") {
+            if section.is_of(&super::schema::LISTEN)
+                && section.text("address").starts_with(':')
+                && section.flag("v6only")
+            {
                 faults
                     .error(
                         section.spot("v6only"),
@@ -372,7 +393,7 @@ fn read_address(section: &Section, faults: &mut Faults<'_>) -> Option<ListenAddr
     }
 }
 
-fn listener(
+pub(crate) fn listener(
     section: &Section,
     address: ListenAddress,
     inherited: LogChoice,
@@ -386,6 +407,7 @@ fn listener(
     };
     Listener {
         address,
+        purpose: Purpose::Sites,
         localhost: None,
         backlog: section.number("backlog"),
         send_buffer: size("send_buffer"),

@@ -194,8 +194,7 @@ fn certificates_on_disk(
         }
         if site.https_only
             && config
-                .listeners
-                .iter()
+                .site_listeners()
                 .all(|listener| listener.tls.is_none())
         {
             faults

@@ -117,6 +117,34 @@ impl Sources {
         reader.finish()
     }
 
+    /// The same config read anew, with another text in the place of one of its files. Variables are
+    /// those that it had.
+    ///
+    /// # Errors
+    /// Files that cannot be read, and mistakes in `include`.
+    pub fn edited(&self, path: &Path, text: &str) -> Result<Sources, Errors> {
+        let main = self
+            .files()
+            .next()
+            .map(|(path, _)| path)
+            .unwrap_or_default();
+        let shown = self.names().next().unwrap_or_default().to_owned();
+        let variable = |name: &str| self.variable(name).map(str::to_owned);
+        let mut reader = Reader::new(&variable);
+        reader.edited = fs::canonicalize(path).ok().zip(Some(text));
+        let hint = "restore the file";
+        let read = reader.text(&main);
+        let main_text = read.map_err(|message| Errors::of_file(&shown, message, hint))?;
+        let dir = main.parent().unwrap_or(Path::new("/")).to_path_buf();
+        let shown_dir = Path::new(&shown)
+            .parent()
+            .unwrap_or(Path::new(""))
+            .to_path_buf();
+        reader.seen.extend(fs::canonicalize(&main));
+        reader.add(shown, dir, &shown_dir, main_text, 0);
+        reader.finish()
+    }
+
     /// A text that stands in no file, as the command line makes one; `base_dir` is where its
     /// relative paths begin.
     ///
@@ -153,6 +181,8 @@ struct Reader<'e> {
     seen: HashSet<PathBuf>,
     /// Mistakes in `include`: where, what, what to do.
     wrong: Vec<(Spot, String, &'static str)>,
+    /// A file by its real name, and the text that is taken in its place.
+    edited: Option<(PathBuf, &'e str)>,
 }
 
 impl<'e> Reader<'e> {
@@ -162,6 +192,15 @@ impl<'e> Reader<'e> {
             sources: Sources::default(),
             seen: HashSet::new(),
             wrong: Vec::new(),
+            edited: None,
+        }
+    }
+
+    /// The text of a file, or what is taken in its place.
+    fn text(&self, path: &Path) -> Result<String, String> {
+        match (&self.edited, fs::canonicalize(path)) {
+            (Some((edited, text)), Ok(real)) if *edited == real => Ok((*text).to_owned()),
+            _ => read_text(path),
         }
     }
 
@@ -230,7 +269,7 @@ impl<'e> Reader<'e> {
                 self.wrong.push((spot, message, "join some of them"));
                 return;
             }
-            match read_text(&path) {
+            match self.text(&path) {
                 Ok(text) => {
                     let name = shown_dir.join(&relative);
                     let inner = name.parent().unwrap_or(Path::new("")).to_path_buf();

@@ -8,6 +8,7 @@
 
 mod acme;
 mod address;
+mod admin;
 mod build;
 mod build_after;
 mod build_site;
@@ -47,6 +48,7 @@ use std::time::Duration;
 pub use crate::step::headers::{HeaderRule, HeaderRules};
 pub(crate) use acme::is_certifiable;
 pub use acme::{Acme, DnsHook};
+pub use admin::{Admin, AdminUser};
 pub use cgi::{Cgi, CgiRuns, PATH, RunLimits, candidates, parameter_pattern};
 pub use check::{Disk, Found, RealDisk, TrustedDisk};
 pub use explain::{Asked, Explanation, explain};
@@ -89,11 +91,13 @@ pub struct Config {
     pub cache: CacheSettings,
     /// How certificates are got by themselves; `None` when none is.
     pub acme: Option<Acme>,
+    /// The admin pages; `None` when there are none.
+    pub admin: Option<Admin>,
     /// Programs that routes run, by the index that their handlers name.
     pub programs: Vec<Program>,
     /// Access logs, by the index that listeners, sites and routes name.
     pub logs: Vec<LogSettings>,
-    /// Where to listen, in file order.
+    /// Where to listen, in file order; those of the admin pages come last.
     pub listeners: Vec<Listener>,
     /// Sites, in file order. The one without names, else the first, answers unknown hosts.
     pub sites: Vec<Site>,
@@ -190,6 +194,8 @@ pub enum LogChoice {
 pub struct Listener {
     /// Where.
     pub address: ListenAddress,
+    /// What it is for.
+    pub purpose: Purpose,
     /// The config says `localhost`: that is two listeners, of which this is one.
     pub localhost: Option<Loopback>,
     /// Connections the kernel holds until we accept them.
@@ -223,6 +229,15 @@ pub enum ListenAddress {
     Inherited(String),
 }
 
+/// What a listener is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The sites.
+    Sites,
+    /// The admin pages.
+    Admin,
+}
+
 /// One of the two listeners that `localhost` stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loopback {
@@ -230,6 +245,14 @@ pub enum Loopback {
     V4,
     /// `::1`, at the port of the listener before it; a machine may have no such address.
     V6,
+}
+
+impl Config {
+    /// Listeners of the sites: all but those of the admin pages.
+    pub fn site_listeners(&self) -> impl Iterator<Item = &Listener> {
+        let listeners = self.listeners.iter();
+        listeners.filter(|listener| listener.purpose == Purpose::Sites)
+    }
 }
 
 impl ListenAddress {

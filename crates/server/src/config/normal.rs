@@ -43,13 +43,16 @@ impl Display for Config {
         if let Some(acme) = &self.acme {
             acme.fmt_keys(f)?;
         }
+        if let Some(admin) = &self.admin {
+            admin.fmt_keys(&self.listeners, f)?;
+        }
         for (index, log) in self.logs.iter().enumerate() {
             writeln!(f, "\n[[log]] # {index}")?;
             log.fmt_keys(f)?;
         }
         // `localhost` is one listener to whoever writes it.
         let is_said = |listener: &&Listener| listener.localhost != Some(Loopback::V6);
-        let mut listeners = self.listeners.iter().filter(is_said);
+        let mut listeners = self.site_listeners().filter(is_said);
         listeners.try_for_each(|listener| listener.fmt_keys(f))?;
         self.sites.iter().try_for_each(|site| site.fmt_keys(f))?;
         for (index, program) in self.programs.iter().enumerate() {

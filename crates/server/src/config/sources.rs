@@ -40,6 +40,17 @@ impl Sources {
         self.files.iter().map(|source| source.name.as_str())
     }
 
+    /// Where each text stands on the disk, if it came from there, and the text.
+    pub fn files(&self) -> impl Iterator<Item = (PathBuf, &str)> {
+        self.files.iter().map(|source| {
+            let name = Path::new(&source.name).file_name();
+            (
+                source.dir.join(name.unwrap_or_default()),
+                source.text.as_str(),
+            )
+        })
+    }
+
     /// The text as a TOML string that means just this text, for configs made from a command line.
     pub fn quote(text: &str) -> String {
         toml_edit::Value::from(text.replace("${", "$${")).to_string()

@@ -103,6 +103,18 @@ pub(crate) fn build_listen_tls(
     Some((built, spots(tls)))
 }
 
+/// TLS of the admin pages.
+pub(crate) fn build_admin_tls(tls: &Section, faults: &mut Faults<'_>) -> ListenTls {
+    let given = certificate(tls, &[], faults);
+    ListenTls {
+        certificate: Some(given.unwrap_or(CertificateSource::SelfSigned)),
+        only_13: false,
+        suites: Vec::new(),
+        http3: false,
+        http3_port: None,
+    }
+}
+
 /// TLS of a `[[site]]`.
 pub(crate) fn build_site_tls(
     section: &Section,
@@ -120,11 +132,14 @@ pub(crate) fn build_site_tls(
     (built, Some(spots(tls)))
 }
 
-fn spots(tls: &Section) -> TlsSpots {
+pub(crate) fn spots(tls: &Section) -> TlsSpots {
+    let spot_of = |key: &str| tls.given(key).map(|given| given.spot);
     TlsSpots {
-        certificate: tls.spot("certificate"),
-        client_ca: tls.given("client_ca").map_or(tls.header, |g| g.spot),
-        key: tls.given("key").map_or(tls.spot("certificate"), |g| g.spot),
+        certificate: spot_of("certificate").unwrap_or(tls.header),
+        client_ca: spot_of("client_ca").unwrap_or(tls.header),
+        key: spot_of("key")
+            .or(spot_of("certificate"))
+            .unwrap_or(tls.header),
     }
 }
 

@@ -10,7 +10,7 @@ use super::privileges::Identity;
 use super::wire::{Malformed, Reader, Writer};
 
 /// Version of the layout; keeper and server are one program, so another one is a mistake.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const LIST_LEN_MAX: usize = 4096;
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
@@ -44,6 +44,8 @@ pub struct Facts {
     pub addresses: Vec<String>,
     /// What the operator should know: values the kernel clamped, a control socket that is taken.
     pub warnings: Vec<String>,
+    /// The first server's token for one login to the admin pages; others have none.
+    pub admin_token: Option<String>,
 }
 
 impl Papers {
@@ -80,6 +82,7 @@ impl Papers {
                 writer.text(text);
             }
         }
+        writer.text(facts.admin_token.as_deref().unwrap_or_default());
         writer.finish()
     }
 
@@ -105,6 +108,7 @@ impl Papers {
             servers_started: reader.u64()?,
             addresses: texts(&mut reader)?,
             warnings: texts(&mut reader)?,
+            admin_token: Some(reader.text(TEXT_BYTES_MAX)?).filter(|token| !token.is_empty()),
         };
         reader.end()?;
         Ok(Papers {
@@ -148,6 +152,7 @@ mod tests {
                 servers_started: 2,
                 addresses: vec!["127.0.0.1:80".to_owned()],
                 warnings: vec![],
+                admin_token: Some("ab12".to_owned()),
             },
         }
     }

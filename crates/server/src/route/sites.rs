@@ -155,17 +155,28 @@ impl Sites {
         Some((site, site.routes.get(route as usize)?))
     }
 
-    /// Every files handler, those of files that programs may have sent too.
-    pub fn files_handlers(&self) -> impl Iterator<Item = &Arc<Files>> {
-        let routes = self.sites.iter().flat_map(|site| &site.routes);
-        routes.flat_map(|route| {
-            let own = match &route.handler {
-                Handler::Files(files) => Some(files),
-                _ => None,
-            };
-            own.into_iter().chain(&route.sendfile)
+    /// Every files handler with the index of its site.
+    pub fn files_by_site(&self) -> impl Iterator<Item = (usize, &Arc<Files>)> {
+        let sites = self.sites.iter().enumerate();
+        sites.flat_map(|(index, site)| {
+            let routes = site.routes.iter().flat_map(files_of);
+            routes.map(move |files| (index, files))
         })
     }
+
+    /// Every files handler, those of files that programs may have sent too.
+    pub fn files_handlers(&self) -> impl Iterator<Item = &Arc<Files>> {
+        self.files_by_site().map(|(_, files)| files)
+    }
+}
+
+/// A route's files handlers, those of files that its program may have sent too.
+fn files_of(route: &Route) -> impl Iterator<Item = &Arc<Files>> {
+    let own = match &route.handler {
+        Handler::Files(files) => Some(files),
+        _ => None,
+    };
+    own.into_iter().chain(&route.sendfile)
 }
 
 impl Site {

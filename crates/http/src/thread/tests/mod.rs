@@ -245,7 +245,7 @@ impl Drop for Running {
         self.join();
         let open = self.crew.open.load(Ordering::Relaxed);
         assert_eq!(open, 0, "every connection was counted out");
-        let aside = self.crew.open_aside.load(Ordering::Relaxed);
+        let aside = self.crew.open_aside_tcp.load(Ordering::Relaxed);
         assert_eq!(aside, 0, "those that stood aside too");
         for count in self.crew.connections_by_thread() {
             assert_eq!(count, 0, "every thread's connections were counted out");

@@ -394,7 +394,7 @@ fn listeners(config: &Config, address: &Address) -> Vec<Listener> {
             LogChoice::Off | LogChoice::Inherit => None,
         },
     };
-    config.listeners.iter().map(listener).collect()
+    config.site_listeners().map(listener).collect()
 }
 
 fn note_listeners(told: &mut Explanation, address: &Address) {

@@ -156,7 +156,7 @@ const TIME_TO_YEARS: Kind = Time {
     max: Duration::from_secs(10 * 365 * 86_400),
 };
 
-const KEY_FILE: Key = Key::new("key", Path, Nothing("the file of `certificate`"))
+pub(super) const KEY_FILE: Key = Key::new("key", Path, Nothing("the file of `certificate`"))
     .says(
         "File with the certificate's private key, in PEM. The first process reads it: the user \
          that the server runs as needs no access, and programs should have none.",

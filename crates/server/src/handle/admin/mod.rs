@@ -1,27 +1,50 @@
-//! The control API: JSON over HTTP on the control socket.
+//! The admin API: JSON over HTTP on the control socket, and on the admin listener.
 //!
-//! `GET /v1/status`, `POST /v1/reload`, `/v1/upgrade`, `/v1/stop`. Every answer is a JSON object.
+//! `endpoints` is the one table of what may be asked for and who answers; each part of the API has a
+//! file of its own. Every answer is a JSON object.
 
+mod ask;
+pub mod audit;
+mod cached;
+pub mod certificates;
+mod config_edit;
+mod configured;
+mod control;
+pub mod door;
+pub mod endpoints;
+mod events;
+mod explained;
 pub mod helm;
+mod live;
+mod logs;
+mod programs;
+mod reply;
+pub(crate) mod secret;
 mod status;
+mod steer;
 
+use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use hob_http::thread::Crew;
-use hob_http::{Answered, Body, Request, Response};
+use hob_http::{Answered, Request};
+use hob_trace::HandlerKind;
 use hob_trace::metric::Counters;
-use serde_json::{Value, json};
 
-use crate::handle::admin::helm::{Helm, Outcome};
-use crate::handle::plain;
-use crate::life::Wish;
+use crate::answer::CONTROL_LISTENER;
+use crate::config::{Config, Sources};
+use crate::handle::admin::audit::Audit;
+use crate::handle::admin::door::Door;
+use crate::handle::admin::helm::Helm;
 use crate::shared::Shared;
 
+pub use configured::Configured;
+pub use events::Readers;
+pub use live::Live;
 pub use status::Report;
-use status::status;
 
-/// What the control API tells and steers.
+/// What the API tells and steers.
 pub struct Admin {
     /// Wishes to the keeper.
     pub helm: Helm,
@@ -35,50 +58,54 @@ pub struct Admin {
     pub started: Instant,
     /// What is told of the generation being served.
     pub report: Mutex<Report>,
+    /// The config in force.
+    pub configured: Mutex<Configured>,
+    /// Certificates that are served.
+    pub certificates: Mutex<Vec<certificates::Held>>,
+    /// Who may come in from the admin listener.
+    pub door: Door,
+    /// What was done, and by whom.
+    pub audit: Audit,
+    /// Who watches the admin pages.
+    pub live: Live,
+    /// Readers of events, these and others.
+    pub readers: Readers,
 }
 
-/// Answers a request on the control socket.
-pub fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
-    let allowed_uid = lock(&admin.report).keeper_uid;
-    // The socket's own mode says the same; this holds when it is passed on or its mode is changed.
-    if !matches!(request.facts().peer_uid, Some(uid) if uid == 0 || uid == allowed_uid) {
-        return Answered::Ready(object(
-            403,
-            &json!({"text": "this user may not steer this server"}),
-        ));
+impl Admin {
+    /// The file of a config's audit log, open.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn audit_file(config: &Config) -> Result<Option<File>, String> {
+        let table = config.admin.as_ref();
+        let path = table.and_then(|table| table.audit.as_deref());
+        path.map(audit::open).transpose()
     }
-    let head = request.head();
-    let wish = match (head.method(), head.path()) {
-        (b"GET" | b"HEAD", b"/v1/status") => {
-            return Answered::Ready(object(200, &status(admin)));
-        }
-        (b"POST", b"/v1/reload") => Wish::Reload,
-        (b"POST", b"/v1/upgrade") => Wish::Upgrade,
-        (b"POST", b"/v1/stop") => Wish::Stop,
-        (_, b"/v1/status") => return Answered::Ready(wrong_method(b"GET, HEAD")),
-        (_, b"/v1/reload" | b"/v1/upgrade" | b"/v1/stop") => {
-            return Answered::Ready(wrong_method(b"POST"));
-        }
-        _ => return Answered::Ready(object(404, &json!({"text": "there is nothing here"}))),
-    };
-    let asked = admin.helm.ask(wish);
-    Answered::Later(Box::pin(async move {
-        let Outcome { is_ok, text } = asked.await;
-        object(if is_ok { 200 } else { 409 }, &json!({ "text": text }))
-    }))
+
+    /// A config comes into force; `addresses` are those of its listeners.
+    pub fn configure(
+        &self,
+        config: &Config,
+        sources: &Sources,
+        addresses: &[String],
+        audit: Option<File>,
+    ) {
+        self.audit.set_file(audit);
+        self.door.set(door::Settings::of(config, addresses));
+        let mut configured = lock(&self.configured);
+        configured.config = Arc::new(config.clone());
+        configured.sources = Arc::new(sources.clone());
+    }
 }
 
-fn wrong_method(allowed: &[u8]) -> Response {
-    let mut response = object(405, &json!({"text": "this method does nothing here"}));
-    response.fields_mut().add(b"Allow", allowed);
-    response
-}
-
-fn object(status: u16, value: &Value) -> Response {
-    let mut fields = plain::named();
-    fields.add(b"Content-Type", b"application/json");
-    fields.add(b"Cache-Control", b"no-store");
-    Response::new(status, fields, Body::Bytes(format!("{value}\n").into()))
+/// Answers a request that came to the control socket or the admin listener.
+pub fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
+    request.record_mut().handler = HandlerKind::Admin;
+    match request.facts().listener {
+        CONTROL_LISTENER => control::answer(admin, request),
+        _ => door::answer(admin, request),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -2,9 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use hob_http::Answered;
 use serde_json::{Value, json};
 
-use super::{Admin, lock};
+use super::ask::Ask;
+use super::{Admin, lock, reply};
 use crate::acme::CertificateState;
 use crate::handle::resident::status::programs;
 use crate::handle::warm::status::hosts;
@@ -32,6 +34,21 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Names of the sites, the default site as `*`.
     pub sites: Vec<String>,
+}
+
+/// `GET /v1/status`
+pub(super) fn answer(ask: &Ask) -> Answered {
+    Answered::Ready(reply::object(200, &status(&ask.admin)))
+}
+
+/// What is told of the admin pages; null without them.
+fn admin_told(admin: &Admin) -> Value {
+    let mut told = admin.door.told();
+    if told.is_object() {
+        told["readers"] = json!(admin.readers.count());
+        told["limit_readers"] = json!(admin.readers.limited());
+    }
+    told
 }
 
 /// Everything `hob status` shows.
@@ -89,6 +106,7 @@ pub(super) fn status(admin: &Admin) -> Value {
             "queued": load.queued,
         },
         "programs": all,
+        "admin": admin_told(admin),
         "counters": counters,
     })
 }

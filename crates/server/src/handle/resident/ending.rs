@@ -147,6 +147,19 @@ impl Core {
         };
     }
 
+    /// It is asked what it is doing, which ends it.
+    pub(super) fn ask(&mut self, child: &Child) {
+        let now_ms = self.home.reactor.now_ms();
+        self.pool.close(&self.post);
+        let grace = self.pool.settings.grace;
+        if self.rung.ask(child, now_ms, grace) == Step::Term {
+            self.home.counters.worker_terms.add(1);
+            self.is_asked = true;
+            self.blame
+                .get_or_insert_with(|| "an operator asked for its stack".to_owned());
+        }
+    }
+
     /// Its channel has ended, or it broke the protocol: nothing more comes from it.
     pub(super) fn close(&mut self, child: &Child, is_unread: bool) {
         if matches!(self.stage, Stage::Closed { .. }) {

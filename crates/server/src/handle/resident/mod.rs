@@ -41,6 +41,7 @@ mod limits;
 mod lines;
 mod members;
 pub(in crate::handle) mod native;
+pub(crate) mod operate;
 pub(crate) mod pool;
 mod post;
 mod renew;

@@ -56,6 +56,8 @@ pub(super) enum Letter {
     Attend(Arc<Exchange>),
     /// Finish and go.
     Drain,
+    /// Say what you are doing, and go: SIGTERM.
+    Ask,
 }
 
 impl Greeting {

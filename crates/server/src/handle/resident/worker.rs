@@ -191,6 +191,7 @@ impl Worker {
                 }
                 Letter::Attend(exchange) => self.core.attend(&mut self.wire, &exchange),
                 Letter::Drain => self.core.drain(),
+                Letter::Ask => self.core.ask(&self.child),
             }
         }
         self.letters = letters;

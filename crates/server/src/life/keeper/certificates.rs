@@ -139,7 +139,9 @@ fn own(config: &Config, state: &Path, warnings: &mut Vec<String>) -> Result<Cert
 /// Names of sites and addresses of listeners, so that a client that was told to trust it can.
 fn own_names(config: &Config) -> (Vec<String>, Vec<IpAddr>) {
     let mut names = vec!["localhost".to_owned(), "*.localhost".to_owned()];
-    for name in config.sites.iter().flat_map(|site| &site.names) {
+    let of_sites = config.sites.iter().flat_map(|site| &site.names);
+    let of_admin = config.admin.iter().flat_map(|admin| &admin.names);
+    for name in of_sites.chain(of_admin) {
         if !names.contains(name) && name.parse::<IpAddr>().is_err() {
             names.push(name.clone());
         }

@@ -135,7 +135,7 @@ impl Keeper {
     /// New addresses are told, and socket files of given-up ones go.
     pub(super) fn retire_listeners(&self, before: &[Rc<KeptListener>]) {
         give_up_new(before, &self.settings.listeners);
-        announce(&self.settings, before);
+        announce(&self.settings, before, None);
     }
 
     /// The old config stays; logs are opened again all the same, because whoever moved them away

@@ -118,7 +118,8 @@ impl Keeper {
         tracing::info!(pid = pid_number(pid), "server ready");
         if self.phase == Phase::Starting {
             self.phase = Phase::Running;
-            announce(&self.settings, &[]);
+            let token = self.admin_token.take();
+            announce(&self.settings, &[], token.as_deref());
             self.notify.ready();
         }
         self.finish_upgrade(pid);

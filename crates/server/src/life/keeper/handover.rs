@@ -286,6 +286,7 @@ pub(super) fn take_over(mut options: Options, signals: Signals) -> Result<Keeper
         orders: Orders::default(),
         started: handed.started,
         servers_started: handed.servers_started,
+        admin_token: None,
         finished: None,
     };
     for warning in &keeper.settings.warnings {

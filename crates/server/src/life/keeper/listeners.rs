@@ -318,11 +318,12 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    use crate::config::{self, LogChoice, Sources};
+    use crate::config::{self, LogChoice, Purpose, Sources};
 
     fn listener(address: ListenAddress) -> Listener {
         Listener {
             address,
+            purpose: Purpose::Sites,
             localhost: None,
             backlog: 16,
             send_buffer: None,

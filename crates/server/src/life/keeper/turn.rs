@@ -21,7 +21,10 @@ use super::logs::Rotations;
 use super::settings::Settings;
 use super::spawners::Spawners;
 use super::{Failure, Options, handover};
+use crate::config::Purpose;
+use crate::handle::admin::secret;
 use crate::life::channel::ToServer;
+use crate::life::localhost;
 use crate::life::notify::Notify;
 use crate::life::papers::Facts;
 use crate::life::signals::{self, Signals};
@@ -63,6 +66,8 @@ pub(super) struct Keeper {
     pub(super) orders: Orders,
     pub(super) started: SystemTime,
     pub(super) servers_started: u64,
+    /// For one login to the admin pages; none once it was printed.
+    pub(super) admin_token: Option<String>,
     pub(super) finished: Option<Result<(), Failure>>,
 }
 
@@ -113,6 +118,7 @@ fn begin(options: Options, signals: Signals) -> Result<Keeper, Failure> {
         orders: Orders::default(),
         started: SystemTime::now(),
         servers_started: 0,
+        admin_token: secret::new(),
         finished: None,
     };
     if let Err(failure) = keeper.start_server(START_LIMIT) {
@@ -254,6 +260,7 @@ impl Keeper {
                 .map(|listener| listener.shown.clone())
                 .collect(),
             warnings,
+            admin_token: self.admin_token.clone(),
         };
         let control = self.control.as_ref().map(|control| &control.socket);
         let mut outfit = settings.outfit(facts, control)?;
@@ -270,13 +277,26 @@ impl Keeper {
     }
 }
 
-/// Prints the address of every listener that was not there before.
-pub(super) fn announce(settings: &Settings, before: &[Rc<KeptListener>]) {
+/// Prints the address of every listener that was not there before; the token is for one login to
+/// the admin pages.
+pub(super) fn announce(
+    settings: &Settings,
+    before: &[Rc<KeptListener>],
+    admin_token: Option<&str>,
+) {
     let mut out = std::io::stdout().lock();
     for (listener, config) in settings.listeners.iter().zip(&settings.config.listeners) {
         if !before.iter().any(|known| known.shown == listener.shown) {
+            let line = match (&settings.config.admin, config.purpose) {
+                (Some(_), Purpose::Admin) if localhost::is_second(config) => continue,
+                (Some(admin), Purpose::Admin) => {
+                    let url = admin.url(&listener.shown, config.tls.is_some(), admin_token);
+                    format!("admin pages on {url}")
+                }
+                _ => announcement(listener, config),
+            };
             // Nobody may be reading; serving goes on.
-            let _ = writeln!(out, "{}", announcement(listener, config));
+            let _ = writeln!(out, "{line}");
         }
     }
     let _ = out.flush();

@@ -27,6 +27,7 @@ fn outfit(number: u64, text: &str, listener_count: usize) -> Outfit {
             servers_started: 1,
             addresses: vec![],
             warnings: vec![],
+            admin_token: None,
         },
     };
     let socket = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().into();

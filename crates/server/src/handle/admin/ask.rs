@@ -1,0 +1,167 @@
+//! One request to the admin API, as its handlers see it.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hob_http::{Request, Response};
+use serde_json::Value;
+
+use super::endpoints::Role;
+use super::{Admin, reply};
+use crate::route::percent;
+
+/// Largest body of a request to the API, in bytes (413).
+pub(super) const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// A request whose sender is known.
+#[derive(Clone)]
+pub struct Ask {
+    /// What the API tells and steers.
+    pub admin: Arc<Admin>,
+    /// The request.
+    pub request: Request,
+    /// Who asks.
+    pub visitor: Visitor,
+    /// What the part in braces of the endpoint's path stands for.
+    pub part: String,
+    /// What the audit log says of it beside its path.
+    note: Rc<RefCell<String>>,
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    /// Name, for the audit log.
+    pub name: String,
+    /// Where they are: an address, or `control socket`.
+    pub from: String,
+    /// What they may do.
+    pub role: Role,
+    /// Number of the session; none on the control socket.
+    pub session: Option<u64>,
+}
+
+impl Visitor {
+    /// Someone who is not known yet.
+    pub(super) fn nobody(request: &Request) -> Visitor {
+        let from = request.facts().peer.map(|peer| peer.ip().to_string());
+        Visitor {
+            name: "-".to_owned(),
+            from: from.unwrap_or_else(|| "-".to_owned()),
+            role: Role::Look,
+            session: None,
+        }
+    }
+}
+
+impl Ask {
+    /// What a visitor asks for.
+    pub(super) fn new(admin: &Arc<Admin>, request: &Request, visitor: Visitor) -> Ask {
+        Ask {
+            admin: Arc::clone(admin),
+            request: request.clone(),
+            visitor,
+            part: String::new(),
+            note: Rc::default(),
+        }
+    }
+
+    /// Says what the audit log is to say of it beside its path: what it is done to.
+    pub fn note(&self, text: impl Into<String>) {
+        *self.note.borrow_mut() = text.into();
+    }
+
+    /// What was noted.
+    pub(super) fn noted(&self) -> String {
+        self.note.borrow().clone()
+    }
+
+    /// The same, at an endpoint whose part in braces is this.
+    pub(super) fn at(mut self, part: &str) -> Ask {
+        self.part = part.to_owned();
+        self
+    }
+
+    /// The value of a key of the query, its percent codes decoded; the first, where there are more.
+    pub fn query(&self, key: &str) -> Option<String> {
+        let head = self.request.head();
+        value_of(head.query()?, key)
+    }
+
+    /// A number of the query; `usual` where it is not there or is no number.
+    pub fn number(&self, key: &str, usual: u64) -> u64 {
+        let value = self.query(key);
+        value.and_then(|value| value.parse().ok()).unwrap_or(usual)
+    }
+
+    /// The request's body, which must be a JSON object; an answer that refuses, where it is not.
+    pub async fn json(&self) -> Result<Value, Response> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.request.next_body().await {
+            let chunk = chunk
+                .map_err(|error| reply::text(400, &format!("the body cannot be read: {error}")))?;
+            if bytes.len() + chunk.len() > BODY_BYTES_MAX {
+                return Err(reply::text(413, "the body is larger than 1 MiB"));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        if bytes.is_empty() {
+            return Ok(Value::Object(serde_json::Map::new()));
+        }
+        match serde_json::from_slice(&bytes) {
+            Ok(value @ Value::Object(_)) => Ok(value),
+            Ok(_) => Err(reply::text(400, "the body is no JSON object")),
+            Err(error) => Err(reply::text(400, &format!("the body is no JSON: {error}"))),
+        }
+    }
+}
+
+/// The value of a key in a query.
+fn value_of(query: &[u8], key: &str) -> Option<String> {
+    query.split(|&byte| byte == b'&').find_map(|pair| {
+        let mut halves = pair.splitn(2, |&byte| byte == b'=');
+        let name = halves.next()?;
+        (decoded(name) == key).then(|| decoded(halves.next().unwrap_or_default()).into_owned())
+    })
+}
+
+/// A part of a query as text; what is no UTF-8 is replaced.
+fn decoded(text: &[u8]) -> Cow<'static, str> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        match (byte, after) {
+            (b'+', _) => bytes.push(b' '),
+            (b'%', [high, low, beyond @ ..]) => match percent::decode_pair(&[*high, *low]) {
+                Some(value) => {
+                    bytes.push(value);
+                    rest = beyond;
+                }
+                None => bytes.push(b'%'),
+            },
+            (byte, _) => bytes.push(*byte),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_a_query_are_decoded_and_the_first_counts() {
+        let query = b"a=1&path=%2fcgi-bin%2F*+x&empty&b=%zz%4&a=2&%61b=c";
+        let value = |key| value_of(query, key);
+        assert_eq!(value("a").as_deref(), Some("1"));
+        assert_eq!(value("path").as_deref(), Some("/cgi-bin/* x"));
+        assert_eq!(value("empty").as_deref(), Some(""));
+        assert_eq!(value("b").as_deref(), Some("%zz%4"));
+        assert_eq!(value("ab").as_deref(), Some("c"));
+        assert_eq!(value("c"), None);
+        assert_eq!(value_of(b"x=%ff", "x").as_deref(), Some("\u{fffd}"));
+    }
+}

@@ -1,0 +1,97 @@
+//! Certificates that are served: for whom, until when, and where they come from.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hob_http::Answered;
+use hob_http::acme::leaf_of;
+use serde_json::{Value, json};
+
+use super::ask::Ask;
+use super::{lock, reply};
+use crate::acme::CertificateState;
+use crate::config::{CertificateSource, Config};
+use crate::life::KeyFiles;
+use crate::tls;
+
+/// One certificate, as far as it does not change with time.
+#[derive(Clone, Debug)]
+pub struct Held {
+    source: CertificateSource,
+    names: Vec<String>,
+    not_before_unix_s: i64,
+    not_after_unix_s: i64,
+    /// Addresses of the listeners that show it.
+    listeners: Vec<String>,
+}
+
+/// The certificates of a config's listeners; `addresses` has the real address of each.
+pub fn held(config: &Config, keys: &KeyFiles, addresses: &[String]) -> Vec<Held> {
+    let pairs = keys.pairs.iter();
+    let of = |pair: &crate::life::Pair| {
+        let leaf = leaf_of(&pair.certificate)?;
+        let listeners = config.listeners.iter().zip(addresses);
+        let shows = listeners.filter(|(listener, _)| {
+            let alone = Config {
+                listeners: vec![(*listener).clone()],
+                ..config.clone()
+            };
+            tls::sources(&alone).contains(&pair.source)
+        });
+        Some(Held {
+            source: pair.source.clone(),
+            names: leaf.names,
+            not_before_unix_s: leaf.not_before_unix_s,
+            not_after_unix_s: leaf.not_after_unix_s,
+            listeners: shows.map(|(_, shown)| shown.clone()).collect(),
+        })
+    };
+    pairs.filter_map(of).collect()
+}
+
+/// `GET /v1/certificates`
+pub(super) fn answer(ask: &Ask) -> Answered {
+    let admin = &ask.admin;
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let now_unix_s = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    let ordered = lock(&admin.report).certificates.clone();
+    let held = lock(&admin.certificates);
+    let list: Vec<Value> = held
+        .iter()
+        .map(|one| told(one, &ordered, now_unix_s))
+        .collect();
+    let orders: Vec<Value> = ordered.iter().map(CertificateState::json).collect();
+    Answered::Ready(reply::object(
+        200,
+        &json!({ "certificates": list, "orders": orders }),
+    ))
+}
+
+fn told(one: &Held, ordered: &[CertificateState], now_unix_s: i64) -> Value {
+    let left_s = one.not_after_unix_s - now_unix_s;
+    let (source, key) = match &one.source {
+        CertificateSource::SelfSigned => ("self-signed".to_owned(), None),
+        CertificateSource::Auto { .. } => ("authority".to_owned(), None),
+        CertificateSource::Files { certificate, key } => (
+            certificate.display().to_string(),
+            Some(key.display().to_string()),
+        ),
+    };
+    let order = match &one.source {
+        CertificateSource::Auto { names } => ordered.iter().find(|state| state.names == *names),
+        _ => None,
+    };
+    let state = match (order, left_s) {
+        (_, left_s) if left_s <= 0 => "expired",
+        (_, _) if one.not_before_unix_s > now_unix_s => "not yet good",
+        (Some(order), _) if order.error.is_some() => "good; renewal failed",
+        (Some(order), _) if order.is_ordering => "good; being renewed",
+        _ => "good",
+    };
+    json!({
+        "names": one.names, "listener": one.listeners.join(", "), "issuer": null,
+        "not_before_unix_s": one.not_before_unix_s, "not_after_unix_s": one.not_after_unix_s,
+        "days_left": left_s.div_euclid(86_400), "key": key, "source": source, "state": state,
+    })
+}

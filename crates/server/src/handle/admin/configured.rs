@@ -1,0 +1,256 @@
+//! The config in force as the API shows and changes it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hob_http::Answered;
+use rustix::process::geteuid;
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+use super::ask::Ask;
+use super::endpoints::Role;
+use super::{lock, reply};
+use crate::cache::pool::Pool;
+use crate::config::{Config, Errors, Fault, Sources, load};
+
+/// The lane of the file pool in which config files are read and written.
+const LANE: u64 = u64::MAX - 6;
+/// Lines around a difference.
+const CONTEXT_LINES: usize = 3;
+
+/// The config in force, and what can be gone back to.
+#[derive(Clone)]
+pub struct Configured {
+    /// The config.
+    pub config: Arc<Config>,
+    /// What it was made from.
+    pub sources: Arc<Sources>,
+    /// Changes that were made from here, the newest last.
+    pub(super) changes: Vec<Change>,
+    /// A change is being made.
+    pub(super) is_changing: bool,
+}
+
+impl Configured {
+    /// A config that nobody has changed from here.
+    pub fn new(config: &Config, sources: &Sources) -> Configured {
+        Configured {
+            config: Arc::new(config.clone()),
+            sources: Arc::new(sources.clone()),
+            changes: Vec::new(),
+            is_changing: false,
+        }
+    }
+}
+
+/// One change of a file.
+#[derive(Clone)]
+pub(super) struct Change {
+    pub(super) path: PathBuf,
+    /// The text before.
+    pub(super) before: String,
+    /// What the text was that it was changed to.
+    pub(super) after_hash: String,
+}
+
+/// `GET /v1/config`
+pub(super) fn answer(ask: &Ask) -> Answered {
+    let sources = Arc::clone(&lock(&ask.admin.configured).sources);
+    let why_not = why_not(ask);
+    let (is_operator, generation) = (
+        ask.visitor.role == Role::Operate,
+        lock(&ask.admin.report).generation,
+    );
+    let can_go_back = !lock(&ask.admin.configured).changes.is_empty();
+    run(ask, move || {
+        let files: Vec<Value> = sources
+            .files()
+            .map(|(path, in_force)| {
+                let on_disk = std::fs::read_to_string(&path).ok();
+                let text = on_disk.as_deref().unwrap_or(in_force);
+                let shown = match is_operator {
+                    true => text.to_owned(),
+                    false => without_hashes(text),
+                };
+                json!({
+                    "path": path.display().to_string(), "text": shown, "hash": hash(text),
+                    "in_force": text == in_force, "on_disk": on_disk.is_some(),
+                })
+            })
+            .collect();
+        (
+            200,
+            json!({
+                "files": files, "generation": generation, "editable": why_not.is_none(),
+                "why_not": why_not, "can_roll_back": can_go_back,
+            }),
+        )
+    })
+}
+
+/// Why the visitor may not change the config; `None` when they may.
+pub(super) fn why_not(ask: &Ask) -> Option<String> {
+    let admin = &ask.admin;
+    let configured = lock(&admin.configured);
+    let may_edit = configured
+        .config
+        .admin
+        .as_ref()
+        .is_some_and(|table| table.may_edit);
+    let keeper_uid = lock(&admin.report).keeper_uid;
+    let files = configured.sources.files();
+    let why = match () {
+        () if ask.visitor.role < Role::Operate => "your role may look and not change things",
+        () if ask.visitor.session.is_some() && !may_edit => {
+            "the config does not allow it; `edit = true` in `[admin]` would"
+        }
+        () if keeper_uid == 0 || geteuid().is_root() => {
+            "hob was started by root: whoever changed its config could have root run anything. \
+             Edit the file, and reload"
+        }
+        () if !files.into_iter().any(|(path, _)| path.is_file()) => {
+            "it stands in no file: hob was told on the command line what to serve"
+        }
+        () => return None,
+    };
+    Some(why.to_owned())
+}
+
+/// `POST /v1/config/check`
+pub(super) fn check(ask: &Ask) -> Answered {
+    with_text(ask, |sources, path, text| {
+        let edited = sources
+            .edited(path, text)
+            .and_then(|sources| load(&sources));
+        let told = match edited {
+            Ok((_, warnings)) => json!({
+                "ok": true, "faults": [],
+                "warnings": warnings.faults().iter().map(told).collect::<Vec<_>>(),
+            }),
+            Err(errors) => json!({ "ok": false, "faults": faults(&errors), "warnings": [] }),
+        };
+        (200, told)
+    })
+}
+
+/// `POST /v1/config/diff`
+pub(super) fn diff(ask: &Ask) -> Answered {
+    with_text(ask, |_, path, text| match std::fs::read_to_string(path) {
+        Ok(before) => {
+            let name = path.display().to_string();
+            let diff = TextDiff::from_lines(before.as_str(), text);
+            let mut unified = diff.unified_diff();
+            let unified = unified
+                .context_radius(CONTEXT_LINES)
+                .header(&name, "changed");
+            (200, json!({ "diff": unified.to_string() }))
+        }
+        Err(error) => (
+            409,
+            json!({ "text": format!("{}: {error}", path.display()) }),
+        ),
+    })
+}
+
+/// Does something with the `path` and `text` of the body, where waiting for a disk is allowed.
+fn with_text(
+    ask: &Ask,
+    job: impl FnOnce(&Sources, &std::path::Path, &str) -> (u16, Value) + Send + 'static,
+) -> Answered {
+    let ask = ask.clone();
+    Answered::Later(Box::pin(async move {
+        let body = match ask.json().await {
+            Ok(body) => body,
+            Err(refusal) => return refusal,
+        };
+        let (Some(path), Some(text)) = (body["path"].as_str(), body["text"].as_str()) else {
+            return reply::text(400, "give the `path` of a file and its new `text`");
+        };
+        let sources = Arc::clone(&lock(&ask.admin.configured).sources);
+        let (path, text) = (PathBuf::from(path), text.to_owned());
+        if !sources.files().any(|(known, _)| known == path) {
+            return reply::text(404, "this file is no part of the config");
+        }
+        match run(&ask, move || job(&sources, &path, &text)) {
+            Answered::Ready(response) => response,
+            Answered::Later(future) => future.await,
+        }
+    }))
+}
+
+/// Runs a job in the file pool; its status and object are the answer.
+fn run(ask: &Ask, job: impl FnOnce() -> (u16, Value) + Send + 'static) -> Answered {
+    let Ok(job) = pool(ask).run(job) else {
+        return Answered::Ready(reply::busy());
+    };
+    Answered::Later(Box::pin(async move {
+        match job.await {
+            Some((status, value)) => reply::object(status, &value),
+            None => reply::busy(),
+        }
+    }))
+}
+
+pub(super) fn pool(ask: &Ask) -> Pool {
+    ask.admin.shared.pool.for_lane(LANE)
+}
+
+/// Mistakes as the API tells them.
+pub(super) fn faults(errors: &Errors) -> Vec<Value> {
+    errors.faults().iter().map(told).collect()
+}
+
+fn told(fault: &Fault) -> Value {
+    let text = match fault.hint.is_empty() {
+        true => fault.message.clone(),
+        false => format!("{} ({})", fault.message, fault.hint),
+    };
+    let place = &fault.place;
+    json!({ "file": place.file, "line": place.line, "column": place.column, "text": text })
+}
+
+/// What tells one text from another, so that nobody overwrites what they have not seen.
+pub(super) fn hash(text: &str) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    format!("{hash:016x}-{:x}", text.len())
+}
+
+/// A text whose hashes of passwords are left out: who may only look could guess at them.
+fn without_hashes(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("$argon2") {
+        let (before, hash) = rest.split_at(at);
+        shown.push_str(before);
+        shown.push_str("(a hash)");
+        let is_part = |one: char| one.is_ascii_alphanumeric() || "$=,+/.-_".contains(one);
+        rest = hash.trim_start_matches(is_part);
+    }
+    shown.push_str(rest);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_of_passwords_are_left_out() {
+        let text =
+            "a = 1\npassword = \"$argon2id$v=19$m=64,t=1,p=1$c29t$eW+/z\" # x\nb = \"$argon2\"";
+        assert_eq!(
+            without_hashes(text),
+            "a = 1\npassword = \"(a hash)\" # x\nb = \"(a hash)\""
+        );
+        assert_eq!(without_hashes("plain"), "plain");
+    }
+
+    #[test]
+    fn a_hash_tells_texts_apart() {
+        assert_eq!(hash("a"), hash("a"));
+        assert_ne!(hash("a"), hash("b"));
+        assert_ne!(hash(""), hash("\0"));
+    }
+}

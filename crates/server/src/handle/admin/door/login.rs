@@ -1,0 +1,233 @@
+//! Logging in and out: `POST /v1/login`, `/v1/logout`, `GET /v1/session`, `POST /v1/admin-url`.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use hob_http::{Answered, Request, Response};
+use serde_json::{Value, json};
+
+use super::enter::{cookie_name, session_of};
+use super::session::Login;
+use super::{Tally, lock, password};
+use crate::handle::admin::ask::{Ask, Visitor};
+use crate::handle::admin::audit::Action;
+use crate::handle::admin::endpoints::Role;
+use crate::handle::admin::{Admin, reply, secret};
+use crate::shared::fleet::now_ms;
+
+/// Passwords that are checked at a time (503).
+const CHECKS_MAX: usize = 2;
+/// The lane of the file pool in which passwords are checked.
+const LANE: u64 = u64::MAX - 1;
+/// What a session is called that came by a printed URL.
+const OPERATOR: &str = "operator";
+
+/// Who is there, or why not.
+enum Came {
+    In(Login),
+    Not(u16, String),
+    /// Too often: seconds to wait.
+    TooOften(u64),
+}
+
+/// `POST /v1/login`
+pub(super) fn log_in(admin: &Arc<Admin>, request: &Request) -> Answered {
+    let admin = Arc::clone(admin);
+    let request = request.clone();
+    Answered::Later(Box::pin(async move {
+        let nobody = Visitor::nobody(&request);
+        let ask = Ask::new(&admin, &request, nobody);
+        let body = match ask.json().await {
+            Ok(body) => body,
+            Err(refusal) => return refusal,
+        };
+        let named = body["user"].as_str().unwrap_or(OPERATOR);
+        let address = request.facts().peer.map(|peer| peer.ip());
+        let came = match (body["token"].as_str(), body["password"].as_str()) {
+            (Some(token), _) => by_token(&admin, token),
+            (None, Some(password)) => by_password(&admin, named, password, address).await,
+            (None, None) => Came::Not(400, "give a `token`, or `user` and `password`".to_owned()),
+        };
+        let response = told(&admin, &request, came);
+        admin.audit.add(Action {
+            who: shortened(named),
+            from: ask.visitor.from.clone(),
+            action: "login".to_owned(),
+            outcome: outcome(&response),
+        });
+        response
+    }))
+}
+
+fn by_token(admin: &Admin, token: &str) -> Came {
+    match lock(&admin.door.state).tokens.use_up(token, now_ms()) {
+        true => Came::In(Login {
+            name: OPERATOR.to_owned(),
+            role: Role::Operate,
+            is_by_token: true,
+        }),
+        false => {
+            let text = "this URL was used or is too old; `hob status --admin-url` prints another";
+            Came::Not(401, text.to_owned())
+        }
+    }
+}
+
+async fn by_password(admin: &Arc<Admin>, name: &str, given: &str, address: Option<IpAddr>) -> Came {
+    let user = match admin.door.challenge(name, address, now_ms()) {
+        Ok(challenge) => challenge.user,
+        Err(wait_s) => return Came::TooOften(wait_s),
+    };
+    let wrong = || {
+        Came::Not(
+            401,
+            "there is no such user, or the password is another".to_owned(),
+        )
+    };
+    if given.len() > password::PASSWORD_BYTES_MAX {
+        return wrong();
+    }
+    let busy = || Came::Not(503, "too many logins at once; try again".to_owned());
+    let Some(_turn) = admin.door.turn() else {
+        return busy();
+    };
+    let hash = user.as_ref().map(|user| user.hash.clone());
+    let given = given.to_owned();
+    let pool = admin.shared.pool.for_lane(LANE);
+    let Ok(checked) = pool.run(move || password::is_right(&given, hash.as_deref())) else {
+        return busy();
+    };
+    match (checked.await, user) {
+        (Some(true), Some(user)) => {
+            lock(&admin.door.state).tries.take_back(address);
+            Came::In(Login {
+                name: user.name,
+                role: user.role,
+                is_by_token: false,
+            })
+        }
+        _ => wrong(),
+    }
+}
+
+fn told(admin: &Admin, request: &Request, came: Came) -> Response {
+    let tally = &admin.door.tally;
+    match came {
+        Came::In(login) => {
+            let (name, role) = (login.name.clone(), login.role);
+            let mut state = lock(&admin.door.state);
+            let (time, most) = match state.settings.admin() {
+                Some(table) => (table.session_time, table.sessions_max),
+                None => return reply::nothing(),
+            };
+            let time_ms = time.as_millis() as u64;
+            let begun = state.sessions.begin(login, now_ms(), time_ms, most);
+            drop(state);
+            let Some((secret, is_full)) = begun else {
+                return reply::text(500, "the kernel gives no randomness");
+            };
+            Tally::add(&tally.logins);
+            if is_full {
+                Tally::add(&tally.sessions_limited);
+            }
+            let mut response = reply::object(200, &who(&name, role));
+            let cookie = cookie(request, &secret, time.as_secs());
+            response.fields_mut().add(b"Set-Cookie", cookie.as_bytes());
+            response
+        }
+        Came::Not(status, text) => {
+            Tally::add(&tally.logins_failed);
+            reply::text(status, &text)
+        }
+        Came::TooOften(wait_s) => {
+            Tally::add(&tally.logins_limited);
+            let mut response = reply::text(429, "too many logins have failed; wait a minute");
+            let wait_s = wait_s.to_string();
+            response.fields_mut().add(b"Retry-After", wait_s.as_bytes());
+            response
+        }
+    }
+}
+
+fn cookie(request: &Request, secret: &str, age_s: u64) -> String {
+    let name = cookie_name(request);
+    let secure = match request.facts().tls {
+        Some(_) => "; Secure",
+        None => "",
+    };
+    format!("{name}={secret}; Path=/; Max-Age={age_s}; SameSite=Strict; HttpOnly{secure}")
+}
+
+fn who(name: &str, role: Role) -> Value {
+    json!({ "user": name, "role": role.word(), "csrf_header": "X-Hob-Admin" })
+}
+
+/// `GET /v1/session`
+pub(in crate::handle::admin) fn who_am_i(ask: &Ask) -> Answered {
+    let visitor = &ask.visitor;
+    Answered::Ready(reply::object(200, &who(&visitor.name, visitor.role)))
+}
+
+/// `POST /v1/logout`
+pub(in crate::handle::admin) fn log_out(ask: &Ask) -> Answered {
+    let Some(session) = session_of(&ask.admin, &ask.request) else {
+        return Answered::Ready(reply::text(409, "nobody logs in here"));
+    };
+    lock(&ask.admin.door.state).sessions.end(session.number);
+    let mut response = reply::text(200, "logged out");
+    let cookie = cookie(&ask.request, "", 0);
+    response.fields_mut().add(b"Set-Cookie", cookie.as_bytes());
+    Answered::Ready(response)
+}
+
+/// `POST /v1/admin-url`
+pub(in crate::handle::admin) fn new_url(ask: &Ask) -> Answered {
+    if ask.visitor.session.is_some() {
+        return Answered::Ready(reply::text(403, "ask for this on the control socket"));
+    }
+    let Some(token) = secret::new() else {
+        return Answered::Ready(reply::text(500, "the kernel gives no randomness"));
+    };
+    let door = &ask.admin.door;
+    let urls = lock(&door.state).settings.urls(Some(&token));
+    let Some(url) = urls.first() else {
+        let text = "there are no admin pages: add `[admin]` to the config";
+        return Answered::Ready(reply::text(409, text));
+    };
+    door.take_token(&token, now_ms());
+    Answered::Ready(reply::object(200, &json!({ "url": url, "urls": urls })))
+}
+
+/// What came of it, for the audit log: no secret is in an answer's text.
+pub(in crate::handle::admin) fn outcome(response: &Response) -> String {
+    reply::text_of(response).unwrap_or_else(|| match response.status() {
+        status if status < 300 => "done".to_owned(),
+        status => format!("status {status}"),
+    })
+}
+
+fn shortened(name: &str) -> String {
+    name.chars().take(100).collect()
+}
+
+/// A password that is being checked.
+pub(super) struct Turn<'d>(&'d super::Door);
+
+impl super::Door {
+    /// A turn to check a password; `None` when as many are checked as may be at a time.
+    fn turn(&self) -> Option<Turn<'_>> {
+        let mut state = lock(&self.state);
+        if state.checks >= CHECKS_MAX {
+            return None;
+        }
+        state.checks += 1;
+        drop(state);
+        Some(Turn(self))
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.state).checks -= 1;
+    }
+}

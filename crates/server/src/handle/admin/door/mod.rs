@@ -1,0 +1,84 @@
+//! The door of the admin listener: who may come in, and as whom.
+//!
+//! `enter` is the way of a request: the listener's own name (`origin`), the pages (`pages`), a login
+//! (`login`) or a session (`session`), then the API. Passwords (`password`) and tokens of printed
+//! URLs (`tokens`) are good for a session; failed tries are bounded (`tries`).
+
+mod enter;
+mod login;
+mod origin;
+mod pages;
+pub mod password;
+mod session;
+mod settings;
+mod tokens;
+mod tries;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+
+use super::lock;
+
+pub(super) use enter::answer;
+pub(super) use login::{log_out, new_url, outcome, who_am_i};
+pub(super) use settings::Settings;
+
+/// What is known at the door.
+#[derive(Default)]
+pub struct Door {
+    state: Mutex<State>,
+    tally: Tally,
+}
+
+#[derive(Default)]
+struct State {
+    settings: Settings,
+    sessions: session::Sessions,
+    tokens: tokens::Tokens,
+    tries: tries::Tries,
+    /// Passwords that are being checked.
+    checks: usize,
+}
+
+/// What happened at the door since the server's start.
+#[derive(Default)]
+struct Tally {
+    logins: AtomicU64,
+    logins_failed: AtomicU64,
+    logins_limited: AtomicU64,
+    sessions_limited: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Door {
+    /// Whether a session goes on.
+    pub(super) fn goes_on(&self, session: u64, now_ms: u64) -> bool {
+        lock(&self.state).sessions.goes_on(session, now_ms)
+    }
+
+    /// For `hob status`; null without admin pages.
+    pub(super) fn told(&self) -> Value {
+        let state = lock(&self.state);
+        if !state.settings.is_open() {
+            return Value::Null;
+        }
+        let count = |tally: &AtomicU64| tally.load(Ordering::Relaxed);
+        json!({
+            "pages": state.settings.urls(None),
+            "sessions": state.sessions.count(),
+            "logins": count(&self.tally.logins),
+            "logins_failed": count(&self.tally.logins_failed),
+            "limit_logins": count(&self.tally.logins_limited),
+            "limit_sessions": count(&self.tally.sessions_limited),
+            "refused": count(&self.tally.refused),
+        })
+    }
+}
+
+impl Tally {
+    fn add(count: &AtomicU64) {
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}

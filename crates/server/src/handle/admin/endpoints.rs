@@ -1,0 +1,378 @@
+//! Every endpoint of the admin API, once: what may be asked for, by whom, and who answers.
+//!
+//! Adding one means a line in [`ENDPOINTS`] and a function that takes an [`Ask`]. The
+//! reference page, 404 and 405 follow from the table.
+
+use hob_http::{Answered, Response};
+
+use super::ask::Ask;
+use super::audit::{self, Action};
+use super::{
+    cached, certificates, config_edit, configured, door, explained, live, logs, programs, reply,
+    status, steer,
+};
+
+/// One endpoint.
+pub struct Endpoint {
+    /// How it is asked for.
+    pub method: Method,
+    /// Its path. A part in braces stands for any one part, which the handler gets: `/v1/logs/{id}`.
+    pub path: &'static str,
+    /// What a visitor must at least be allowed.
+    pub role: Role,
+    /// Who answers.
+    pub answer: fn(&Ask) -> Answered,
+    /// What it does, in a sentence.
+    pub text: &'static str,
+}
+
+/// How an endpoint is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// GET and HEAD: nothing changes.
+    Get,
+    /// POST: something happens.
+    Post,
+}
+
+/// What a visitor may do; more comes later in the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// See everything.
+    Look,
+    /// Do everything.
+    Operate,
+}
+
+impl Role {
+    /// Its word in configs and answers.
+    pub fn word(self) -> &'static str {
+        match self {
+            Look => "look",
+            Operate => "operate",
+        }
+    }
+}
+
+use Method::{Get, Post};
+use Role::{Look, Operate};
+
+/// Every endpoint, in the order of the reference page.
+pub static ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        method: Get,
+        path: "/v1/status",
+        role: Look,
+        answer: status::answer,
+        text: "Processes, sites, listeners, cache, programs, certificates and every counter.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/reload",
+        role: Operate,
+        answer: steer::reload,
+        text: "Reads the config again and serves by it, if nothing is wrong with it.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/upgrade",
+        role: Operate,
+        answer: steer::upgrade,
+        text: "Goes over to the program as it now stands on disk.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/stop",
+        role: Operate,
+        answer: steer::stop,
+        text: "Finishes what is under way and ends.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/live",
+        role: Look,
+        answer: live::answer,
+        text: "Server-sent events: what a page shows (`page=overview`), each second.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/programs",
+        role: Look,
+        answer: programs::answer,
+        text: "Programs that stay: workers, queue, limits, last failure.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/programs/recycle",
+        role: Operate,
+        answer: programs::recycle,
+        text: "New workers take the places of those of a program (`name`, perhaps `pid`).",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/programs/stop",
+        role: Operate,
+        answer: programs::stop,
+        text: "Workers of a program finish what they have and end; others start when needed.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/programs/stack",
+        role: Operate,
+        answer: programs::stack,
+        text: "Workers of a program are sent SIGTERM: hosts of hob print their stacks, and end.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/cache",
+        role: Look,
+        answer: cached::answer,
+        text: "Files in the cache (`limit`, `sort=bytes|hits|age`, `q`).",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/cache/purge",
+        role: Operate,
+        answer: cached::purge,
+        text: "Throws files out of the cache: a `path` (a folder with `/*`), a `site`, or `all`.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/certificates",
+        role: Look,
+        answer: certificates::answer,
+        text: "Certificates that are served, and until when they are good.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/logs",
+        role: Look,
+        answer: logs::answer,
+        text: "Access logs.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/logs/{id}",
+        role: Look,
+        answer: logs::last,
+        text: "The last lines of a log (`lines`).",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/logs/{id}/tail",
+        role: Look,
+        answer: logs::tail,
+        text: "Server-sent events: lines of a log as they come.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/explain",
+        role: Look,
+        answer: explained::answer,
+        text: "What would answer a request, and why (`method`, `url`); nothing is run.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/config",
+        role: Look,
+        answer: configured::answer,
+        text: "The files of the config, and whether they can be changed from here.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/config/check",
+        role: Look,
+        answer: configured::check,
+        text: "Says what is wrong with another `text` for a file (`path`).",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/config/diff",
+        role: Look,
+        answer: configured::diff,
+        text: "How another `text` for a file (`path`) differs from what is there.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/config/apply",
+        role: Operate,
+        answer: config_edit::apply,
+        text: "Writes another `text` to a file (`path`, `base_hash`) and reloads, or undoes it.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/config/rollback",
+        role: Operate,
+        answer: config_edit::roll_back,
+        text: "Takes the last change that was made from here back.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/audit",
+        role: Look,
+        answer: audit::answer,
+        text: "What was done here and by whom, the newest first.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/session",
+        role: Look,
+        answer: door::who_am_i,
+        text: "Who is logged in, what they may do, and the field that changes need.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/logout",
+        role: Look,
+        answer: door::log_out,
+        text: "Ends the session.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/admin-url",
+        role: Operate,
+        answer: door::new_url,
+        text: "A URL of the admin pages with a token for one login; on the control socket only.",
+    },
+];
+
+/// The reference page, in Markdown.
+pub fn reference() -> String {
+    let mut page = String::from(
+        "# The admin API\n\nJSON over HTTP: on the control socket, which may do everything, and \
+         on the listener of the admin pages, where a session has a role. What changes something \
+         needs the role `operate` there, the field `X-Hob-Admin: 1`, and an `Origin` that is the \
+         listener's own. `POST /v1/login` takes `token`, or `user` and `password`, and sets the \
+         cookie of a session. Errors are `{\"text\": \"...\"}` with a status of 400 and above.\n\n\
+         | request | role | what it does |\n| --- | --- | --- |\n",
+    );
+    for Endpoint { method, path, role, text, .. } in ENDPOINTS {
+        let method = match method {
+            Get => "GET",
+            Post => "POST",
+        };
+        let text = text.replace('|', "\\|");
+        page.push_str(&format!("| `{method} {path}` | {} | {text} |\n", role.word()));
+    }
+    page
+}
+
+/// What a method and a path lead to.
+pub(super) enum Found<'a> {
+    /// An endpoint, and what the part in braces stands for; empty without one.
+    Endpoint(&'static Endpoint, &'a str),
+    /// The path is known; these methods are answered.
+    Methods(&'static str),
+    /// No such path.
+    Nothing,
+}
+
+/// The endpoint of a method and path.
+pub(super) fn find<'a>(method: &[u8], path: &'a str) -> Found<'a> {
+    let mut allowed = None;
+    for endpoint in ENDPOINTS {
+        let Some(part) = part_of(endpoint.path, path) else {
+            continue;
+        };
+        let is_asked = match endpoint.method {
+            Get => matches!(method, b"GET" | b"HEAD"),
+            Post => method == b"POST",
+        };
+        if is_asked {
+            return Found::Endpoint(endpoint, part);
+        }
+        allowed = Some(match (endpoint.method, allowed) {
+            (Get, None) => "GET, HEAD",
+            (Post, None) => "POST",
+            _ => "GET, HEAD, POST",
+        });
+    }
+    allowed.map_or(Found::Nothing, Found::Methods)
+}
+
+/// What the part in braces of a pattern stands for in a path; empty where there is none.
+fn part_of<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
+    let Some((before, rest)) = pattern.split_once('{') else {
+        return (pattern == path).then_some("");
+    };
+    let after = rest.split_once('}').map_or("", |(_, after)| after);
+    let part = path.strip_prefix(before)?.strip_suffix(after)?;
+    (!part.is_empty() && !part.contains('/')).then_some(part)
+}
+
+/// Answers what the table has for a request of someone who is known.
+pub(super) fn answer(ask: Ask) -> Answered {
+    let request = ask.request.clone();
+    let head = request.head();
+    let Ok(path) = std::str::from_utf8(head.path()) else {
+        return Answered::Ready(reply::nothing());
+    };
+    match find(head.method(), path) {
+        Found::Endpoint(endpoint, _) if ask.visitor.role < endpoint.role => {
+            Answered::Ready(reply::text(403, "your role may look, and not do this"))
+        }
+        Found::Endpoint(endpoint, part) if endpoint.role == Look => {
+            (endpoint.answer)(&ask.at(part))
+        }
+        Found::Endpoint(endpoint, part) => audited(endpoint, ask.at(part)),
+        Found::Methods(allowed) => Answered::Ready(reply::wrong_method(allowed.as_bytes())),
+        Found::Nothing => Answered::Ready(reply::nothing()),
+    }
+}
+
+/// Answers, and writes down what was done.
+fn audited(endpoint: &'static Endpoint, ask: Ask) -> Answered {
+    let tell = |ask: &Ask, response: &Response| {
+        let name = endpoint.path.trim_start_matches("/v1/");
+        ask.admin.audit.add(Action {
+            who: ask.visitor.name.clone(),
+            from: ask.visitor.from.clone(),
+            action: format!("{name} {}", ask.noted()).trim_end().to_owned(),
+            outcome: door::outcome(response),
+        });
+    };
+    match (endpoint.answer)(&ask) {
+        Answered::Ready(response) => {
+            tell(&ask, &response);
+            Answered::Ready(response)
+        }
+        Answered::Later(future) => Answered::Later(Box::pin(async move {
+            let response = future.await;
+            tell(&ask, &response);
+            response
+        })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_in_braces_is_one_part() {
+        let part = |path| part_of("/v1/logs/{id}/tail", path);
+        assert_eq!(part("/v1/logs/3/tail"), Some("3"));
+        for other in [
+            "/v1/logs//tail",
+            "/v1/logs/3",
+            "/v1/logs/3/4/tail",
+            "/v1/logs/tail",
+        ] {
+            assert_eq!(part(other), None, "{other}");
+        }
+        assert_eq!(part_of("/v1/a", "/v1/a"), Some(""));
+        assert_eq!(part_of("/v1/a", "/v1/a/"), None);
+    }
+
+    #[test]
+    fn no_endpoint_is_there_twice_and_what_changes_things_needs_the_right() {
+        for (index, endpoint) in ENDPOINTS.iter().enumerate() {
+            let is_it =
+                |other: &&Endpoint| other.path == endpoint.path && other.method == endpoint.method;
+            assert_eq!(ENDPOINTS.iter().position(|one| is_it(&one)), Some(index));
+            assert!(endpoint.text.ends_with('.'), "{}", endpoint.path);
+            let is_ours = endpoint.path.starts_with("/v1/") || endpoint.path == "/metrics";
+            assert!(is_ours, "{}", endpoint.path);
+        }
+    }
+}

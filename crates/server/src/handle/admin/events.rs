@@ -1,0 +1,311 @@
+//! Server-sent events: a bounded queue for each reader, and the body that empties it.
+//!
+//! ```text
+//! producer --push--> Mailbox (bounded) --wake--> body on the reader's thread --> client
+//! ```
+//!
+//! Who produces never waits. What a slow reader has no room for is dropped and counted, and the
+//! reader is told how much (`event: dropped`).
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hob_http::reactor::Timer;
+use hob_http::{Body, BodyError, BodyStream, Chunk, Response};
+use serde_json::{Value, json};
+
+use super::ask::Ask;
+use super::{Admin, lock, reply};
+use crate::handle::plain;
+use crate::shared::fleet::now_ms;
+
+/// Events that wait for one reader.
+const FRAMES_MAX: usize = 256;
+/// Bytes of events that wait for one reader.
+const FRAME_BYTES_MAX: usize = 1024 * 1024;
+/// Readers at a time (503).
+pub(super) const READERS_MAX: usize = 64;
+/// A comment is sent after so long without an event, so that nobody on the way gives up.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Events on their way to one reader.
+#[derive(Default)]
+pub struct Mailbox {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    frames: VecDeque<Bytes>,
+    bytes: usize,
+    dropped: u64,
+    is_closed: bool,
+    is_ended: bool,
+    waker: Option<Waker>,
+}
+
+impl Mailbox {
+    /// An empty one.
+    pub fn new() -> Arc<Mailbox> {
+        Arc::default()
+    }
+
+    /// Puts an event in, or drops it where the reader is behind. False when the reader has left.
+    pub fn push(&self, frame: Bytes) -> bool {
+        let mut state = lock(&self.state);
+        if state.is_closed {
+            return false;
+        }
+        let is_full =
+            state.frames.len() >= FRAMES_MAX || state.bytes + frame.len() > FRAME_BYTES_MAX;
+        if is_full {
+            state.dropped += 1;
+            return true;
+        }
+        state.bytes += frame.len();
+        state.frames.push_back(frame);
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+
+    /// Nothing more will come: the reader gets what there is, and its end.
+    pub fn end(&self) {
+        let mut state = lock(&self.state);
+        state.is_ended = true;
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// True when the reader has left.
+    pub fn is_closed(&self) -> bool {
+        lock(&self.state).is_closed
+    }
+
+    fn take(&self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut state = lock(&self.state);
+        if state.dropped > 0 && state.frames.is_empty() {
+            let count = std::mem::take(&mut state.dropped);
+            return Poll::Ready(Some(frame("dropped", &json!({ "count": count }))));
+        }
+        if let Some(frame) = state.frames.pop_front() {
+            state.bytes -= frame.len();
+            return Poll::Ready(Some(frame));
+        }
+        if state.is_ended {
+            return Poll::Ready(None);
+        }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn close(&self) {
+        let mut state = lock(&self.state);
+        state.is_closed = true;
+        state.frames.clear();
+        state.waker = None;
+    }
+}
+
+/// An event as it is sent. JSON has no line breaks, so it is one line.
+pub fn frame(name: &str, data: &Value) -> Bytes {
+    let mut text = String::new();
+    let _ = write!(text, "event: {name}\ndata: {data}\n\n");
+    Bytes::from(text)
+}
+
+/// The answer whose body is what comes into a mailbox. It ends with its client, with the session it
+/// was asked for in, and when the mailbox says so.
+pub fn stream(ask: &Ask, mailbox: Arc<Mailbox>) -> Response {
+    let Some(seat) = Seat::take(&ask.admin, &mailbox) else {
+        mailbox.close();
+        let mut response = reply::text(503, "as many watch already as may at a time");
+        response.fields_mut().add(b"Retry-After", b"5");
+        return response;
+    };
+    let timer = ask.request.reactor().timer();
+    timer.set(KEEP_ALIVE);
+    let mut fields = plain::named();
+    fields.add(b"Content-Type", b"text/event-stream");
+    fields.add(b"Cache-Control", b"no-store");
+    fields.add(b"X-Accel-Buffering", b"no");
+    let reader = Reader {
+        mailbox,
+        timer,
+        session: ask.visitor.session,
+        seat,
+        rest: Bytes::from_static(b": this is a stream of events\n\n"),
+    };
+    Response::new(200, fields, Body::Stream(Box::new(reader)))
+}
+
+/// One of the readers there may be.
+struct Seat {
+    admin: Arc<Admin>,
+    mailbox: Weak<Mailbox>,
+}
+
+/// Readers of events.
+#[derive(Default)]
+pub struct Readers {
+    mailboxes: Mutex<Vec<Weak<Mailbox>>>,
+    limited: AtomicU64,
+    is_over: AtomicBool,
+}
+
+impl Readers {
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        let mailboxes = lock(&self.mailboxes);
+        mailboxes
+            .iter()
+            .filter(|one| one.strong_count() > 0)
+            .count()
+    }
+
+    /// How many there was no room for.
+    pub(super) fn limited(&self) -> u64 {
+        self.limited.load(Ordering::Relaxed)
+    }
+
+    /// The server stops: readers get their end, and no more come. A stop would wait for them.
+    pub fn end_all(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let all: Vec<_> = lock(&self.mailboxes)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        all.iter().for_each(|mailbox| mailbox.end());
+    }
+}
+
+impl Seat {
+    fn take(admin: &Arc<Admin>, mailbox: &Arc<Mailbox>) -> Option<Seat> {
+        let readers = &admin.readers;
+        let mut mailboxes = lock(&readers.mailboxes);
+        let is_over = readers.is_over.load(Ordering::Relaxed);
+        if is_over || mailboxes.len() >= READERS_MAX {
+            readers.limited.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        let mailbox = Arc::downgrade(mailbox);
+        mailboxes.push(Weak::clone(&mailbox));
+        Some(Seat {
+            admin: Arc::clone(admin),
+            mailbox,
+        })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut mailboxes = lock(&self.admin.readers.mailboxes);
+        mailboxes.retain(|one| !one.ptr_eq(&self.mailbox));
+    }
+}
+
+struct Reader {
+    mailbox: Arc<Mailbox>,
+    timer: Timer,
+    session: Option<u64>,
+    seat: Seat,
+    /// What is left of an event that was cut.
+    rest: Bytes,
+}
+
+impl BodyStream for Reader {
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: usize,
+    ) -> Poll<Option<Result<Chunk, BodyError>>> {
+        if self.timer.poll_elapsed(cx).is_ready() {
+            let goes_on = |number| self.seat.admin.door.goes_on(number, now_ms());
+            if !self.session.is_none_or(goes_on) {
+                return Poll::Ready(None);
+            }
+            self.timer.set(KEEP_ALIVE);
+            // Polled again so that it wakes this task.
+            let _ = self.timer.poll_elapsed(cx);
+            if self.rest.is_empty() {
+                self.rest = Bytes::from_static(b":\n\n");
+            }
+        }
+        if self.rest.is_empty() {
+            match self.mailbox.take(cx) {
+                Poll::Ready(Some(frame)) => self.rest = frame,
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        let len = self.rest.len().min(max.max(1));
+        Poll::Ready(Some(Ok(Chunk::Bytes(self.rest.split_to(len)))))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.mailbox.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(mailbox: &Mailbox) -> Option<Option<Bytes>> {
+        match mailbox.take(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(frame) => Some(frame),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn a_reader_that_is_behind_hears_how_much_it_missed() {
+        let mailbox = Mailbox::new();
+        for number in 0..FRAMES_MAX + 3 {
+            assert!(mailbox.push(frame("n", &json!(number))));
+        }
+        for number in 0..FRAMES_MAX {
+            assert_eq!(take(&mailbox), Some(Some(frame("n", &json!(number)))));
+        }
+        let told = Bytes::from_static(b"event: dropped\ndata: {\"count\":3}\n\n");
+        assert_eq!(take(&mailbox), Some(Some(told)));
+        assert_eq!(take(&mailbox), None);
+        mailbox.end();
+        assert_eq!(take(&mailbox), Some(None));
+    }
+
+    #[test]
+    fn bytes_are_bounded_too_and_who_has_left_gets_nothing() {
+        let mailbox = Mailbox::new();
+        let large = Bytes::from(vec![b'x'; FRAME_BYTES_MAX]);
+        assert!(mailbox.push(large.clone()) && mailbox.push(Bytes::from_static(b"y")));
+        assert_eq!(take(&mailbox), Some(Some(large)));
+        assert!(
+            take(&mailbox)
+                .unwrap()
+                .unwrap()
+                .starts_with(b"event: dropped")
+        );
+        mailbox.close();
+        assert!(mailbox.is_closed() && !mailbox.push(Bytes::new()));
+    }
+
+    #[test]
+    fn an_event_is_one_line_whatever_its_text() {
+        let event = frame("line", &json!("a\nb\u{1b}"));
+        assert_eq!(event, "event: line\ndata: \"a\\nb\\u001b\"\n\n");
+    }
+}

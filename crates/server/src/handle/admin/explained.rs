@@ -1,0 +1,50 @@
+//! `GET /v1/explain`: what would answer a request, and why. Nothing is run, and nothing is asked
+//! for: the config and the disk are looked at, as `hob explain` does.
+
+use std::sync::Arc;
+
+use hob_http::Answered;
+use serde_json::{Value, json};
+
+use super::ask::Ask;
+use super::{lock, reply};
+use crate::config::{self, Asked};
+
+/// The lane of the file pool in which the disk is looked at.
+const LANE: u64 = u64::MAX - 4;
+
+/// `GET /v1/explain?method=GET&url=/path`
+pub(super) fn answer(ask: &Ask) -> Answered {
+    let Some(url) = ask.query("url").filter(|url| !url.is_empty()) else {
+        return Answered::Ready(reply::text(400, "give a `url`, or a path alone"));
+    };
+    let asked = Asked {
+        method: ask.query("method").unwrap_or_else(|| "GET".to_owned()),
+        url,
+        fields: Vec::new(),
+    };
+    let config = Arc::clone(&lock(&ask.admin.configured).config);
+    let pool = ask.admin.shared.pool.for_lane(LANE);
+    let job = pool.run(move || {
+        let explanation = config::explain(&config, &asked)?;
+        let lines: Vec<String> = explanation.to_string().lines().map(str::to_owned).collect();
+        Ok::<Value, String>(told(&explanation.to_json(), &lines))
+    });
+    Answered::Later(Box::pin(async move {
+        let Ok(job) = job else {
+            return reply::busy();
+        };
+        match job.await {
+            Some(Ok(value)) => reply::object(200, &value),
+            Some(Err(text)) => reply::text(400, text),
+            None => reply::busy(),
+        }
+    }))
+}
+
+/// The explanation with its lines for people.
+fn told(explanation: &Value, lines: &[String]) -> Value {
+    let mut told = explanation.clone();
+    told["lines"] = json!(lines);
+    told
+}

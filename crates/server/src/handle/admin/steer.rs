@@ -1,0 +1,31 @@
+//! What the keeper is asked for: reload, upgrade, stop.
+
+use hob_http::Answered;
+
+use super::ask::Ask;
+use super::helm::Outcome;
+use super::reply;
+use crate::life::Wish;
+
+/// `POST /v1/reload`
+pub(super) fn reload(ask: &Ask) -> Answered {
+    wish(ask, Wish::Reload)
+}
+
+/// `POST /v1/upgrade`
+pub(super) fn upgrade(ask: &Ask) -> Answered {
+    wish(ask, Wish::Upgrade)
+}
+
+/// `POST /v1/stop`
+pub(super) fn stop(ask: &Ask) -> Answered {
+    wish(ask, Wish::Stop)
+}
+
+fn wish(ask: &Ask, wish: Wish) -> Answered {
+    let asked = ask.admin.helm.ask(wish);
+    Answered::Later(Box::pin(async move {
+        let Outcome { is_ok, text } = asked.await;
+        reply::text(if is_ok { 200 } else { 409 }, &text)
+    }))
+}
