@@ -53,14 +53,17 @@ export function useAsk<T>(path: string | null, everyMs = 0): Asked<T> {
   return { value, error, isLoading, again };
 }
 
+/** Pages that the server pushes each second; the others are asked for every two. */
+const PUSHED = new Set(["overview"]);
+
 /**
- * Follows `GET /v1/live?page=…` while the page can be seen. Where the server has no such stream,
- * asks for `otherwise` every two seconds instead.
+ * Follows `GET /v1/live?page=…` while the page can be seen; asks for `otherwise` where the server
+ * does not push that page.
  */
 export function useLive<T>(page: string, otherwise: string): Asked<T> {
   const [value, setValue] = useState<T | null>(null);
   const [error, setError] = useState<string | null>(null);
-  const [hasStream, setHasStream] = useState(true);
+  const [hasStream, setHasStream] = useState(PUSHED.has(page));
   const isSeen = useSeen();
   useEffect(() => {
     if (!hasStream || !isSeen) return;

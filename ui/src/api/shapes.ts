@@ -151,6 +151,8 @@ export interface Program {
   route?: Maybe<string>;
   handler?: Maybe<string>;
   carrier?: Maybe<string>;
+  /** What is started. */
+  runs?: Maybe<string>;
   workers?: Worker[];
   min?: Maybe<number>;
   max?: Maybe<number>;
@@ -165,7 +167,10 @@ export interface Program {
 export interface CacheEntry {
   path: string;
   bytes?: number;
-  hits?: number;
+  hits?: Maybe<number>;
+  /** How much it is asked for of late, where hits are not counted. */
+  heat?: Maybe<number>;
+  site?: Maybe<string>;
   age_s?: number;
   state?: string;
 }
@@ -216,6 +221,7 @@ export interface Config {
   generation?: number;
   editable?: boolean;
   why_not?: Maybe<string>;
+  can_roll_back?: boolean;
 }
 
 /** One file of the config. */
@@ -224,6 +230,9 @@ export interface ConfigFile {
   text: string;
   /** What the server knows this text by, to refuse an edit of an older one. */
   hash?: string;
+  /** The server serves by this very text. */
+  in_force?: boolean;
+  on_disk?: boolean;
 }
 
 /** Something wrong with a config, and where. */

@@ -124,7 +124,8 @@ function options(latest: { current: GraphProps }, width: number): uPlot.Options 
         size: 72,
         space: 30,
         ...(latest.current.isBinary ? { incrs: POWERS } : {}),
-        values: (_plot, splits) => splits.map((value) => (value === 0 ? "0" : latest.current.format(value))),
+        values: (_plot, splits) =>
+          splits.map((value) => (value === 0 ? "0" : latest.current.format(value))),
       },
     ],
     series: [

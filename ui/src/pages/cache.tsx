@@ -6,7 +6,8 @@ import type { CacheEntry } from "../api/shapes";
 import { link, searchOf } from "../address";
 import { Action } from "../parts/act";
 import { Facts } from "../parts/facts";
-import { type Field, Filters, chosen } from "../parts/filters";
+import { type Field, chosen } from "../parts/filter";
+import { Filters } from "../parts/filters";
 import { Outcome, Page, Panel, Waiting } from "../parts/page";
 import { Code, Say } from "../parts/say";
 import { Table } from "../parts/table";
@@ -91,7 +92,12 @@ export function Cache(): JSX.Element {
               by: (row) => row.bytes,
               cell: (row) => bytes(row.bytes),
             },
-            { head: "hits", isNumber: true, by: (row) => row.hits, cell: (row) => count(row.hits) },
+            {
+              head: asked.value.entries.some((row) => row.hits != null) ? "hits" : "heat",
+              isNumber: true,
+              by: (row) => row.hits ?? row.heat,
+              cell: (row) => count(row.hits ?? row.heat),
+            },
             {
               head: "age",
               isNumber: true,

@@ -2,7 +2,8 @@
 import type { JSX } from "preact";
 import { useAsk } from "../api/hooks";
 import type { Certificate } from "../api/shapes";
-import { Notice, Page, Waiting } from "../parts/page";
+import { Facts } from "../parts/facts";
+import { Notice, Page, Panel, Waiting } from "../parts/page";
 import { Say } from "../parts/say";
 import { Table } from "../parts/table";
 import { count, day, many } from "../text/format";
@@ -13,7 +14,7 @@ const DAYS_BAD = 7;
 
 /** The page. */
 export function Certificates(): JSX.Element {
-  const asked = useAsk<{ certificates: Certificate[] }>("v1/certificates");
+  const asked = useAsk<{ certificates: Certificate[]; orders?: unknown[] }>("v1/certificates");
   const rows = asked.value?.certificates ?? [];
   const soon = rows.filter((row) => (row.days_left ?? Infinity) < DAYS_WARNING);
   return (
@@ -69,12 +70,22 @@ export function Certificates(): JSX.Element {
               by: (row) => row.issuer,
               cell: (row) => <Say text={row.issuer} />,
             },
-            { head: "key", isWide: true, cell: (row) => <Say text={row.key} /> },
+            { head: "key", doesWrap: true, isWide: true, cell: (row) => <Say text={row.key} /> },
             { head: "listener", isWide: true, cell: (row) => <Say text={row.listener} /> },
-            { head: "source", isWide: true, cell: (row) => <Say text={row.source} /> },
+            {
+              head: "source",
+              doesWrap: true,
+              isWide: true,
+              cell: (row) => <Say text={row.source} />,
+            },
             { head: "state", by: (row) => row.state, cell: (row) => <Say text={row.state} /> },
           ]}
         />
+      )}
+      {(asked.value?.orders?.length ?? 0) > 0 && (
+        <Panel title="Orders at an authority">
+          <Facts of={{ orders: asked.value?.orders }} />
+        </Panel>
       )}
     </Page>
   );

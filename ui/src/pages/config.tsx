@@ -37,8 +37,12 @@ export function ConfigPage(): JSX.Element {
             label="Roll back"
             isDangerous
             confirm="The config from before the last apply is put back and served by."
-            isOff={deed.isRunning || asked.value?.editable === false}
-            offReason={asked.value?.why_not ?? "the config cannot be changed here"}
+            isOff={
+              deed.isRunning ||
+              asked.value?.editable === false ||
+              asked.value?.can_roll_back === false
+            }
+            offReason={asked.value?.why_not ?? "nothing has been applied from here yet"}
             onDo={() => void deed.run(() => act("v1/config/rollback")).then(asked.again)}
           />
         </>
@@ -81,6 +85,8 @@ export function ConfigPage(): JSX.Element {
 interface Checked {
   ok?: boolean;
   faults?: ConfigFault[];
+  /** Strange, and no reason to refuse it. */
+  warnings?: ConfigFault[];
 }
 
 function Editor(props: { of: ConfigFile; config: Config; onApplied(): void }): JSX.Element {
@@ -98,7 +104,7 @@ function Editor(props: { of: ConfigFile; config: Config; onApplied(): void }): J
   const check = (): void =>
     void deed.run(async () => {
       const got = await act<Checked>("v1/config/check", given);
-      setFaults(got.faults ?? []);
+      setFaults([...(got.faults ?? []), ...(got.warnings ?? [])]);
       return got.ok ? "The config is in order." : "This config would be refused.";
     });
   const compare = (): void =>
@@ -119,8 +125,8 @@ function Editor(props: { of: ConfigFile; config: Config; onApplied(): void }): J
       title={<Code text={of.path} />}
       tools={
         <>
-          <Action label="Check" isOff={deed.isRunning} onDo={check} />
-          <Action label="Show changes" isOff={deed.isRunning} onDo={compare} />
+          <Action label="Check" isForAll isOff={deed.isRunning} onDo={check} />
+          <Action label="Show changes" isForAll isOff={deed.isRunning} onDo={compare} />
           <Action
             label="Apply"
             isOff={deed.isRunning || !isChanged || reason !== null}
@@ -134,6 +140,11 @@ function Editor(props: { of: ConfigFile; config: Config; onApplied(): void }): J
         </>
       }
     >
+      {of.in_force === false && (
+        <Notice level="warning">
+          This file has been changed since the server read it. Reload puts it in force.
+        </Notice>
+      )}
       {reason !== null && (
         <Notice level="notice">
           <Say text={reason} />

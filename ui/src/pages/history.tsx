@@ -5,68 +5,16 @@ import { useEffect, useState } from "preact/hooks";
 import { ask, sentence } from "../api/client";
 import { useAsk } from "../api/hooks";
 import type { History, Request } from "../api/shapes";
-import { type Query, type QueryGiven, link, searchOf } from "../address";
-import { type Field, Filters, chosen } from "../parts/filters";
+import { type Query, link } from "../address";
+import { Filters } from "../parts/filters";
+import { chosen } from "../parts/filter";
 import { Notice, Page, Waiting } from "../parts/page";
 import { Requests } from "../parts/request";
 import { Say } from "../parts/say";
 import { go, place } from "../route";
-import { bytes, clock, count, day, many } from "../text/format";
+import { bytes, clock, count, many } from "../text/format";
+import { FIELDS, historyPath, typed } from "./history-query";
 import { OneRequest } from "./request";
-
-const PAGE_ROWS = 100;
-
-/** What can be filtered by; the names are those of the API. */
-export const FIELDS: Field[] = [
-  { key: "q", label: "Search", placeholder: "any text of the request" },
-  { key: "path", label: "Path", placeholder: "/cgi-bin/*" },
-  { key: "status", label: "Status", placeholder: "404 or 5xx" },
-  { key: "slower", label: "Slower than", placeholder: "100ms" },
-  {
-    key: "sort",
-    label: "Order",
-    choices: [
-      ["", "newest first"],
-      ["slowest", "slowest first"],
-    ],
-  },
-  { key: "client", label: "Client", placeholder: "192.0.2.7", isMore: true },
-  { key: "site", label: "Site", isMore: true },
-  { key: "route", label: "Route", placeholder: "/cgi-bin/*", isMore: true },
-  { key: "method", label: "Method", placeholder: "GET", isMore: true },
-  { key: "handler", label: "Handler", placeholder: "cgi", isMore: true },
-  {
-    key: "fault",
-    label: "Whose fault",
-    isMore: true,
-    choices: [
-      ["", "anyone's or none"],
-      ["client", "the client's"],
-      ["server", "the server's"],
-      ["script", "the program's"],
-      ["upstream", "another server's"],
-    ],
-  },
-  { key: "since", label: "Since", placeholder: "2026-11-22 14:00", isMore: true },
-  { key: "until", label: "Until", placeholder: "2026-11-22 15:00", isMore: true },
-];
-
-/** The query of the API for the query of the address. */
-export function historyPath(query: Query, before?: string): string {
-  const asked: QueryGiven = { limit: PAGE_ROWS, ...chosen(FIELDS, query), before };
-  for (const key of ["since", "until"]) {
-    const given = query[key];
-    if (given !== undefined) asked[key] = momentOf(given);
-  }
-  return `v1/history?${searchOf(asked)}`;
-}
-
-/** A moment as it is typed, or as Unix milliseconds; null when it is neither. */
-export function momentOf(text: string): number | null {
-  if (/^\d{11,}$/.test(text)) return Number(text);
-  const ms = Date.parse(text.replace(" ", "T"));
-  return Number.isNaN(ms) ? null : ms;
-}
 
 /** The page: the list, or one request. */
 export function HistoryPage(): JSX.Element {
@@ -92,7 +40,7 @@ function List(): JSX.Element {
     >
       <Filters
         fields={FIELDS}
-        query={shown}
+        query={typed(query)}
         apply="Search"
         onApply={(next) => go(link("history", next))}
       />
@@ -161,9 +109,4 @@ function Kept(props: { of: History }): JSX.Element {
       {of.oldest_unix_ms ? `, back to ${clock(of.oldest_unix_ms)}` : ""}.
     </>
   );
-}
-
-function typed(unixMs: string): string {
-  const ms = Number(unixMs);
-  return `${day(ms)} ${clock(ms, ms)}`;
 }

@@ -5,6 +5,7 @@ import { type Deed, useDeed, useLive } from "../api/hooks";
 import type { Program, Worker } from "../api/shapes";
 import { link } from "../address";
 import { Action } from "../parts/act";
+import { Facts } from "../parts/facts";
 import { Notice, Outcome, Page, Pairs, Panel, Waiting } from "../parts/page";
 import { Code, Say } from "../parts/say";
 import { Table } from "../parts/table";
@@ -12,7 +13,7 @@ import { bytes, count, many, micros, seconds } from "../text/format";
 
 /** The page. */
 export function Programs(): JSX.Element {
-  const live = useLive<{ programs: Program[] }>("programs", "v1/programs");
+  const live = useLive<{ programs: Program[]; hosts?: unknown[] }>("programs", "v1/programs");
   const deed = useDeed();
   const programs = live.value?.programs ?? [];
   return (
@@ -28,6 +29,11 @@ export function Programs(): JSX.Element {
       {programs.map((program) => (
         <One key={`${program.site} ${program.route} ${program.name}`} of={program} deed={deed} />
       ))}
+      {(live.value?.hosts?.length ?? 0) > 0 && (
+        <Panel title="Warm hosts">
+          <Facts of={{ hosts: live.value?.hosts }} />
+        </Panel>
+      )}
     </Page>
   );
 }
@@ -74,6 +80,7 @@ function One(props: { of: Program; deed: Deed }): JSX.Element {
       )}
       <Pairs
         of={[
+          ["runs", of.runs ? <Code text={of.runs} /> : null],
           ["kind", <Say text={[of.handler, of.carrier].filter(Boolean).join(" over ")} />],
           [
             "route",

@@ -6,7 +6,8 @@ import { useEvents } from "../api/hooks";
 import type { StreamState } from "../api/events";
 import type { WatchEvent } from "../api/shapes";
 import { link, searchOf } from "../address";
-import { type Field, Filters, chosen } from "../parts/filters";
+import { type Field, chosen } from "../parts/filter";
+import { Filters } from "../parts/filters";
 import { Notice, Page } from "../parts/page";
 import { Code, Say } from "../parts/say";
 import { go, place } from "../route";
@@ -19,19 +20,20 @@ const SHOWN_MAX = 400;
 
 /** What can be filtered by; the names are those of the API. */
 export const FIELDS: Field[] = [
-  { key: "path", label: "Path", placeholder: "/cgi-bin/* or a regex in ~…" },
+  { key: "path", label: "Path", placeholder: "/cgi-bin/* or ~regex" },
   { key: "client", label: "Client", placeholder: "192.0.2.7" },
   { key: "slower", label: "Slower than", placeholder: "100ms" },
   { key: "status", label: "Status", placeholder: "5xx" },
+  { key: "method", label: "Method", placeholder: "POST", isMore: true },
   { key: "site", label: "Site", isMore: true },
   { key: "handler", label: "Handler", placeholder: "cgi", isMore: true },
   { key: "header", label: "Header", placeholder: "User-Agent:curl.*", isMore: true },
   {
     key: "trigger",
     label: "Start on",
-    placeholder: "status=500",
+    placeholder: "*exit code*",
     isMore: true,
-    title: "Nothing is shown until an event matches this.",
+    title: "Nothing is shown until the text of an event matches this: a glob, or a regex after ~.",
   },
   {
     key: "keep",

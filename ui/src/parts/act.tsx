@@ -12,13 +12,16 @@ export function Action(props: {
   confirm?: ComponentChildren;
   isDangerous?: boolean;
   isOff?: boolean;
+  /** It changes nothing: also for who may only look. */
+  isForAll?: boolean;
   /** Why it is off, when it is not for the role. */
   offReason?: string;
   onDo(): void;
 }): JSX.Element {
   const [isAsking, setAsking] = useState(false);
   const id = useId();
-  const reason = whyNot() ?? (props.isOff ? (props.offReason ?? null) : null);
+  const reason =
+    (props.isForAll ? null : whyNot()) ?? (props.isOff ? (props.offReason ?? null) : null);
   const isOff = reason !== null || props.isOff === true;
   const label = props.on ? `${props.label} ${props.on}` : undefined;
   const press = (): void => {

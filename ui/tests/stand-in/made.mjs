@@ -469,6 +469,18 @@ export function answer(path, query) {
       };
     }
     case "statistics":
+      {
+        const counts = (k) => ({
+          since_unix_ms: now() - 9e6,
+          requests: 12_033 * k,
+          methods: { GET: 11_800 * k, POST: 233 * k, other: 0 },
+          protocols: { "HTTP/1.1": 9000 * k, "HTTP/2.0": 3033 * k },
+          statuses: { 200: 11_000 * k, 404: 900 * k, 500: k },
+          workers: { started: k, reused: 90 * k },
+          bytes: { in: 8e6 * k, out: 900e6 * k },
+        });
+        return { start: counts(100), today: counts(10), zero: counts(1) };
+      }
       return {
         since: {
           start: { requests: 12_033_112, errors: 811 },
