@@ -25,9 +25,6 @@ function List(): JSX.Element {
   const query = place.value.query;
   const path = historyPath(query);
   const found = useAsk<History>(path);
-  const shown = { ...query };
-  for (const key of ["since", "until"])
-    if (/^\d{11,}$/.test(shown[key] ?? "")) shown[key] = typed(shown[key]!);
   return (
     <Page
       title="History"
