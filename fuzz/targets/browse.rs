@@ -1,8 +1,9 @@
-//! Documents and stylesheets as `hob bench --page` reads them: nothing panics, limits hold, and
-//! what a reference is resolved to can be asked for in one line and leads to itself.
+//! Documents and stylesheets as `hob bench --page` reads them: nothing panics, limits hold, what a
+//! reference is resolved to can be asked for in one line and leads to itself, and what is found of a
+//! document that comes in pieces is what it begins with when it is whole.
 #![no_main]
 
-use hob_load::{limits, resolve, scan_css, scan_html};
+use hob_load::{limits, resolve, scan_ahead, scan_css, scan_html};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -15,6 +16,9 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
+    let len = usize::from(data.first().copied().unwrap_or_default()) + 1;
+    let pieces = scan_ahead(data, len);
+    assert!(scan_html(data).found.starts_with(&pieces));
 });
 
 fn check(path: &str, reference: &str) {

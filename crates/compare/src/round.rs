@@ -169,6 +169,7 @@ impl Client<'_> {
                 think: Duration::ZERO,
             },
             connections,
+            sources: 1,
             protocol: row.protocol,
             streams: row.streams,
             reuse: row.reuse,

@@ -175,6 +175,7 @@ fn run(
             think: Duration::ZERO,
         },
         connections,
+        sources: 1,
         protocol: line.protocol,
         streams: 1,
         reuse: match connection {

@@ -338,6 +338,9 @@ pub(crate) struct BenchOptions {
     /// Connections; 10 in a closed loop, 100 in an open one
     #[arg(long, short = 'c', value_name = "COUNT")]
     pub(crate) connections: Option<usize>,
+    /// Client addresses they come from in turn, 127.0.1.1 and on; only to servers at 127.0.0.0/8
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    pub(crate) sources: usize,
     /// What requests are written in; over https what is agreed on in the handshake must be this
     #[arg(long, value_name = "VERSION", default_value = "1.1")]
     pub(crate) http: HttpVersion,

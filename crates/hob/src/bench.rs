@@ -87,6 +87,7 @@ fn exercise(options: BenchOptions) -> Result<(), Refusal> {
     };
     let exercised = hob_load::exercise(Exercise {
         url,
+        unix: options.unix,
         protocol,
         seed: options.seed,
         count: options.count.unwrap_or(ACT_COUNT),
@@ -174,6 +175,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         streams: options.streams,
         pace,
         connections: options.connections.unwrap_or(usual),
+        sources: options.sources,
         reuse: if options.close {
             Reuse::PerRequest
         } else {

@@ -24,6 +24,8 @@ mod replay_ends;
 mod schema;
 #[path = "bench/server.rs"]
 mod server;
+#[path = "bench/sources.rs"]
+mod sources;
 #[path = "bench/versions.rs"]
 mod versions;
 

@@ -16,7 +16,10 @@ mod terminal;
 mod harness;
 
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 use harness::{Place, text_of};
 use serde_json::{Value, json};
@@ -315,4 +318,47 @@ fn plain_view_is_a_line_a_second() {
         "{text}"
     );
     assert!(!text.contains('\x1b'), "{text:?}");
+}
+
+/// Answers at once, but for one second in which it does nothing.
+fn stalling() -> Server {
+    let stalled = Mutex::new(false);
+    let begun = Instant::now();
+    Server::start(move |_| {
+        let mut stalled = stalled.lock().unwrap();
+        if !*stalled && begun.elapsed() > Duration::from_millis(1200) {
+            *stalled = true;
+            // Others wait for the lock meanwhile.
+            let (_keep, clock) = channel::<()>();
+            let _ = clock.recv_timeout(Duration::from_secs(1));
+        }
+        Reply::Bytes(answer("200 OK", ""))
+    })
+}
+
+#[test]
+fn server_that_stalls_for_a_second_is_told_of_and_the_load_generator_is_not_blamed() {
+    for pace in [&["--rate", "200"][..], &["--think", "5ms"]] {
+        let server = stalling();
+        let flags = [
+            "-c",
+            "4",
+            "--for",
+            "4s",
+            "--warm-up",
+            "0s",
+            "--plain",
+            "--json",
+        ];
+        let output = bench(&[&[server.url().as_str()], &flags[..], pace].concat());
+        let lines = String::from_utf8(output.stderr).unwrap();
+        assert!(lines.contains(", no answer for "), "{lines}");
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let count = |field: &str| result["requests"][field].as_u64().unwrap();
+        if pace[0] == "--rate" {
+            // What was due meanwhile waited for the server. Others take CPUs from tests, too.
+            assert!(count("waited") > 100, "{result:#}");
+        }
+        assert!(count("late") < 100, "{result:#}");
+    }
 }

@@ -12,7 +12,9 @@
 //! - `thread` the loop that carries bytes between sockets, engine and answers
 //! - `listen` opening sockets
 //! - `tls` handshakes and records below a connection
+//! - `network` what the network below a connection is like
 //! - `acme` certificates from an authority, asked for by themselves
+//! - `post` sending to other people's servers what this one exports
 #![deny(missing_docs)]
 
 pub mod acme;
@@ -26,7 +28,9 @@ pub mod h3;
 pub mod head;
 pub mod limits;
 pub mod listen;
+pub mod network;
 mod pipe;
+pub mod post;
 mod raw;
 pub mod reactor;
 pub mod request;
@@ -39,5 +43,5 @@ pub use body::{Body, BodyError, BodyStream, Chunk, FileBody, FileSource, PipeEnd
 pub use bytes::Bytes;
 pub use head::{Fields, Known, RequestHead};
 pub use reactor::{Hold, Reactor, Standby, StandbyGuard, Timer, Watched};
-pub use request::{Facts, HalfClose, Preconditions, Request};
+pub use request::{AtWork, Facts, HalfClose, Phase, Preconditions, Request};
 pub use response::{Answer, Answered, Prepared, Response, ResponseHead};

@@ -65,6 +65,31 @@ pub(crate) fn defer_accept(socket: BorrowedFd<'_>, seconds: u32) -> io::Result<u
     }
 }
 
+/// Bytes of `struct tcp_info` that are asked for; older kernels give fewer, the rest stays zero.
+pub(crate) const TCP_INFO_BYTES: usize = 192;
+
+/// What the kernel knows of a TCP connection (TCP_INFO), as its `struct tcp_info`.
+pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<[u8; TCP_INFO_BYTES]> {
+    let mut told = [0u8; TCP_INFO_BYTES];
+    let mut len = TCP_INFO_BYTES as libc::socklen_t;
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+    // SAFETY: the kernel writes at most `len` bytes, which is the size of the live array, and any
+    // bytes are valid u8.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            told.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    match result {
+        0 => Ok(told),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Has a classic BPF program choose among the sockets of one address which of them gets a datagram
 /// (SO_ATTACH_REUSEPORT_CBPF). It reads the datagram from its first byte on and returns the number
 /// of a socket, in the order they were bound; any other number leaves the choice to the kernel.

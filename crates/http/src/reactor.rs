@@ -55,7 +55,7 @@ struct Inner {
     /// `None` when no thread drives it.
     home: Option<Home>,
     ready: Rc<ReadyList>,
-    now_ms: Cell<u64>,
+    now_us: Cell<u64>,
     /// When the next timer is due; asked for in every turn.
     next_timer_ms: Cell<u64>,
     /// The same for precise ones.
@@ -94,7 +94,7 @@ impl Reactor {
         Reactor(Rc::new(Inner {
             home,
             ready: Rc::default(),
-            now_ms: Cell::new(0),
+            now_us: Cell::new(0),
             next_timer_ms: Cell::new(u64::MAX),
             next_precise_ms: Cell::new(u64::MAX),
             sources: RefCell::default(),
@@ -147,15 +147,20 @@ impl Reactor {
 
     /// When this turn of the loop began, in milliseconds on the monotonic clock.
     pub fn now_ms(&self) -> u64 {
-        self.0.now_ms.get()
+        self.now_us() / 1000
+    }
+
+    /// The same in microseconds.
+    pub fn now_us(&self) -> u64 {
+        self.0.now_us.get()
     }
 
     pub(crate) fn ready(&self) -> &Rc<ReadyList> {
         &self.0.ready
     }
 
-    pub(crate) fn begin_turn(&self, now_ms: u64) {
-        self.0.now_ms.set(now_ms);
+    pub(crate) fn begin_turn(&self, now_us: u64) {
+        self.0.now_us.set(now_us);
     }
 
     /// A watched descriptor can do something now.

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -76,6 +77,26 @@ pub enum Preconditions {
     Dropped,
 }
 
+/// What a request is at, as its handler says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// The server works on it itself.
+    #[default]
+    Server,
+    /// It waits in a program's queue.
+    Queued,
+    /// A program works on it.
+    Program,
+}
+
+/// Who knows what a request is at, better than the request: its exchange with a worker.
+pub trait AtWork: Send + Sync {
+    /// What it is at.
+    fn phase(&self) -> Phase;
+    /// The worker's process, once that is known.
+    fn worker_pid(&self) -> Option<u32>;
+}
+
 /// A request. Cloning counts; everything stays on the thread that read it.
 #[derive(Clone)]
 pub struct Request {
@@ -97,6 +118,8 @@ pub(crate) struct Exchange {
     pub(crate) left: Cell<bool>,
     pub(crate) reactor: Reactor,
     pub(crate) key: Cell<u64>,
+    phase: Cell<Phase>,
+    at_work: RefCell<Option<Arc<dyn AtWork>>>,
 }
 
 /// One of the heads that take the place of a request's own, and the one that takes its place.
@@ -112,6 +135,11 @@ pub(crate) struct Incoming {
     pub(crate) state: IncomingState,
     pub(crate) announced: Option<u64>,
     pub(crate) is_wanted: bool,
+    /// Since when the handler waits for bytes that the client has not sent, in microseconds of
+    /// loop time; 0 while it does not.
+    pub(crate) wait_since_us: u64,
+    /// It is what comes in through a tunnel: silence is nobody's fault.
+    pub(crate) is_tunnel: bool,
     pub(crate) trailers: Vec<(Bytes, Bytes)>,
     pub(crate) waker: Option<Waker>,
 }
@@ -125,6 +153,8 @@ impl Default for Incoming {
             state: IncomingState::Ended,
             announced: Some(0),
             is_wanted: false,
+            wait_since_us: 0,
+            is_tunnel: false,
             trailers: Vec::new(),
             waker: None,
         }
@@ -286,6 +316,47 @@ impl Request {
         self.exchange.record.borrow_mut()
     }
 
+    /// How long it has been under way, in microseconds. Reads the clock.
+    pub fn age_us(&self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let us = now.tv_sec.cast_unsigned() * 1_000_000 + now.tv_nsec.cast_unsigned() / 1000;
+        us.saturating_sub(self.record().started_us)
+    }
+
+    /// Says what it is at, for who looks at running requests.
+    pub fn set_phase(&self, phase: Phase) {
+        self.exchange.phase.set(phase);
+    }
+
+    /// Has somebody else say what it is at, until `None` is set.
+    pub fn set_at_work(&self, at_work: Option<Arc<dyn AtWork>>) {
+        *self.exchange.at_work.borrow_mut() = at_work;
+    }
+
+    /// What it is at.
+    pub fn phase(&self) -> Phase {
+        let at_work = self.exchange.at_work.borrow();
+        at_work
+            .as_ref()
+            .map_or(self.exchange.phase.get(), |at_work| at_work.phase())
+    }
+
+    /// The process of the worker that has it, as far as that is known.
+    pub fn worker_pid(&self) -> Option<u32> {
+        let at_work = self.exchange.at_work.borrow();
+        at_work.as_ref().and_then(|at_work| at_work.worker_pid())
+    }
+
+    /// True while its handler waits for bytes that the client has not sent.
+    pub(crate) fn waits_for_body(&self) -> bool {
+        self.exchange.body.borrow().wait_since_us != 0
+    }
+
+    /// True once raw bytes flow both ways.
+    pub(crate) fn is_tunnel(&self) -> bool {
+        self.exchange.body.borrow().is_tunnel
+    }
+
     /// What is to be said beside the record's reason; empty when nothing is.
     pub fn detail(&self) -> Ref<'_, [u8]> {
         Ref::map(self.exchange.detail.borrow(), Vec::as_slice)
@@ -347,13 +418,23 @@ impl Request {
         let mut body = self.exchange.body.borrow_mut();
         if let Some(chunk) = body.chunks.pop_front() {
             body.held_bytes -= chunk.len();
+            self.exchange.end_body_wait(&mut body);
             self.exchange.notify();
             return Poll::Ready(Some(Ok(chunk)));
         }
         match body.state {
-            IncomingState::Ended => Poll::Ready(None),
-            IncomingState::Broken(error) => Poll::Ready(Some(Err(error))),
+            IncomingState::Ended => {
+                self.exchange.end_body_wait(&mut body);
+                Poll::Ready(None)
+            }
+            IncomingState::Broken(error) => {
+                self.exchange.end_body_wait(&mut body);
+                Poll::Ready(Some(Err(error)))
+            }
             IncomingState::Open => {
+                if body.wait_since_us == 0 && !body.is_tunnel {
+                    body.wait_since_us = self.exchange.reactor.now_us();
+                }
                 body.waker = Some(cx.waker().clone());
                 if !body.is_wanted {
                     body.is_wanted = true;
@@ -447,6 +528,8 @@ impl Exchange {
             left: Cell::new(false),
             reactor,
             key: Cell::new(0),
+            phase: Cell::default(),
+            at_work: RefCell::default(),
         }
     }
 
@@ -465,11 +548,23 @@ impl Exchange {
         }
         body.state = IncomingState::Ended;
         body.waker = None;
+        (body.wait_since_us, body.is_tunnel) = (0, false);
         let line = self.line.get_mut();
         line.interim.clear();
         line.left_waker = None;
         self.half_close.set(HalfClose::Serve);
         self.left.set(false);
+        self.phase.set(Phase::Server);
+        self.at_work.take();
+    }
+
+    /// The handler waits no more for bytes of the body.
+    pub(crate) fn end_body_wait(&self, body: &mut Incoming) {
+        if body.wait_since_us != 0 {
+            let since_us = std::mem::take(&mut body.wait_since_us);
+            let waited_us = self.reactor.now_us().saturating_sub(since_us);
+            self.record.borrow_mut().client_body_us += waited_us;
+        }
     }
 
     pub(crate) fn notify(&self) {
@@ -490,6 +585,13 @@ impl Exchange {
 }
 
 impl Incoming {
+    /// What comes from here on came through a tunnel.
+    pub(crate) fn begin_tunnel(&mut self) {
+        self.is_tunnel = true;
+        self.wait_since_us = 0;
+        self.state = IncomingState::Open;
+    }
+
     pub(crate) fn push(&mut self, bytes: Bytes) {
         self.held_bytes += bytes.len();
         self.chunks.push_back(bytes);

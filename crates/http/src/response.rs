@@ -33,6 +33,11 @@ pub trait Answer {
         Response::text(status, status::phrase(status))
     }
 
+    /// A request's record has been opened: it is finished exactly once after that.
+    fn begun(&self, request: &Request) {
+        let _ = request;
+    }
+
     /// The exchange is over: its last byte was handed to the kernel, or it broke. The record is
     /// complete.
     fn finished(&self, request: &Request);

@@ -8,9 +8,10 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 
 use hob_ipc::hello::Hello;
+use hob_ipc::limits::PAYLOAD_BYTES_MAX;
 use hob_ipc::message::{Carrier, Head, Kind};
 use hob_ipc::request::OwnedBlock;
-use hob_ipc::shm::Room;
+use hob_ipc::shm::{Room, WorkerEnd};
 
 use crate::failure::Failure;
 use crate::link::Link;
@@ -24,6 +25,8 @@ const SPARE_MAX: usize = 24;
 pub(crate) struct Connection {
     pub(crate) hello: Hello,
     pub(crate) carrier: Carrier,
+    /// Bytes of an answer that one message carries.
+    pub(crate) piece_bytes_max: usize,
     pub(crate) socket: Arc<OwnedFd>,
     pub(crate) inner: Mutex<Inner>,
     /// Threads that wait for a request.
@@ -94,6 +97,7 @@ pub(crate) enum Accepted {
 impl Connection {
     pub(crate) fn new(hello: Hello, link: Link) -> Connection {
         Connection {
+            piece_bytes_max: piece_bytes_max(&hello, &link),
             hello,
             carrier: link.carrier(),
             socket: link.socket.clone(),
@@ -126,6 +130,14 @@ impl Connection {
     pub(crate) fn lock(&self) -> Locked<'_> {
         Locked::new(self)
     }
+}
+
+/// No longer than the window, or it could never leave, and than what it travels in.
+fn piece_bytes_max(hello: &Hello, link: &Link) -> usize {
+    let chunk_bytes = link.shm.as_ref().map(WorkerEnd::chunk_bytes);
+    PAYLOAD_BYTES_MAX
+        .min(hello.data_window_bytes as usize)
+        .min(chunk_bytes.unwrap_or(PAYLOAD_BYTES_MAX))
 }
 
 impl Inner {

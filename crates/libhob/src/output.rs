@@ -1,8 +1,9 @@
 //! What a program writes, collected and sent in as few messages as possible.
 //!
 //! In shared memory up to 4 KiB are collected here and travel in the ring; what is more goes into a
-//! chunk, which is filled and sent whole. On the stream 64 KiB are collected. Something is always
-//! kept back until more comes or the answer ends, so that the last message can say that it is last.
+//! chunk, which is filled and sent whole: 64 KiB, unless the server's are smaller. On the stream
+//! 64 KiB are collected. Something is always kept back until more comes or the answer ends, so that
+//! the last message can say that it is last.
 
 use hob_ipc::limits::{PAYLOAD_BYTES_MAX, RING_DATA_BYTES_MAX};
 use hob_ipc::message::{Carrier, Head, Kind, LAST};
@@ -46,7 +47,7 @@ impl Output {
                 self.small.extend_from_slice(bytes);
                 true
             }
-            Some((taken, filled)) if *filled + bytes.len() <= piece_bytes_max(connection) => {
+            Some((taken, filled)) if *filled + bytes.len() <= connection.piece_bytes_max => {
                 taken.fill(*filled, bytes);
                 *filled += bytes.len();
                 true
@@ -65,7 +66,7 @@ impl Output {
     ) -> Result<(), Failure> {
         while !self.keep(connection, bytes) {
             if connection.carrier == Carrier::Stream {
-                let room = piece_bytes_max(connection) - self.small.len();
+                let room = connection.piece_bytes_max - self.small.len();
                 let (now, later) = bytes.split_at(bytes.len().min(room));
                 let pieces = [&self.small[..], now];
                 send(locked, id, 0, &pieces)?;
@@ -74,14 +75,16 @@ impl Output {
                 continue;
             }
             if self.chunk.is_none() {
-                self.chunk = Some((take_chunk(locked, id)?, 0));
+                let bytes = self.small.len() + bytes.len();
+                let bytes = bytes.min(connection.piece_bytes_max);
+                self.chunk = Some((take_chunk(locked, id, bytes)?, 0));
                 let small = std::mem::take(&mut self.small);
                 self.keep(connection, &small);
                 self.small = small;
                 self.small.clear();
             }
             let (taken, filled) = self.chunk.as_mut().expect("made above");
-            let room = piece_bytes_max(connection) - *filled;
+            let room = connection.piece_bytes_max - *filled;
             let (now, later) = bytes.split_at(bytes.len().min(room));
             taken.fill(*filled, now);
             *filled += now.len();
@@ -101,7 +104,7 @@ impl Output {
         connection: &Connection,
         id: u32,
     ) -> Result<(*mut u8, usize), Failure> {
-        let max = piece_bytes_max(connection);
+        let max = connection.piece_bytes_max;
         if connection.carrier == Carrier::Stream {
             if self.small.len() == max {
                 self.send(locked, id, 0)?;
@@ -122,7 +125,7 @@ impl Output {
             if self.small.len() == max {
                 self.send(locked, id, 0)?;
             }
-            let mut taken = take_chunk(locked, id)?;
+            let mut taken = take_chunk(locked, id, max)?;
             taken.fill(0, &self.small);
             self.chunk = Some((taken, self.small.len()));
             self.small.clear();
@@ -154,7 +157,7 @@ impl Output {
 
     /// Bytes were written to [`Output::space`].
     pub(crate) fn advance(&mut self, connection: &Connection, count: usize) -> Result<(), Failure> {
-        let max = piece_bytes_max(connection);
+        let max = connection.piece_bytes_max;
         match &mut self.chunk {
             Some((_, filled)) if count <= max - *filled => {
                 *filled += count;
@@ -222,7 +225,17 @@ pub(crate) fn take_credit(locked: &mut Locked<'_>, id: u32, bytes: usize) -> Res
     locked.wait(Until::Ever, None, Waits::Change, take)?
 }
 
-fn take_chunk(locked: &mut Locked<'_>, id: u32) -> Result<Taken, Failure> {
+/// Takes a chunk for so many bytes once they may be sent: who waits for a client holds none that
+/// another request could use.
+fn take_chunk(locked: &mut Locked<'_>, id: u32, bytes: usize) -> Result<Taken, Failure> {
+    let may_send = |inner: &mut Inner| match inner.request(id) {
+        Some(active) if !active.is_cancelled => (active.credit >= bytes as u64).then_some(Ok(())),
+        _ => Some(Err(Failure::Cancelled)),
+    };
+    match may_send(locked.inner()) {
+        Some(may) => may?,
+        None => locked.wait(Until::Ever, None, Waits::Change, may_send)??,
+    }
     let take = |inner: &mut Inner| {
         if inner.request(id).is_none_or(|active| active.is_cancelled) {
             return Some(Err(Failure::Cancelled));
@@ -242,12 +255,7 @@ fn take_chunk(locked: &mut Locked<'_>, id: u32) -> Result<Taken, Failure> {
 
 fn small_bytes_max(connection: &Connection) -> usize {
     match connection.carrier {
-        Carrier::Shm => RING_DATA_BYTES_MAX.min(piece_bytes_max(connection)),
-        Carrier::Stream => piece_bytes_max(connection),
+        Carrier::Shm => RING_DATA_BYTES_MAX.min(connection.piece_bytes_max),
+        Carrier::Stream => connection.piece_bytes_max,
     }
-}
-
-/// The longest data message: no longer than the window, or it could never leave.
-fn piece_bytes_max(connection: &Connection) -> usize {
-    PAYLOAD_BYTES_MAX.min(connection.hello.data_window_bytes as usize)
 }

@@ -292,7 +292,7 @@ impl Request {
             if may_send == 0 {
                 return Err(Failure::Again);
             }
-            count = count.min(may_send);
+            count = count.min(may_send).min(connection.piece_bytes_max);
         }
         self.write(&bytes[..count])?;
         Ok(count)

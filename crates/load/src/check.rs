@@ -5,10 +5,11 @@ use crate::entry::{Entry, Rows};
 use crate::error::LoadError;
 use crate::expect::Expectation;
 use crate::limits::{
-    CONNECTION_COUNT_MAX, LANE_COUNT_MAX, ROW_COUNT_MAX, STREAM_COUNT_MAX, THREAD_COUNT_MAX,
-    URL_COUNT_MAX, VISITOR_COUNT_MAX,
+    CONNECTION_COUNT_MAX, LANE_COUNT_MAX, ROW_COUNT_MAX, SOURCE_COUNT_MAX, STREAM_COUNT_MAX,
+    THREAD_COUNT_MAX, URL_COUNT_MAX, VISITOR_COUNT_MAX,
 };
 use crate::plan::{Pace, Plan, Protocol, Reuse};
+use crate::send::Address;
 
 /// Refuses a plan that cannot be carried out.
 pub(crate) fn check(plan: &Plan) -> Result<(), LoadError> {
@@ -17,6 +18,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), LoadError> {
     if !(1..=CONNECTION_COUNT_MAX).contains(&plan.connections) {
         return wrong(format!("connections: from 1 to {CONNECTION_COUNT_MAX}"));
     }
+    check_sources(plan)?;
     check_streams(plan)?;
     check_page(plan)?;
     if !(1..=THREAD_COUNT_MAX.min(plan.connections)).contains(&plan.threads) {
@@ -49,6 +51,32 @@ pub(crate) fn check(plan: &Plan) -> Result<(), LoadError> {
         ));
     }
     Ok(())
+}
+
+fn check_sources(plan: &Plan) -> Result<(), LoadError> {
+    let wrong = |text: String| Err(LoadError::Arguments(text));
+    if !(1..=SOURCE_COUNT_MAX).contains(&plan.sources) {
+        return wrong(format!("sources: from 1 to {SOURCE_COUNT_MAX}"));
+    }
+    if plan.sources > plan.connections {
+        return wrong(format!(
+            "sources: each has at least one of the {}, of which there are {} here",
+            plan.makers(),
+            plan.connections
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses to spread connections where the client addresses are not all ours.
+pub(crate) fn check_reached(plan: &Plan, address: &Address) -> Result<(), LoadError> {
+    if plan.sources == 1 || address.has_sources() {
+        return Ok(());
+    }
+    Err(LoadError::Arguments(format!(
+        "sources: only to a server of this machine at 127.0.0.0/8 can connections come from several \
+         addresses, and this one is at {address}"
+    )))
 }
 
 /// What pages cannot be asked for with.

@@ -39,7 +39,7 @@ mod view;
 mod watch;
 mod written;
 
-pub use browse::{Found, Kind, Scan, resolve, scan_css, scan_html};
+pub use browse::{Found, Kind, Scan, resolve, scan_ahead, scan_css, scan_html};
 pub use conduct::{Conduct, Shard, Stop, View, parse_moment};
 pub use entry::Entry;
 pub use environment::Environment;

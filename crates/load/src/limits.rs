@@ -12,6 +12,8 @@ pub const AGAIN_COUNT_MAX: u8 = 10;
 pub const THREAD_COUNT_MAX: usize = 1024;
 /// Connections of one run.
 pub const CONNECTION_COUNT_MAX: usize = 1_000_000;
+/// Client addresses that the connections of one run come from.
+pub const SOURCE_COUNT_MAX: usize = 10_000;
 /// Kinds of requests of one run: URLs, or lines of a list.
 pub const URL_COUNT_MAX: usize = 100_000;
 /// Connections times rows of results, on one thread, up to which rows tell how fairly connections

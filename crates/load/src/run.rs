@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::browse::{Asker, Base};
-use crate::check::check;
+use crate::check::{check, check_reached};
 use crate::conduct::{Conduct, View};
 use crate::draw::Draw;
 use crate::entry::{Entry, Rows};
@@ -120,6 +120,7 @@ fn conducted(
     };
     raise_descriptors(&plan)?;
     let address = reach(&plan, probe)?;
+    check_reached(&plan, &address)?;
     let tls = tls(&plan, &address)?;
     // Before the run begins: whoever waits for the first lines is not late with them.
     let log = log.map(begin_log).transpose()?;

@@ -29,6 +29,12 @@ pub(crate) const METRICS: &[(&str, Metric, &str)] = &[
         "requests sent late, as a count or in % of all",
     ),
     ("cpu", Metric::ServerCpu, "CPU time of --pid per answer"),
+    (
+        "fairness",
+        Metric::Fairness,
+        "Jain's index of answers, from 0 to 1: over client addresses with --sources, else over \
+         connections",
+    ),
 ];
 
 /// Which figure.
@@ -44,6 +50,7 @@ pub(crate) enum Metric {
     Rate,
     Late,
     ServerCpu,
+    Fairness,
 }
 
 /// What a figure is measured in.
@@ -52,6 +59,8 @@ pub(crate) enum Unit {
     Nanoseconds,
     Count,
     Percent,
+    /// From 0 to 1.
+    Index,
 }
 
 /// One condition under which a run has failed.
@@ -87,6 +96,7 @@ impl Threshold {
             (Some(ns), Unit::Nanoseconds) => time(ns),
             (Some(percent), Unit::Percent) => format!("{percent:.3} %"),
             (Some(count), Unit::Count) => format!("{count:.0}"),
+            (Some(index), Unit::Index) => format!("{index:.3}"),
         }
     }
 }
@@ -114,6 +124,10 @@ impl FromStr for Threshold {
         let metric = metric(name).ok_or_else(wrong)?;
         let (limit, unit) = match metric {
             Metric::Rate => (plain_number(limit), Unit::Count),
+            Metric::Fairness => (
+                plain_number(limit).filter(|index| *index <= 1.0),
+                Unit::Index,
+            ),
             Metric::Errors | Metric::Late => match limit.strip_suffix('%') {
                 Some(share) => (plain_number(share.trim()), Unit::Percent),
                 None => (plain_number(limit), Unit::Count),
@@ -161,7 +175,18 @@ mod tests {
     #[test]
     fn threshold_that_makes_no_sense_is_refused() {
         for wrong in [
-            "", "p99", "p99>", "p0>1s", "p101>1s", "p99>5", "rate<5s", "foo>1", "mean>1%",
+            "",
+            "p99",
+            "p99>",
+            "p0>1s",
+            "p101>1s",
+            "p99>5",
+            "rate<5s",
+            "foo>1",
+            "mean>1%",
+            "fairness<2",
+            "fairness<90%",
+            "fairness<1s",
         ] {
             assert!(wrong.parse::<Threshold>().is_err(), "{wrong}");
         }

@@ -28,7 +28,8 @@ use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
-use hob_trace::{CacheOutcome, Fault, Texts};
+use hob_trace::tally::ThreadTally;
+use hob_trace::{CacheOutcome, Fault, Recorder, Texts};
 
 use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
@@ -40,7 +41,7 @@ use crate::handle::resident::grow::Order;
 use crate::handle::resident::{self, Home, Resident};
 use crate::handle::warm::keep::{self, Means};
 use crate::handle::warm::{Host, Links};
-use crate::handle::{Handler, plain, redirect, respond};
+use crate::handle::{Handler, metrics, plain, redirect, respond};
 use crate::process::Launcher;
 use crate::route::pattern::Captures;
 use crate::route::sites::{Route, Site, Sites};
@@ -58,14 +59,16 @@ pub const ADMIN_LISTENER: u16 = 0xfff1;
 /// What one thread answers with.
 pub struct Answers {
     desk: Rc<Desk>,
-    admin: Arc<Admin>,
     ring: RefCell<Producer>,
+    recorder: Recorder,
 }
 
 /// What a thread's handlers work with; answers that take a while hold it, to ask handlers again.
 struct Desk {
     shared: Arc<Shared>,
     counters: Arc<ThreadCounters>,
+    tally: Arc<ThreadTally>,
+    admin: Arc<Admin>,
     sites: RefCell<Arc<Sites>>,
     generation: Cell<u64>,
     local: RefCell<Local>,
@@ -92,12 +95,17 @@ impl Answers {
         counters: Arc<ThreadCounters>,
         ring: Producer,
     ) -> Answers {
+        let recorder = Recorder::new(&admin.inside.history, &shared.series);
+        admin.inside.watch(thread, recorder.waiting());
         Answers {
+            recorder,
             desk: Rc::new(Desk {
                 sites: RefCell::new(shared.sites()),
                 generation: Cell::new(shared.generation()),
                 shared: Arc::clone(shared),
                 counters,
+                tally: shared.tallies.new_thread(),
+                admin: Arc::clone(admin),
                 local: RefCell::default(),
                 now_ms: Cell::new(0),
                 places: Rc::default(),
@@ -108,7 +116,6 @@ impl Answers {
                 path: RefCell::default(),
                 key: RefCell::default(),
             }),
-            admin: Arc::clone(admin),
             ring: RefCell::new(ring),
         }
     }
@@ -120,6 +127,11 @@ impl Answers {
         {
             tracing::error!(%error, "a link to the spawner cannot be watched");
         }
+    }
+
+    /// Lets readers of the history see what this thread has kept to itself.
+    pub(crate) fn hand_over(&self) {
+        self.recorder.hand_over();
     }
 
     /// Starts a worker of a resident program on this thread.
@@ -143,7 +155,7 @@ impl Answers {
 
     /// Has every thread begin a turn, in which it lets go of what has left the cache.
     fn wake_all(&self) {
-        let crew = &self.admin.crew;
+        let crew = &self.desk.admin.crew;
         for index in 0..crew.thread_count() {
             Handle::new(crew, index).run(|_: &mut Thread<Answers>| {});
         }
@@ -160,6 +172,8 @@ impl Desk {
         {
             let mut record = request.record_mut();
             record.site = u16::try_from(site_index).unwrap_or(u16::MAX - 1);
+            record.tally = site.tally;
+            record.series = site.series;
             record.log = site.log.unwrap_or_else(|| listener_log(sites, request));
         }
         if let Some(refusal) = secure::check(sites, site, request) {
@@ -197,6 +211,7 @@ impl Desk {
         {
             let mut record = request.record_mut();
             record.route = index;
+            record.series = route.series;
             record.handler = route.handler.kind();
             record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
         }
@@ -299,6 +314,7 @@ impl Desk {
                 })
             }
             Handler::Respond(respond) => Answered::Ready(respond::answer(respond, request)),
+            Handler::Metrics(metrics) => metrics::answer(metrics, &self.admin, request),
         }
     }
 
@@ -374,10 +390,10 @@ fn note_fault(request: &Request, fault: Fault, reason: &'static str) {
 impl Answer for Answers {
     fn answer(&self, request: &Request) -> Answered {
         if request.facts().listener >= CONTROL_LISTENER {
-            return admin::answer(&self.admin, request);
+            return admin::answer(&self.desk.admin, request);
         }
         let sites = self.desk.sites.borrow();
-        if let Some(page) = proof::page(&self.admin, &sites, request) {
+        if let Some(page) = proof::page(&self.desk.admin, &sites, request) {
             return Answered::Ready(page);
         }
         self.desk.route(&sites, request)
@@ -388,6 +404,12 @@ impl Answer for Answers {
         let log = sites.listener_logs.get(&request.facts().listener).copied();
         request.record_mut().log = log.unwrap_or_default();
         plain::error(status)
+    }
+
+    fn begun(&self, request: &Request) {
+        if request.facts().listener < CONTROL_LISTENER {
+            self.desk.counters.requests_begun.add(1);
+        }
     }
 
     fn finished(&self, request: &Request) {
@@ -402,6 +424,7 @@ impl Answer for Answers {
         counters
             .bytes_out
             .add(record.head_bytes_out + record.body_bytes_out);
+        self.desk.tally.count(&record);
         match record.cache {
             CacheOutcome::None => {}
             CacheOutcome::Hit => counters.cache_hits.add(1),
@@ -415,20 +438,21 @@ impl Answer for Answers {
             counters.disk_jobs.add(1);
             counters.disk_wait_us.add(record.disk_wait_us);
         }
+        let head = request.sent_head();
+        let value = |known| head.value(known).unwrap_or_default();
+        let texts = Texts {
+            method: head.method(),
+            target: head.target(),
+            host: head.host(),
+            referer: value(hob_http::Known::Referer),
+            user_agent: value(hob_http::Known::UserAgent),
+            user: b"",
+            detail: &request.detail(),
+        };
         if record.log != 0 {
-            let head = request.sent_head();
-            let value = |known| head.value(known).unwrap_or_default();
-            let texts = Texts {
-                method: head.method(),
-                target: head.target(),
-                host: head.host(),
-                referer: value(hob_http::Known::Referer),
-                user_agent: value(hob_http::Known::UserAgent),
-                user: b"",
-                detail: &request.detail(),
-            };
             self.ring.borrow_mut().push(&record, &texts);
         }
+        self.recorder.finished(&record, &texts);
     }
 
     fn start(&self, reactor: &Reactor) {
@@ -448,6 +472,7 @@ impl Answer for Answers {
     fn begin_turn(&self, now_ms: u64) {
         let desk = &self.desk;
         desk.now_ms.set(now_ms);
+        self.recorder.turn(now_ms);
         let generation = desk.shared.generation();
         if generation != desk.generation.get() {
             desk.generation.set(generation);

@@ -1,6 +1,7 @@
 //! Requests to answers: config, routes, steps, cache, handlers, and the life of the processes.
 
 pub mod acme;
+pub mod activity;
 pub mod answer;
 pub mod cache;
 pub mod config;

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use hob_http::acme::Challenges;
 use hob_http::limits::Limits;
@@ -15,10 +15,12 @@ use hob_http::thread::{Crew, Drain, Handle, Listening, Thread};
 use hob_http::tls::{Offer, Terms, TicketKeys};
 use hob_trace::access_log::{AccessLog, DestinationSettings, LogId, Target};
 use hob_trace::format::{Format, Names};
+use hob_trace::history::{History, Origin, Retention};
 use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
+use crate::activity::{Files, Inside, Sampler};
 use crate::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER};
 use crate::config::{self, CacheMode, Config, LogChoice, LogTarget, Purpose};
 use crate::handle::admin::audit::Audit;
@@ -83,6 +85,8 @@ struct Server {
     next_admin: u16,
     /// The server's own end to the spawner; while it is open the spawner has a server.
     spawner: Option<OwnedFd>,
+    /// Looks at all of it once a second.
+    sampler: Option<Sampler>,
 }
 
 /// What other threads tell the one that runs the server.
@@ -118,13 +122,13 @@ impl Signals {
 }
 
 impl Server {
-    fn start(generation: Generation) -> Result<Server, String> {
+    fn start(mut generation: Generation) -> Result<Server, String> {
         let config = &generation.config;
         let thread_count = config.threads.unwrap_or_else(usable_cores);
         let text = |error: io::Error| error.to_string();
         let crew = Crew::new(thread_count).map_err(text)?;
         crew.set_generation(generation.facts.servers_started);
-        let shared = Arc::new(Shared::new(&config.cache));
+        let shared = Arc::new(Shared::new(&config.cache, thread_count));
         shared.fleet.set_crew(&crew);
         crew.set_challenges(Challenges::new(&generation.challenges)?);
         let counters = Arc::new(Counters::new());
@@ -139,6 +143,7 @@ impl Server {
             counters: Arc::clone(&counters),
             crew: Arc::clone(&crew),
             shared: Arc::clone(&shared),
+            inside: Arc::new(Inside::new(history(&generation))),
             started: Instant::now(),
             report: Mutex::new(report(&generation)),
             configured: Mutex::new(Configured::new(config, &generation.sources)),
@@ -166,6 +171,12 @@ impl Server {
             next_listener: 0,
             next_admin: 0,
             spawner: None,
+            sampler: None,
+        };
+        let files = Files {
+            history: generation.history_file.take(),
+            history_bytes_max: generation.config.history.file_bytes,
+            activity: generation.activity_file.take(),
         };
         let (listeners, limits) = server.put_in_force(generation)?;
         if let Some(token) = admin_token {
@@ -175,6 +186,8 @@ impl Server {
             let thread = server.start_thread(index, limits.clone(), listeners.clone());
             server.threads.push(thread.map_err(text)?);
         }
+        let sampler = Sampler::start(&server.admin, files, Vec::new()).map_err(text)?;
+        server.sampler = Some(sampler);
         Ok(server)
     }
 
@@ -227,6 +240,7 @@ impl Server {
         self.admin
             .configure(&config, &sources, &report.addresses, audit);
         *lock(&self.admin.certificates) = certificates::held(&config, &keys, &report.addresses);
+        self.admin.inside.history.set_retention(retention(&config));
         self.shared.set_sites(sites);
         self.shared.fleet.tend();
         self.shared.hosts.tend(&self.shared.fleet);
@@ -242,6 +256,7 @@ impl Server {
             ..report
         };
         drop(told);
+        self.shared.set_listeners(&numbered);
         self.listeners.clone_from(&numbered);
         let limits = limits(&config.limits);
         self.config = config;
@@ -265,6 +280,7 @@ impl Server {
         generation: u64,
         log_numbers: &[u16],
     ) -> Result<Sites, String> {
+        self.shared.set_labels(&config.metrics);
         let sites = Sites::build(config, generation, log_numbers, &self.shared)?;
         let before = self.shared.cache();
         self.shared.set_cache(&config.cache);
@@ -463,6 +479,8 @@ impl Server {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        // After the threads, which have handed over what they had.
+        drop(self.sampler.take());
         if let Some(log) = self.log.take()
             && !log.close(LOG_PATIENCE)
         {
@@ -657,6 +675,24 @@ fn report(generation: &Generation) -> Report {
         addresses: facts.addresses.clone(),
         warnings: facts.warnings.clone(),
         sites: generation.config.sites.iter().map(site_name).collect(),
+    }
+}
+
+/// The history as a config wants it.
+fn history(generation: &Generation) -> History {
+    let facts = &generation.facts;
+    let started = facts.started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let origin = Origin {
+        run: started.as_secs(),
+        server: facts.servers_started,
+    };
+    History::new(origin, retention(&generation.config))
+}
+
+fn retention(config: &Config) -> Retention {
+    Retention {
+        bytes_max: config.history.bytes,
+        time_max: config.history.time,
     }
 }
 

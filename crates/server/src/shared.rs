@@ -3,17 +3,22 @@
 pub(crate) mod fleet;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use hob_http::listen;
+use hob_http::thread::{Listening, Visits};
+use hob_trace::series::Series;
+use hob_trace::tally::Tallies;
 use rustix::process::{Resource, getrlimit};
 
+use crate::activity::workers::Workers;
 use crate::cache::flight::Flights;
 use crate::cache::pool::Pool;
 use crate::cache::store::Store;
-use crate::config::{CacheSettings, RunLimits};
+use crate::config::{CacheSettings, Metrics, RunLimits};
 use crate::handle::cgi::gate::Gate;
 use crate::handle::files::find::Fetched;
 use crate::handle::files::load::Moment;
@@ -34,20 +39,34 @@ pub struct Shared {
     /// Numbers of files handlers by their settings.
     handler_ids: Mutex<HashMap<String, u32>>,
     /// Gates of programs, by name.
-    gates: Mutex<HashMap<String, Weak<Gate>>>,
+    gates: Mutex<HashMap<String, Known>>,
+    /// Programs with numbers of their own in `/metrics`.
+    program_labels: AtomicUsize,
+    /// Addresses listened on, and the connections that came to each.
+    listeners: ArcSwap<Vec<(String, Arc<Visits>)>>,
+    /// Routes by their numbers, which outlive reloads.
+    pub series: Arc<Series>,
     /// Workers of resident programs.
     pub(crate) fleet: Arc<Fleet>,
     /// Interpreters that are kept.
     pub hosts: Hosts,
+    /// Requests by site and handler.
+    pub tallies: Tallies,
     cache_bytes: AtomicU64,
     content_bytes_max: AtomicU64,
     copy_bytes_max: AtomicU64,
     recheck_ms: AtomicU64,
 }
 
+/// A gate, and what its program is called.
+struct Known {
+    program: String,
+    gate: Weak<Gate>,
+}
+
 impl Shared {
-    /// Nothing cached, no sites.
-    pub fn new(cache: &CacheSettings) -> Shared {
+    /// Nothing cached, no sites, for so many threads.
+    pub fn new(cache: &CacheSettings, thread_count: usize) -> Shared {
         let shared = Shared {
             store: Store::new(cache.bytes, descriptors_max()),
             pool: Pool::default(),
@@ -56,8 +75,12 @@ impl Shared {
             generation: AtomicU64::new(0),
             handler_ids: Mutex::default(),
             gates: Mutex::default(),
+            program_labels: AtomicUsize::new(0),
+            listeners: ArcSwap::default(),
+            series: Arc::new(Series::new(thread_count)),
             fleet: Fleet::new(),
             hosts: Hosts::default(),
+            tallies: Tallies::new(),
             cache_bytes: AtomicU64::new(0),
             content_bytes_max: AtomicU64::new(0),
             copy_bytes_max: AtomicU64::new(0),
@@ -116,16 +139,74 @@ impl Shared {
     }
 
     /// The gate of this name: the one that is there already, with these limits from now on.
-    pub fn gate(&self, name: &str, limits: &RunLimits) -> Arc<Gate> {
+    /// `program` is what people call who goes through it.
+    pub fn gate(&self, name: &str, program: String, limits: &RunLimits) -> Arc<Gate> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        gates.retain(|_, gate| gate.strong_count() > 0);
-        if let Some(gate) = gates.get(name).and_then(Weak::upgrade) {
+        gates.retain(|_, known| known.gate.strong_count() > 0);
+        if let Some(gate) = gates.get(name).and_then(|known| known.gate.upgrade()) {
             gate.set_limits(limits.concurrent, limits.queue);
             return gate;
         }
         let gate = Arc::new(Gate::new(limits.concurrent, limits.queue));
-        gates.insert(name.to_owned(), Arc::downgrade(&gate));
+        let known = Known {
+            program,
+            gate: Arc::downgrade(&gate),
+        };
+        gates.insert(name.to_owned(), known);
         gate
+    }
+
+    /// Each gate's program, how many of it run and how many requests wait for it.
+    pub(crate) fn gate_loads(&self) -> Vec<(String, (usize, usize))> {
+        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let loads = gates.values().filter_map(|known| {
+            let gate = known.gate.upgrade()?;
+            Some((known.program.clone(), gate.load()))
+        });
+        let mut loads: Vec<_> = loads.collect();
+        loads.sort();
+        loads
+    }
+
+    /// Programs with numbers of their own in `/metrics`.
+    pub(crate) fn program_labels(&self) -> usize {
+        self.program_labels.load(Ordering::Relaxed)
+    }
+
+    /// Addresses listened on, and the connections that came to each.
+    pub(crate) fn listeners(&self) -> Arc<Vec<(String, Arc<Visits>)>> {
+        self.listeners.load_full()
+    }
+
+    /// Says which listeners there are. Sockets of one address, such as two that systemd hands down,
+    /// count as the first of them.
+    pub(crate) fn set_listeners(&self, listeners: &[Listening]) {
+        let mut all: Vec<(String, Arc<Visits>)> = Vec::new();
+        for listening in listeners.iter().filter(|listening| listening.is_counted) {
+            let name = listen::shown(&*listening.socket);
+            if !all.iter().any(|(known, _)| *known == name) {
+                all.push((name, Arc::clone(&listening.visits)));
+            }
+        }
+        self.listeners.store(Arc::new(all));
+    }
+
+    /// Says how many sites and programs have numbers of their own.
+    pub(crate) fn set_labels(&self, metrics: &Metrics) {
+        self.tallies.set_sites_max(metrics.sites);
+        self.program_labels
+            .store(metrics.programs, Ordering::Relaxed);
+    }
+
+    /// Adds who runs behind gates, and who waits at them.
+    pub(crate) fn add_gates_to(&self, workers: &mut Workers) {
+        let gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        for gate in gates.values().filter_map(|known| known.gate.upgrade()) {
+            let (running, waiting) = gate.load();
+            workers.busy += running;
+            workers.queued += waiting;
+            workers.max += gate.running_max();
+        }
     }
 
     /// True when there is a cache at all.

@@ -2,18 +2,30 @@
 //!
 //! `record` is the table of what is known about one request. `ring` carries finished requests from
 //! a serving thread to the thread of `access_log`, which writes them in a `format`; `rotate` is for
-//! the process that owns the log files. `metric` is the table of counters, `calendar` the one
-//! calendar. This crate knows nothing of the other crates.
+//! the process that owns the log files. `metric` is the table of counters, `tally` counts by site
+//! and handler, `exposition` writes numbers as Prometheus reads them. `recorder` is what a thread
+//! does with a finished request besides: `history` keeps it, `series` counts it by route, with times
+//! in a `histogram`. `activity` is what the server did, second by second. `traceparent` is the trace
+//! a request belongs to, `calendar` the one calendar. This crate knows nothing of the other crates.
 #![deny(missing_docs)]
 
 pub mod access_log;
+pub mod activity;
 pub mod address;
 pub mod calendar;
+pub mod exposition;
 pub mod format;
+pub mod histogram;
+pub mod history;
 pub mod metric;
 pub mod record;
+pub mod recorder;
 pub mod ring;
 pub mod rotate;
+pub mod series;
+pub mod tally;
+pub mod traceparent;
+pub mod verdict;
 
 pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
 pub use format::{Format, FormatError, Names};
@@ -21,4 +33,5 @@ pub use metric::{Counters, Snapshot, ThreadCounters};
 pub use record::{
     CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record, Texts, TlsHandshake, TlsVersion,
 };
+pub use recorder::Recorder;
 pub use ring::{Consumer, Producer, ring};

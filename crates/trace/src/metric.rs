@@ -19,6 +19,20 @@ impl Cell {
             .store(self.0.load(Relaxed).wrapping_add(count), Relaxed);
     }
 
+    /// Makes it at least this. Only the thread that owns the block may.
+    #[inline]
+    pub fn raise(&self, value: u64) {
+        if value > self.0.load(Relaxed) {
+            self.0.store(value, Relaxed);
+        }
+    }
+
+    /// Sets it. Only the thread that owns the block may.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
     /// What has been counted so far.
     pub fn value(&self) -> u64 {
         self.0.load(Relaxed)
@@ -78,6 +92,12 @@ macro_rules! counters {
                         help: "Connections open now.",
                         value: self.connections_open(),
                     },
+                    Metric {
+                        name: "requests_running",
+                        kind: Kind::Gauge,
+                        help: "Requests under way now.",
+                        value: self.running(),
+                    },
                 ]
                 .into_iter()
             }
@@ -86,6 +106,7 @@ macro_rules! counters {
 }
 
 counters! {
+    requests_begun: "Requests whose head has begun to be answered or refused.";
     requests: "Requests answered, refused or left by their client.";
     responses_1xx: "Interim answers sent.";
     responses_2xx: "Answers with a status of 200 to 299.";
@@ -118,6 +139,8 @@ counters! {
     limit_linger: "Connections ended: still sending after the time or bytes of a lingering close.";
     tls_handshakes: "TLS handshakes done.";
     tls_resumed: "TLS handshakes done with a ticket of an earlier one.";
+    tls_handshakes_12: "TLS handshakes of TLS 1.2 done.";
+    tls_resumed_12: "TLS handshakes of TLS 1.2 done with a ticket of an earlier one.";
     tls_handshakes_failed: "TLS handshakes that failed or were given up.";
     tls_clear_text: "Connections in clear text to a listener that speaks TLS (400).";
     tls_broken: "Connections ended: a TLS record was changed, too long or out of place.";
@@ -201,6 +224,9 @@ counters! {
     bad_request: "Requests refused: not well-formed (400).";
     unsupported: "Requests refused: no length, or a coding, expectation or version that is not spoken here (411, 417, 501, 505).";
     client_left: "Requests whose client left before the answer was complete.";
+    otlp_spans: "Spans that a collector has taken.";
+    otlp_dropped: "Requests whose spans were not sent: a full queue, or a collector that did not take them.";
+    otlp_failures: "Batches of spans that a collector did not take when they were first sent.";
     reloads: "Reloads that put a new config in force.";
 }
 
@@ -221,6 +247,11 @@ impl ThreadCounters {
 }
 
 impl Snapshot {
+    /// Requests under way now, as far as blocks read one after another tell.
+    pub fn running(&self) -> u64 {
+        self.requests_begun.saturating_sub(self.requests)
+    }
+
     /// Connections open now. Blocks are read one after another, so it may be off by those opened or
     /// closed meanwhile; never below zero.
     pub fn connections_open(&self) -> u64 {

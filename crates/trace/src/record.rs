@@ -7,6 +7,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use crate::traceparent::Trace;
+
 /// Numbers and facts of one request. Times are microseconds; bytes are what crossed the socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
@@ -61,6 +63,9 @@ pub struct Record {
     pub site: u16,
     /// Index of the route in its site; [`Record::NO_ROUTE`] when none was chosen.
     pub route: u32,
+    /// The number of the route among all that the server has had ([`crate::series`]); 0 when none
+    /// was chosen.
+    pub series: u16,
     /// Where the access log line goes; 0 is nowhere.
     pub log: u16,
     /// The client's address; unspecified for Unix sockets.
@@ -81,6 +86,10 @@ pub struct Record {
     pub handshake_us: u32,
     /// Every stage was timed (tracing or sampling was on).
     pub timed: bool,
+    /// Number of the site in the table of counts ([`crate::tally`]); it outlives reloads.
+    pub tally: u16,
+    /// The trace it belongs to.
+    pub trace: Trace,
     /// What went wrong, in words, for status codes that need them.
     pub reason: Option<&'static str>,
     /// What was strange and did not go wrong, in words.
@@ -121,6 +130,7 @@ impl Record {
             outcome: Outcome::Complete,
             site: Self::NO_SITE,
             route: Self::NO_ROUTE,
+            series: 0,
             log: 0,
             client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             client_port: 0,
@@ -131,6 +141,8 @@ impl Record {
             tls_handshake: TlsHandshake::None,
             handshake_us: 0,
             timed: false,
+            tally: 0,
+            trace: Trace::NONE,
             reason: None,
             note: None,
         }
@@ -233,6 +245,8 @@ kinds! {
         Warm = "warm",
         /// A program that stays.
         Resident = "resident",
+        /// The numbers of the server.
+        Metrics = "metrics",
         /// The control socket's API.
         Admin = "admin",
     }

@@ -4,8 +4,9 @@ use super::build::{SCRIPTS, text};
 use crate::site::Site;
 
 impl Site {
-    /// The routes of hob's config that lead to programs. Two workers each, always there.
-    pub(crate) fn hob_routes(&self) -> String {
+    /// The routes of hob's config that lead to programs. Two workers each, always there; what uses
+    /// shared memory has these keys besides.
+    pub(crate) fn hob_routes(&self, shared: &str) -> String {
         if self.interpreters.is_empty() && self.c.is_none() && self.php.is_none() {
             return String::new();
         }
@@ -49,9 +50,9 @@ impl Site {
             routes.push_str(&route("/lines", &lines));
         }
         if let Some(program) = &self.resident {
-            for carrier in ["shm", "stream"] {
+            for (carrier, keys) in [("shm", shared), ("stream", "")] {
                 let run = format!(
-                    "resident = {{ run = [\"{}\"], carrier = \"{carrier}\", {workers} }}",
+                    "resident = {{ run = [\"{}\"], carrier = \"{carrier}\", {workers}{keys} }}",
                     text(program)
                 );
                 routes.push_str(&route(&format!("/{carrier}"), &run));

@@ -78,3 +78,27 @@ fn scopes_grow_and_names_choose_whole_words() {
     assert_eq!(of("nonsense"), []);
     assert_eq!(of("."), []);
 }
+
+#[test]
+fn sweep_changes_one_size_at_a_time_and_has_the_default_first() {
+    let rows = sweep(&servers(), &site());
+    let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+    for wanted in [
+        "sweep.piece.shm.clear.keep.32m.c1",
+        "sweep.buffer.shm.clear.keep.32m.c1",
+        "sweep.chunks.shm.clear.keep.32m.c1",
+        "sweep.chunk.shm.clear.keep.32m.c1",
+    ] {
+        assert!(ids.contains(&wanted), "no {wanted} in {ids:?}");
+    }
+    for row in &rows {
+        let first = &row.entrants[0];
+        assert_eq!(first.extra, crate::server::Extra::None, "{}", row.id);
+        assert!(first.label.ends_with("(default)"), "{}", row.id);
+        let others: std::collections::BTreeSet<_> = row.entrants[1..]
+            .iter()
+            .map(|one| (one.extra, &one.path))
+            .collect();
+        assert_eq!(others.len(), row.entrants.len() - 1, "{}", row.id);
+    }
+}

@@ -23,7 +23,6 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
         "{{
 	admin off
 	auto_https off
-	persist_config off
 }}
 http://127.0.0.1:{port} {{
 	root * {root}

@@ -53,7 +53,7 @@ root = \"{root}\"
         port = ground.ports.clear,
         root = ground.site.root.display(),
         routes = routes(ground.extra),
-        scripts = ground.site.hob_routes(),
+        scripts = ground.site.hob_routes(&shared(ground.extra)),
     );
     Setup {
         files: vec![("hob.toml", text)],
@@ -68,6 +68,15 @@ const CUSTOM_FORMAT: &str =
 
 fn log(path: &str, format: &str) -> String {
     format!("\n[[log]]\nname = \"access\"\nfile = \"{path}\"\nformat = \"{format}\"\n")
+}
+
+/// Keys of a program whose answers travel in shared memory.
+fn shared(extra: Extra) -> String {
+    match extra {
+        Extra::Chunks(count) => format!(", shared = {{ chunks = {count} }}"),
+        Extra::ChunkKib(kib) => format!(", shared = {{ chunk = \"{kib}KiB\" }}"),
+        _ => String::new(),
+    }
 }
 
 /// Routes that another path would take, as a site with so many has them.

@@ -80,6 +80,10 @@ pub(crate) enum Extra {
     WholeCache,
     /// With so many bytes of send buffer for each connection, where the kernel chooses else.
     SendBuffer(u32),
+    /// With so many chunks in the memory it shares with a worker.
+    Chunks(u32),
+    /// With chunks of so many KiB in it.
+    ChunkKib(u32),
     /// Behind nginx instead of speaking HTTP itself.
     Behind,
     /// An ASGI application instead of a WSGI one.

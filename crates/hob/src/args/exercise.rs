@@ -6,14 +6,14 @@ use clap::Args;
 #[derive(Args)]
 pub(crate) struct ExerciseOptions {
     /// Exercise the server: clients that misbehave beside others that do not. --count acts (200)
-    /// for --for at most (60s), all drawn from --seed. Only on loopback addresses, unless
-    /// --i-own-this-host is given
+    /// for --for at most (60s), all drawn from --seed. Only on loopback addresses and Unix
+    /// sockets, unless --i-own-this-host is given
     #[arg(
         long,
         conflicts_with_all = [
             "list", "page", "warm", "rate", "replay", "speed_up", "replay_methods", "think",
-            "arrivals", "connections", "streams", "close", "tls", "full_handshakes",
-            "threads", "cpus", "warm_up", "method", "header", "body", "unix", "expect", "fail_if",
+            "arrivals", "connections", "sources", "streams", "close", "tls", "full_handshakes",
+            "threads", "cpus", "warm_up", "method", "header", "body", "expect", "fail_if",
             "stop_if", "pid", "cgroup", "shard", "start_at", "html", "hdr", "compare", "insecure",
         ]
     )]

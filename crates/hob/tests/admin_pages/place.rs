@@ -6,27 +6,30 @@ use crate::harness::client::{Answer, Connection};
 use crate::harness::{Hob, Place, config};
 
 /// A hash of `kettle`, cheap to check.
-pub const KETTLE: &str = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$eWyzJ+jQbIGLIsexKTS96aHPoh46bPZb+Fz/AzMuStc";
+pub(crate) const KETTLE: &str = concat!(
+    "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$",
+    "eWyzJ+jQbIGLIsexKTS96aHPoh46bPZb+Fz/AzMuStc"
+);
 
 /// `[admin]` on a free port, with these keys.
-pub fn admin(keys: &str) -> String {
+pub(crate) fn admin(keys: &str) -> String {
     format!("[admin]\naddress = \"127.0.0.1:0\"\n{keys}\n")
 }
 
 /// A server whose config has these keys of `[admin]`, and this before all tables.
-pub fn serve(place: &Place, first: &str, keys: &str) -> Hob {
+pub(crate) fn serve(place: &Place, first: &str, keys: &str) -> Hob {
     place.serve_text(&format!("{}\n{}", config(first, "site"), admin(keys)))
 }
 
 /// Its admin pages.
-pub struct Pages {
-    pub port: u16,
+pub(crate) struct Pages {
+    pub(crate) port: u16,
     /// The token that was printed at the start.
-    pub token: String,
+    pub(crate) token: String,
 }
 
 impl Pages {
-    pub fn of(hob: &Hob) -> Pages {
+    pub(crate) fn of(hob: &Hob) -> Pages {
         let line = hob.wait_for("admin pages on http://127.0.0.1:");
         let (before, token) = line.split_once("/#token=").unwrap();
         Pages {
@@ -36,12 +39,12 @@ impl Pages {
     }
 
     /// The origin of the pages.
-    pub fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
     /// A request with exactly these fields, and its answer.
-    pub fn raw(&self, method: &str, target: &str, fields: &str, body: &str) -> Answer {
+    pub(crate) fn raw(&self, method: &str, target: &str, fields: &str, body: &str) -> Answer {
         let mut connection = Connection::open(self.port).unwrap();
         let length = body.len();
         let head = format!(
@@ -53,7 +56,7 @@ impl Pages {
     }
 
     /// The fields of a request that the pages themselves make.
-    pub fn own_fields(&self) -> String {
+    pub(crate) fn own_fields(&self) -> String {
         format!(
             "Host: 127.0.0.1:{}\r\nOrigin: {}\r\nX-Hob-Admin: 1\r\n",
             self.port,
@@ -62,17 +65,17 @@ impl Pages {
     }
 
     /// Tries to log in.
-    pub fn log_in(&self, body: &Value) -> Answer {
+    pub(crate) fn log_in(&self, body: &Value) -> Answer {
         self.raw("POST", "/v1/login", &self.own_fields(), &body.to_string())
     }
 
     /// Logs in with the printed token.
-    pub fn operator(&self) -> Visitor<'_> {
+    pub(crate) fn operator(&self) -> Visitor<'_> {
         self.visitor(&json!({ "token": self.token }))
     }
 
     /// Logs in, which must work.
-    pub fn visitor(&self, body: &Value) -> Visitor<'_> {
+    pub(crate) fn visitor(&self, body: &Value) -> Visitor<'_> {
         let answer = self.log_in(body);
         assert_eq!(answer.status, 200, "{answer:?}");
         let cookie = answer.header("set-cookie").unwrap();
@@ -85,42 +88,42 @@ impl Pages {
 }
 
 /// Someone who is logged in.
-pub struct Visitor<'p> {
-    pub pages: &'p Pages,
-    pub cookie: String,
+pub(crate) struct Visitor<'p> {
+    pub(crate) pages: &'p Pages,
+    pub(crate) cookie: String,
 }
 
 impl Visitor<'_> {
-    pub fn get(&self, target: &str) -> Answer {
+    pub(crate) fn get(&self, target: &str) -> Answer {
         let fields = format!("{}Cookie: {}\r\n", self.pages.own_fields(), self.cookie);
         self.pages.raw("GET", target, &fields, "")
     }
 
     /// The JSON that is there.
-    pub fn look(&self, target: &str) -> Value {
+    pub(crate) fn look(&self, target: &str) -> Value {
         let answer = self.get(target);
         assert_eq!(answer.status, 200, "{target}: {}", answer.text());
         serde_json::from_slice(&answer.body).unwrap()
     }
 
-    pub fn post(&self, target: &str, body: &Value) -> Answer {
+    pub(crate) fn post(&self, target: &str, body: &Value) -> Answer {
         let fields = format!("{}Cookie: {}\r\n", self.pages.own_fields(), self.cookie);
         self.pages.raw("POST", target, &fields, &body.to_string())
     }
 
     /// Has something done, which must work.
-    pub fn act(&self, target: &str, body: &Value) -> Value {
+    pub(crate) fn act(&self, target: &str, body: &Value) -> Value {
         let answer = self.post(target, body);
         assert_eq!(answer.status, 200, "{target}: {}", answer.text());
         serde_json::from_slice(&answer.body).unwrap()
     }
 
     /// What was done last.
-    pub fn last_action(&self) -> Value {
+    pub(crate) fn last_action(&self) -> Value {
         self.look("/v1/audit")["entries"][0].clone()
     }
 }
 
-pub fn json_of(answer: &Answer) -> Value {
+pub(crate) fn json_of(answer: &Answer) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }

@@ -7,7 +7,7 @@ use crate::harness::{Hob, Place};
 use crate::place::{Pages, Visitor, serve};
 
 /// A stream of events that goes on.
-pub fn begin(visitor: &Visitor<'_>, target: &str) -> Connection {
+pub(crate) fn begin(visitor: &Visitor<'_>, target: &str) -> Connection {
     let mut connection = Connection::open(visitor.pages.port).unwrap();
     let fields = format!(
         "{}Cookie: {}\r\n",

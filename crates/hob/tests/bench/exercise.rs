@@ -38,10 +38,10 @@ fn hob_stands_every_kind_of_act_over_every_protocol() {
     let secure = format!("https://localhost:{}/hello.txt", hob.tls_port());
     let schema: Value = serde_json::from_slice(&bench(&["--schema"]).stdout).unwrap();
     for (url, http, kind_count) in [
-        (&clear, "1.1", 28),
-        (&secure, "1.1", 35),
+        (&clear, "1.1", 32),
+        (&secure, "1.1", 39),
         (&clear, "2", 26),
-        (&secure, "3", 8),
+        (&secure, "3", 13),
     ] {
         // Every kind comes once before one comes again.
         let count = kind_count.to_string();
@@ -71,6 +71,85 @@ fn hob_stands_every_kind_of_act_over_every_protocol() {
         assert_eq!(number(&result, "afterwards"), 200);
     }
     hob.stop();
+}
+
+#[test]
+fn server_behind_a_unix_socket_is_exercised() {
+    let place = Place::new();
+    let hob = place.serve_text(&CONFIG.replacen("127.0.0.1:0", "unix:run/web.sock", 1));
+    let socket = place.path("run/web.sock").display().to_string();
+    let url = "http://example.org/hello.txt";
+    let unix = ["--unix", &socket, "--timeout", "60s"];
+    let result = exercised(0, url, &[&unix[..], &["-n", "32"]].concat());
+    assert_eq!(number(&result, "unexpected"), 0);
+    assert_eq!(number(&result, "beside.failed"), 0);
+    assert_eq!(number(&result, "afterwards"), 200);
+    let repeat = result["acts"][0]["repeat"].as_str().unwrap();
+    assert!(repeat.contains(&format!(" --unix {socket} ")), "{repeat}");
+    for (more, says) in [
+        (&["--http", "3"][..], "without --unix"),
+        (&["--unix", "/nonexistent"], "no server answers at"),
+    ] {
+        let unix = if more[0] == "--unix" {
+            &[][..]
+        } else {
+            &unix[..]
+        };
+        let output = bench(&[&[url, "--exercise"], unix, more].concat());
+        assert_ne!(output.status.code(), Some(0));
+        assert!(text_of(&output).contains(says), "{}", text_of(&output));
+    }
+    hob.stop();
+}
+
+/// A server that changes to whatever protocol it is asked to, and then does nothing any more.
+fn clinging() -> String {
+    fn serve(mut stream: TcpStream) -> std::io::Result<()> {
+        let mut head = Vec::new();
+        let mut buffer = [0; 4096];
+        loop {
+            let count = stream.read(&mut buffer)?;
+            if count == 0 {
+                return Ok(());
+            }
+            head.extend_from_slice(&buffer[..count]);
+            if head.ends_with(b"\r\n\r\n") {
+                let is_change = head.windows(9).any(|text| text == b"websocket");
+                head.clear();
+                if is_change {
+                    let change = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\r\n";
+                    stream.write_all(change.as_bytes())?;
+                    // It has the connection for good: nobody sends on this.
+                    let (_keep, never) = std::sync::mpsc::channel::<()>();
+                    let _ = never.recv();
+                }
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")?;
+            }
+        }
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    format!("http://{address}/")
+}
+
+#[test]
+fn websocket_that_is_never_let_go_is_found_out() {
+    let result = exercised(6, &clinging(), &["-n", "64", "--timeout", "1s"]);
+    let faults = faults(&result);
+    for name in ["websocket, broken frame", "websocket, many frames"] {
+        let is_it = |found: &&[&str; 3]| {
+            found[0] == name && found[2] == "the server neither answered nor ended the connection"
+        };
+        assert!(
+            faults.iter().any(|found| is_it(&found)),
+            "{name}: {faults:#?}"
+        );
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::mpsc::channel;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -245,6 +246,60 @@ fn connection_that_nothing_was_asked_over_is_kept_when_a_session_comes_over_it()
     ]);
     assert_eq!(number(&result, "requests.good"), 4);
     assert_eq!(number(&result, "connections.opened"), 0);
+    hob.stop();
+}
+
+/// A site whose page goes on only when something that its first half names was asked for.
+fn halting() -> (Place, Hob) {
+    let place = Place::new();
+    place.folder("cgi");
+    let fifo = place.path("cgi/fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let fifo = fifo.display();
+    for (name, text) in [
+        (
+            "page",
+            format!(
+                "printf 'Content-Type: text/html\\n\\n<!doctype html><p>%01000d<img src=asset><im' 0\n\
+                 read line < {fifo}\nprintf 'g src=/hello.txt>'\n"
+            ),
+        ),
+        (
+            "asset",
+            format!("printf 'Content-Type: image/png\\n\\npng'\necho on > {fifo}\n"),
+        ),
+    ] {
+        place.write(&format!("cgi/{name}"), &format!("#!/bin/sh\n{text}"));
+    }
+    for name in ["page", "asset", "fifo"] {
+        let path = place.path(&format!("cgi/{name}"));
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
+    }
+    let route = "[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\n";
+    let hob = place.serve_text(&format!("{LISTENERS}{SITE}{route}"));
+    (place, hob)
+}
+
+#[test]
+fn what_half_of_a_document_names_is_asked_for_before_the_rest_comes() {
+    let (_place, hob) = halting();
+    let clear = format!("http://127.0.0.1:{}/cgi/page", hob.port());
+    let secure = format!("https://127.0.0.1:{}/cgi/page", hob.tls_port());
+    for (url, version) in [
+        (&clear, "1.1"),
+        (&clear, "2"),
+        (&secure, "2"),
+        (&secure, "3"),
+    ] {
+        let plan = ["--page", "--http", version, "-c", "1", "-n", "3"];
+        let result = result(&[&[url.as_str()], &plan[..], &["--timeout", "8s"]].concat());
+        assert_eq!(number(&result, "requests.good"), 3, "{version}: {result:#}");
+        let taken = BTreeSet::from(["/cgi/asset", "/cgi/page", "/hello.txt"]);
+        assert_eq!(assets(&result), taken, "{version}");
+        // What is named again when the document is whole is not asked for again.
+        assert_eq!(each(&result, "requests"), 3.0, "{version}");
+    }
     hob.stop();
 }
 

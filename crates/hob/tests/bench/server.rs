@@ -2,7 +2,7 @@
 //! measures how long it kept each request.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ pub(crate) enum Reply {
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) connections: usize,
+    /// Where the client of each was.
+    pub(crate) peers: Vec<IpAddr>,
     /// Head and body of each request.
     pub(crate) requests: Vec<(String, Vec<u8>)>,
     /// How long each was kept, from when it was read until its answer was about to be written.
@@ -38,15 +40,28 @@ pub(crate) struct Server {
 impl Server {
     /// Answers each request by its number, counted from zero over all connections.
     pub(crate) fn start(reply: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Server {
+        Server::start_for(move |number, _| reply(number))
+    }
+
+    /// Answers each request by its number and by where its client is.
+    pub(crate) fn start_for(
+        reply: impl Fn(usize, IpAddr) -> Reply + Send + Sync + 'static,
+    ) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::new((Mutex::new(Seen::default()), Condvar::new()));
         let (of_thread, reply) = (seen.clone(), Arc::new(reply));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                of_thread.0.lock().unwrap().connections += 1;
+                let peer = stream.peer_addr().unwrap().ip();
+                {
+                    let mut seen = of_thread.0.lock().unwrap();
+                    seen.connections += 1;
+                    seen.peers.push(peer);
+                }
                 let (seen, reply) = (of_thread.clone(), reply.clone());
-                std::thread::spawn(move || serve(stream, &seen, &*reply));
+                let reply = move |number| reply(number, peer);
+                std::thread::spawn(move || serve(stream, &seen, &reply));
             }
         });
         Server { port, seen }

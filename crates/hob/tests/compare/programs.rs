@@ -230,3 +230,33 @@ fn sweep_says_how_the_default_stands_to_the_best() {
     // hob alone is asked.
     assert_eq!(told["servers"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn sweep_over_shared_memory_gives_programs_other_chunks() {
+    let place = Place::new();
+    // As it lies beside a hob that is installed; the program that is swept is linked with it.
+    let test = std::env::current_exe().unwrap();
+    let library = test.with_file_name("libhob.a");
+    std::fs::copy(library, place.path("libhob.a")).unwrap();
+    let [json, html] = ["run/it.json", "run/it.html"].map(|name| place.path(name));
+    let mut arguments = vec!["--sweep", "--only", "sweep.chunks", "--only", "sweep.chunk"];
+    arguments.extend(["--json", json.to_str().unwrap()]);
+    arguments.extend(["--html", html.to_str().unwrap()]);
+    arguments.extend(["--round", "1ms", "--rounds", "2"]);
+    let output = compare(&place, &arguments).output().unwrap();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let told: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let rows = told["rows"].as_array().unwrap();
+    let all: Vec<_> = rows.iter().map(labels).collect();
+    let counts = ["32 chunks (default)", "4 chunks", "8 chunks", "16 chunks"];
+    let sizes = ["64 KiB (default)", "4 KiB", "8 KiB", "16 KiB", "32 KiB"];
+    assert_eq!(all, [&counts[..], &sizes], "{text}");
+    for row in rows {
+        assert!(row["sweep"]["best"].is_string(), "{text}");
+    }
+    let page = std::fs::read_to_string(&html).unwrap();
+    for keys in ["chunks = 8 }", "chunk = &quot;16KiB&quot; }"] {
+        assert!(page.contains(keys), "no {keys} in {page}");
+    }
+}

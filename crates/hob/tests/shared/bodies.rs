@@ -28,7 +28,22 @@ fn pattern(bytes: usize) -> Vec<u8> {
 
 #[test]
 fn answers_of_every_size_arrive_byte_by_byte() {
-    let site = serve("workers = { max = 1 }");
+    answers_arrive("workers = { max = 1 }");
+}
+
+#[test]
+fn answers_of_every_size_arrive_through_few_and_small_chunks() {
+    for shared in [
+        "chunks = 4, chunk = \"4KiB\"",
+        "chunk = \"12KiB\"",
+        "chunks = 5",
+    ] {
+        answers_arrive(&format!("workers = {{ max = 1 }}, shared = {{ {shared} }}"));
+    }
+}
+
+fn answers_arrive(keys: &str) {
+    let site = serve(keys);
     assert_eq!(site.text("/app/carrier"), "shm");
     let worker = site.worker();
     for bytes in SIZES {
@@ -141,10 +156,19 @@ fn slow_client_is_not_taken_for_a_silent_program() {
 /// More of the worker's memory than may be held waits for clients that read nothing.
 #[test]
 fn clients_that_take_their_time_do_not_stop_a_worker_with_threads() {
-    let site = serve(
-        "env = { THREADS = \"16\" }, workers = { max = 1, concurrency = 16 }, \
-         timeout = { progress = \"0s\" }",
-    );
+    slow_clients_leave_room("");
+}
+
+#[test]
+fn clients_that_take_their_time_do_not_stop_a_worker_with_few_chunks() {
+    slow_clients_leave_room(", shared = { chunks = 4, chunk = \"16KiB\" }");
+}
+
+fn slow_clients_leave_room(keys: &str) {
+    let site = serve(&format!(
+        "env = {{ THREADS = \"16\" }}, workers = {{ max = 1, concurrency = 16 }}, \
+         timeout = {{ progress = \"0s\" }}{keys}"
+    ));
     let worker = site.worker();
     let slow: Vec<_> = (0..12)
         .map(|number| begin_download(site.port(), &format!("/app/endless?slow{number}")).0)

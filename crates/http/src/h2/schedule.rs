@@ -108,6 +108,13 @@ impl Conn {
             .is_some_and(|stream| stream.is_ready && !stream.may_end && stream.send_window <= 0)
     }
 
+    /// True when a stream has bytes to send, whether or not there is room for them.
+    pub fn has_bytes(&mut self, stream: u32) -> bool {
+        self.streams
+            .find(stream)
+            .is_some_and(|stream| stream.is_ready && !stream.may_end)
+    }
+
     /// True when a stream has bytes to send, and the connection's window has no room for them.
     pub fn is_full(&self) -> bool {
         let has_bytes = |stream: &Stream| stream.is_ready && !stream.may_end;

@@ -21,6 +21,7 @@ use crate::thread::drive::{Fate, Greeting, Step};
 use crate::thread::pump::Read;
 use crate::thread::run::Thread;
 use crate::thread::shared::{Crew, Letter};
+use crate::thread::visit::{Visit, Visits};
 use crate::tls::Terms;
 
 /// A listening socket as the threads watch it.
@@ -39,6 +40,8 @@ pub struct Listening {
     pub datagrams: Vec<Arc<OwnedFd>>,
     /// What answers over TCP tell of it; see [`Listening::tell_of_datagrams`].
     pub alt_svc: Option<Arc<[u8]>>,
+    /// Connections that came to it.
+    pub visits: Arc<Visits>,
 }
 
 impl Listening {
@@ -51,6 +54,7 @@ impl Listening {
             tls: None,
             datagrams: Vec::new(),
             alt_svc: None,
+            visits: Arc::default(),
         }
     }
 
@@ -91,6 +95,7 @@ pub(crate) struct Accepted {
     counted: Counted,
     tls: Option<Arc<Terms>>,
     alt_svc: Option<Arc<[u8]>>,
+    visit: Visit,
 }
 
 /// How many connections to ask for when a listener has some. Asking once more to hear that there
@@ -145,6 +150,7 @@ impl<A: Answer + 'static> Thread<A> {
         let is_counted = listening.is_counted;
         let tls = listening.tls.clone();
         let alt_svc = listening.alt_svc.clone();
+        let visits = Arc::clone(&listening.visits);
         let listening = Arc::clone(&listening.socket);
         let asked = self.accepts.next_visit();
         for taken in 0..asked {
@@ -160,6 +166,7 @@ impl<A: Answer + 'static> Thread<A> {
                         counted: Counted::Refused,
                         tls: tls.clone(),
                         alt_svc: alt_svc.clone(),
+                        visit: Visit::begin(&visits),
                     };
                     let entered = match is_counted {
                         true => self.crew.enter(&self.limits, accepted.peer),
@@ -295,6 +302,8 @@ impl<A: Answer + 'static> Thread<A> {
         let core = h1::Conn::new(Rc::clone(&self.limits), self.now_ms);
         let mut conn = Box::new(Conn::new(accepted.socket, core, facts));
         conn.counted = accepted.counted;
+        conn.visit = Some(accepted.visit);
+        conn.opened_ms = self.now_ms;
         conn.key = self.seat();
         conn
     }

@@ -15,7 +15,7 @@ impl<A: Answer + 'static> Thread<A> {
         let now = clock_gettime(ClockId::Monotonic);
         self.now_us = micros(now);
         self.now_ms = self.now_us / 1000;
-        self.reactor.begin_turn(self.now_ms);
+        self.reactor.begin_turn(self.now_us);
         if self.now_ms >= self.next_date_ms {
             let unix_ms = micros(clock_gettime(ClockId::Realtime)) / 1000;
             self.unix_offset_ms = unix_ms.wrapping_sub(self.now_ms);

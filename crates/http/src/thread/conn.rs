@@ -19,6 +19,7 @@ use crate::response::Response;
 use crate::thread::h2::Session;
 use crate::thread::pipe::Splicing;
 use crate::thread::secure::Secure;
+use crate::thread::visit::Visit;
 
 pub(crate) struct Conn {
     pub(crate) socket: OwnedFd,
@@ -37,6 +38,10 @@ pub(crate) struct Conn {
     pub(crate) stage: Stage,
     pub(crate) waker: Option<Arc<KeyWaker>>,
     pub(crate) request_count: u32,
+    /// When it was accepted, in milliseconds of loop time.
+    pub(crate) opened_ms: u64,
+    /// Since when the socket takes none of the bytes there are, in microseconds; 0 while it does.
+    pub(crate) take_since_us: u64,
     /// The tick of the wheel this connection stands in; 0 is none.
     pub(crate) tick: u64,
     /// The socket may have bytes for us.
@@ -51,6 +56,8 @@ pub(crate) struct Conn {
     pub(crate) is_watched: bool,
     /// Towards which limits it counts.
     pub(crate) counted: Counted,
+    /// It counts among those of its listener.
+    pub(crate) visit: Option<Visit>,
     /// The client is to see a reset, not an end.
     pub(crate) must_reset: bool,
     /// It came in clear text to where TLS is spoken: requests are refused.
@@ -142,6 +149,8 @@ impl Conn {
             stage: Stage::Reading,
             waker: None,
             request_count: 0,
+            opened_ms: 0,
+            take_since_us: 0,
             tick: 0,
             is_readable: true,
             is_half_closed: false,
@@ -149,6 +158,7 @@ impl Conn {
             output_end: OutputEnd::Open,
             is_watched: false,
             counted: Counted::Server,
+            visit: None,
             must_reset: false,
             must_be_secure: false,
             is_in_bulk: false,

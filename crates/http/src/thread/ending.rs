@@ -9,6 +9,7 @@ use crate::body::BodyError;
 use crate::h1::Refusal;
 use crate::h1::conn::Deadline;
 use crate::limits::REQUEST_POOL_MAX;
+use crate::network::Way;
 use crate::request::{Exchange, Facts, IncomingState, Request};
 use crate::response::Answer;
 use crate::thread::conn::{Conn, Piece, Stage};
@@ -89,17 +90,19 @@ impl<A: Answer + 'static> Thread<A> {
                 record.handshake_us = u32::try_from(tls.handshake_us).unwrap_or(u32::MAX);
             }
         }
+        drop(record);
+        self.answer.begun(request);
     }
 
     /// Everything of these answers was handed to the kernel.
-    pub(crate) fn finish_all(&mut self) {
+    pub(crate) fn finish_all(&mut self, way: &dyn Way) {
         if self.finishing.is_empty() {
             return;
         }
         let written_us = Self::clock_us();
         let mut finishing = std::mem::take(&mut self.finishing);
         for request in finishing.drain(..) {
-            self.close_record(&request, written_us);
+            self.close_record(&request, written_us, way);
             self.recycle(request);
         }
         self.finishing = finishing;
@@ -107,8 +110,12 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// The connection ends with something under way: those who wait are told, records are closed.
     pub(crate) fn abandon(&mut self, conn: &mut Conn, why: Why) {
+        self.note_taken(conn);
         let waiting = conn.request.take();
-        let session = conn.h2.take();
+        let mut session = conn.h2.take();
+        for stream in session.iter_mut().flat_map(|session| &mut session.streams) {
+            stream.end_wait(self.now_us);
+        }
         let streams = session.iter().flat_map(|session| session.requests());
         let queued = std::mem::take(&mut conn.out.pieces);
         let sealed_bytes = conn.secure.as_ref().map_or(0, |s| s.outbound_bytes()) as u64;
@@ -131,7 +138,7 @@ impl<A: Answer + 'static> Thread<A> {
         drop(session);
         for request in left {
             self.note_left(&request, why);
-            self.end_record(request);
+            self.end_record(request, &conn.socket);
         }
     }
 
@@ -155,13 +162,13 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Nothing more happens with this request.
-    pub(super) fn end_record(&mut self, request: Request) {
-        self.close_record(&request, Self::clock_us());
+    pub(super) fn end_record(&mut self, request: Request, way: &dyn Way) {
+        self.close_record(&request, Self::clock_us(), way);
         self.recycle(request);
     }
 
     /// The same at a time that is known.
-    pub(super) fn close_record(&self, request: &Request, end_us: u64) {
+    pub(super) fn close_record(&self, request: &Request, end_us: u64, way: &dyn Way) {
         {
             let mut record = request.record_mut();
             record.total_us = end_us.saturating_sub(record.started_us);
@@ -169,6 +176,7 @@ impl<A: Answer + 'static> Thread<A> {
                 record.first_byte_us = record.total_us;
             }
         }
+        self.note_waits(request, end_us, way);
         if Rc::strong_count(&request.exchange) > 1 {
             // Someone still holds it: no more body will come.
             let mut body = request.exchange.body.borrow_mut();

@@ -13,6 +13,9 @@
 //! - `h2` all of that for HTTP/2, `h3` for HTTP/3
 //! - `drain` how a thread ends
 //! - `ending` records, deadlines, what is told when a connection ends
+//! - `visit` connections counted by listener
+//! - `listing` what is open and under way, for who asks
+//! - `waits` how long answers waited for their client
 //! - `wheel` deadlines, a tick each
 
 mod accept;
@@ -25,6 +28,7 @@ mod ending;
 mod give_way;
 mod h2;
 mod h3;
+mod listing;
 mod pipe;
 mod pull;
 mod pump;
@@ -36,10 +40,14 @@ mod send;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod visit;
+mod waits;
 mod wheel;
 
 pub use accept::Listening;
+pub use listing::{Open, Running, State};
 pub use run::{Guest, Thread};
 pub use shared::{Crew, Drain, Handle};
 pub(crate) use shared::{Letter, Mailbox};
+pub use visit::Visits;
 pub(crate) use wheel::{TICK_MS, Wheel};

@@ -149,7 +149,7 @@ impl<A: Answer + 'static> Thread<A> {
         conn.stage = Stage::Pipe(splicing);
         match moved {
             Moved::Output => return Step::Again,
-            Moved::Blocked => conn.core.wait_for_write(self.now_ms),
+            Moved::Blocked => self.note_blocked(conn),
             Moved::Empty => conn.core.wait_for_source(),
             Moved::Yield => self.queue_bulk(conn),
             Moved::End => {
@@ -253,8 +253,7 @@ impl<A: Answer + 'static> Thread<A> {
                 splicing.pipe.took(count);
                 splicing.count(count, request);
                 self.bulk.count(count);
-                note_first_byte::<A>(conn);
-                conn.core.wrote_some(self.now_ms);
+                self.note_sent(conn);
                 Ok(count)
             }
             Err(Errno::AGAIN) => Err(Moved::Blocked),
@@ -273,7 +272,7 @@ impl<A: Answer + 'static> Thread<A> {
             Ok(count) if count == self.output.len() => {
                 self.output.clear();
                 note_first_byte::<A>(conn);
-                self.finish_all();
+                self.finish_all(&conn.socket);
                 Ok(())
             }
             Ok(count) => {

@@ -7,7 +7,7 @@ use crate::body::{Body, Chunk};
 use crate::h1::{Next, Refusal, Sending};
 use crate::limits::COPY_BYTES_MAX;
 use crate::raw;
-use crate::request::{HalfClose, IncomingState, Request};
+use crate::request::{HalfClose, Request};
 use crate::response::{Answer, Response};
 use crate::thread::conn::{Conn, Piece, Stage};
 use crate::thread::ending::{LONGER, SHORTER};
@@ -109,7 +109,7 @@ impl<A: Answer + 'static> Thread<A> {
             record.status = status;
             record.head_bytes_out = (self.output.len() - before) as u64;
         }
-        request.exchange.body.borrow_mut().state = IncomingState::Open;
+        request.exchange.body.borrow_mut().begin_tunnel();
         // FIN is the end of one direction, and nobody's leaving.
         request.set_half_close(HalfClose::Serve);
         if let Body::Tunnel(body) = response.body {

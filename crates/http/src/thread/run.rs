@@ -197,6 +197,11 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The answers this thread gives.
+    pub fn answer(&self) -> &A {
+        &self.answer
+    }
+
+    /// The same, to be changed.
     pub fn answer_mut(&mut self) -> &mut A {
         &mut self.answer
     }

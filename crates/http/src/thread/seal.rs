@@ -20,7 +20,7 @@ use crate::response::Answer;
 use crate::thread::conn::{Conn, Outgoing, Piece, Stage};
 use crate::thread::run::Thread;
 use crate::thread::secure::Secure;
-use crate::thread::send::{Flushed, Sent, break_off, note_first_byte};
+use crate::thread::send::{Flushed, Sent, break_off};
 use crate::tls::record::{Kind, OVERHEAD_BYTES_MAX, TEXT_BYTES_MAX};
 
 /// Records on their way from a connection to its socket; empty between connections.
@@ -46,7 +46,7 @@ impl<A: Answer + 'static> Thread<A> {
             match self.send_held(conn) {
                 Ok(true) => {}
                 Ok(false) => {
-                    conn.core.wait_for_write(self.now_ms);
+                    self.note_blocked(conn);
                     return self.stalled(conn, Flushed::Blocked);
                 }
                 Err(error) => {
@@ -91,8 +91,7 @@ impl<A: Answer + 'static> Thread<A> {
         let sent = conn.send_sealed();
         let after = conn.secure.as_ref().map_or(0, |s| s.outbound_bytes());
         if after < before {
-            note_first_byte::<A>(conn);
-            conn.core.wrote_some(self.now_ms);
+            self.note_sent(conn);
         }
         sent
     }
@@ -112,8 +111,7 @@ impl<A: Answer + 'static> Thread<A> {
             }
         };
         if count > 0 {
-            note_first_byte::<A>(conn);
-            conn.core.wrote_some(self.now_ms);
+            self.note_sent(conn);
         }
         if let (Some(secure), true) = (&mut conn.secure, count < sealed.len()) {
             secure.hold(&sealed[count..]);

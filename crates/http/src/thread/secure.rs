@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use hob_trace::Fault;
+use hob_trace::{Fault, TlsVersion};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustls::ServerConfig;
@@ -358,8 +358,11 @@ impl<A: Answer + 'static> Thread<A> {
     fn establish(&mut self, conn: &mut Conn, begun: Begun, established: Established) {
         self.crew.handshakes.fetch_sub(1, Ordering::Relaxed);
         self.counters.tls_handshakes.add(1);
+        let is_12 = u64::from(established.version == TlsVersion::Tls12);
+        self.counters.tls_handshakes_12.add(is_12);
         if established.is_resumed {
             self.counters.tls_resumed.add(1);
+            self.counters.tls_resumed_12.add(is_12);
         }
         if begun.is_challenge {
             // The certificate was the proof: nothing is said over this connection.

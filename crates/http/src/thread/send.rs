@@ -65,8 +65,7 @@ impl<A: Answer + 'static> Thread<A> {
             match self.send_some(conn, budget) {
                 Ok(Sent::Bytes(0)) => {}
                 Ok(Sent::Bytes(count)) => {
-                    note_first_byte::<A>(conn);
-                    conn.core.wrote_some(self.now_ms);
+                    self.note_sent(conn);
                     budget = budget.saturating_sub(count);
                     self.bulk.count(count);
                 }
@@ -76,7 +75,7 @@ impl<A: Answer + 'static> Thread<A> {
                 }
                 Ok(Sent::SourceBroke(reason)) => return break_off(conn, reason),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    conn.core.wait_for_write(self.now_ms);
+                    self.note_blocked(conn);
                     return self.stalled(conn, Flushed::Blocked);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -98,7 +97,7 @@ impl<A: Answer + 'static> Thread<A> {
                 self.finishing.push(request);
             }
         }
-        self.finish_all();
+        self.finish_all(&conn.socket);
         conn.out.is_empty()
     }
 
@@ -115,11 +114,10 @@ impl<A: Answer + 'static> Thread<A> {
                 }
                 Ok(count) => {
                     self.output.drain(..count);
-                    note_first_byte::<A>(conn);
-                    conn.core.wrote_some(self.now_ms);
+                    self.note_sent(conn);
                 }
                 Err(Errno::AGAIN) => {
-                    conn.core.wait_for_write(self.now_ms);
+                    self.note_blocked(conn);
                     return self.stalled(conn, Flushed::Blocked);
                 }
                 Err(Errno::INTR) => {}
@@ -129,7 +127,7 @@ impl<A: Answer + 'static> Thread<A> {
                 }
             }
         }
-        self.finish_all();
+        self.finish_all(&conn.socket);
         Flushed::All
     }
 

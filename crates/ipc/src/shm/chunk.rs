@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::lie::Lie;
-use super::region::{CHUNK_BYTES, Place, Region};
+use super::region::{Place, Region};
 use super::wake::{self, AWAKE, ON_BELL, WANTS_ROOM};
 
 const FREE: u32 = 0;
@@ -63,10 +63,8 @@ impl Shared {
 
     /// The worker says that a chunk holds so many bytes.
     pub(super) fn take(self: &Arc<Shared>, index: u32, bytes: u32) -> Result<ChunkHold, Lie> {
-        if index as usize >= self.region.sizes().chunk_count
-            || bytes as usize > CHUNK_BYTES
-            || bytes == 0
-        {
+        let sizes = self.region.sizes();
+        if index as usize >= sizes.chunk_count || bytes as usize > sizes.chunk_bytes || bytes == 0 {
             return Err(Lie::Chunk(index, bytes));
         }
         let bit = 1 << index;

@@ -44,17 +44,22 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use super::lie::Lie;
 use super::word::Bytes;
-use crate::limits::{MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use crate::limits::{MESSAGE_BYTES_MAX, PAYLOAD_BYTES_MAX, RING_DATA_BYTES_MAX};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"hobm");
 const LAYOUT: u32 = 1;
 
 /// How many requests can be handed over at a time.
 pub const SLOT_COUNT: usize = 64;
-/// How many chunks there are at most.
+/// How many chunks there are at most, and at least: some for clients that take their time, and some
+/// to go on with.
 pub const CHUNK_COUNT_MAX: usize = 32;
-/// Bytes of a chunk.
-pub const CHUNK_BYTES: usize = PAYLOAD_BYTES_MAX;
+/// See [`CHUNK_COUNT_MAX`].
+pub const CHUNK_COUNT_MIN: usize = 4;
+/// Bytes of a chunk at most: as much as a message may have.
+pub const CHUNK_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
+/// Bytes of a chunk at least: what is less travels in the ring. A chunk has whole pages.
+pub const CHUNK_BYTES_MIN: usize = PAGE;
 
 const LINE: usize = 64;
 const CHUNK_WORDS_AT: usize = 1024;
@@ -65,6 +70,7 @@ const REGION_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const _: () = assert!(CHUNK_WORDS_AT + CHUNK_COUNT_MAX * LINE <= SLOT_WORDS_AT);
 const _: () = assert!(SLOT_WORDS_AT + SLOT_COUNT * LINE <= RINGS_AT);
+const _: () = assert!(RING_DATA_BYTES_MAX <= CHUNK_BYTES_MIN);
 
 /// Words at fixed places.
 #[derive(Clone, Copy, Debug)]
@@ -89,8 +95,10 @@ pub enum Place {
 pub struct Sizes {
     /// Bytes of each ring: a power of two that holds the longest message.
     pub ring_bytes: usize,
-    /// Chunks, 1 to [`CHUNK_COUNT_MAX`].
+    /// Chunks, [`CHUNK_COUNT_MIN`] to [`CHUNK_COUNT_MAX`].
     pub chunk_count: usize,
+    /// Bytes of a chunk: whole pages, [`CHUNK_BYTES_MIN`] to [`CHUNK_BYTES_MAX`].
+    pub chunk_bytes: usize,
 }
 
 impl Default for Sizes {
@@ -98,6 +106,7 @@ impl Default for Sizes {
         Sizes {
             ring_bytes: 256 * 1024,
             chunk_count: CHUNK_COUNT_MAX,
+            chunk_bytes: CHUNK_BYTES_MAX,
         }
     }
 }
@@ -107,14 +116,20 @@ impl Sizes {
         let Sizes {
             ring_bytes,
             chunk_count,
+            chunk_bytes,
         } = self;
         if !ring_bytes.is_power_of_two()
             || !(MESSAGE_BYTES_MAX..=REGION_BYTES_MAX / 4).contains(&ring_bytes)
         {
             return Err("a ring of that size is not possible");
         }
-        if !(1..=CHUNK_COUNT_MAX).contains(&chunk_count) {
+        if !(CHUNK_COUNT_MIN..=CHUNK_COUNT_MAX).contains(&chunk_count) {
             return Err("so many chunks are not possible");
+        }
+        if !(CHUNK_BYTES_MIN..=CHUNK_BYTES_MAX).contains(&chunk_bytes)
+            || !chunk_bytes.is_multiple_of(PAGE)
+        {
+            return Err("chunks of that size are not possible");
         }
         Ok(self)
     }
@@ -124,7 +139,7 @@ impl Sizes {
     }
 
     fn region_bytes(self) -> usize {
-        self.chunks_at() + self.chunk_count * CHUNK_BYTES
+        self.chunks_at() + self.chunk_count * self.chunk_bytes
     }
 
     fn header(self) -> [u32; 10] {
@@ -138,7 +153,7 @@ impl Sizes {
             self.ring_bytes as u32,
             self.chunks_at() as u32,
             self.chunk_count as u32,
-            CHUNK_BYTES as u32,
+            self.chunk_bytes as u32,
         ]
     }
 }
@@ -205,6 +220,7 @@ impl Region {
         let sizes = Sizes {
             ring_bytes: number(6),
             chunk_count: number(8),
+            chunk_bytes: number(9),
         };
         let sizes = sizes.check().map_err(lie)?;
         let header: [u32; 10] = std::array::from_fn(|place| number(place) as u32);
@@ -265,7 +281,7 @@ impl Region {
         self.at(CHUNK_WORDS_AT + index * LINE)
     }
 
-    /// The bytes of a chunk: [`CHUNK_BYTES`] of them, foreign.
+    /// The bytes of a chunk: [`Sizes::chunk_bytes`] of them, foreign.
     ///
     /// # Panics
     ///
@@ -273,7 +289,10 @@ impl Region {
     pub fn chunk(&self, index: usize) -> *mut u8 {
         assert!(index < self.sizes.chunk_count, "chunks are checked");
         // SAFETY: inside, by the assertion.
-        unsafe { self.start.add(self.sizes.chunks_at() + index * CHUNK_BYTES) }
+        unsafe {
+            self.start
+                .add(self.sizes.chunks_at() + index * self.sizes.chunk_bytes)
+        }
     }
 
     /// Appends a copy of a chunk's first bytes.
@@ -282,7 +301,7 @@ impl Region {
     ///
     /// When there is no such chunk, or it is shorter.
     pub fn copy_from_chunk(&self, index: usize, count: usize, out: &mut Vec<u8>) {
-        assert!(count <= CHUNK_BYTES, "chunks are checked");
+        assert!(count <= self.sizes.chunk_bytes, "chunks are checked");
         let from = self.chunk(index);
         out.reserve(count);
         // SAFETY: mapped; inside, by the assertions; foreign: a raw copy of bytes that may change
@@ -301,7 +320,7 @@ impl Region {
     pub fn copy_into_chunk(&self, index: usize, offset: usize, bytes: &[u8]) {
         let fits = offset.checked_add(bytes.len());
         assert!(
-            fits.is_some_and(|end| end <= CHUNK_BYTES),
+            fits.is_some_and(|end| end <= self.sizes.chunk_bytes),
             "whoever fills a chunk stays inside"
         );
         let place = self.chunk(index);

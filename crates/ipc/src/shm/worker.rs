@@ -15,7 +15,7 @@ use rustix::thread::futex;
 use super::chunk;
 use super::gifts::Gifts;
 use super::lie::{Full, Lie};
-use super::region::{CHUNK_BYTES, Place, Region, SLOT_COUNT};
+use super::region::{Place, Region, SLOT_COUNT};
 use super::ring::{Reader, Writer};
 use super::slot;
 use super::wake::{self, ASLEEP, AWAKE, ON_BELL, WANTS_ROOM};
@@ -128,6 +128,11 @@ impl WorkerEnd {
         self.to_server.push(&region.ring_to_server(), head, payload)
     }
 
+    /// How many bytes a chunk holds.
+    pub fn chunk_bytes(&self) -> usize {
+        self.sleeper.inner.region.sizes().chunk_bytes
+    }
+
     /// Takes a free chunk to fill, if there is one.
     pub fn take_chunk(&mut self) -> Option<Taken> {
         let inner = &self.sleeper.inner;
@@ -151,7 +156,10 @@ impl WorkerEnd {
         mut taken: Taken,
         bytes: usize,
     ) -> Result<(), (Full, Taken)> {
-        assert!((1..=CHUNK_BYTES).contains(&bytes), "a chunk holds so much");
+        assert!(
+            (1..=self.chunk_bytes()).contains(&bytes),
+            "a chunk holds so much"
+        );
         let mut reference = [0; CHUNK_REFERENCE_BYTES];
         reference[..4].copy_from_slice(&taken.index.to_le_bytes());
         reference[4..].copy_from_slice(&(bytes as u32).to_le_bytes());
@@ -255,7 +263,8 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// The place of its bytes: 64 KiB that nobody else writes until it is sent.
+    /// The place of its bytes, which nobody else writes until it is sent: as many as
+    /// [`WorkerEnd::chunk_bytes`] says.
     pub fn place(&mut self) -> *mut u8 {
         self.inner.region.chunk(self.index as usize)
     }

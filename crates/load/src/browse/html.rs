@@ -38,41 +38,92 @@ const IMAGES: &[&str] = &[
 
 /// Finds everything.
 pub(super) fn scan(text: &[u8]) -> Scan {
-    let mut scanner = Scanner::default();
-    let mut at = 0;
-    while let Some(found) = memchr(b'<', &text[at..]) {
-        at += found;
-        let rest = &text[at..];
-        at += match rest.get(1) {
-            Some(b'!') if rest.starts_with(b"<!--") => {
-                memmem::find(&rest[2..], b"-->").map_or(rest.len(), |end| end + 5)
-            }
-            Some(b'!' | b'?') => memchr(b'>', rest).map_or(rest.len(), |end| end + 1),
-            Some(b'/') if rest.get(2).is_some_and(u8::is_ascii_alphabetic) => {
-                let Some((tag, len)) = Tag::read(&rest[2..]) else {
-                    break;
-                };
-                scanner.end(&tag.name);
-                2 + len
-            }
-            Some(byte) if byte.is_ascii_alphabetic() => {
-                let Some((tag, len)) = Tag::read(&rest[1..]) else {
-                    break;
-                };
-                let content = content(&tag.name, &rest[1 + len..]);
-                scanner.begin(&tag, content.unwrap_or_default());
-                1 + len + content.map_or(0, <[u8]>::len)
-            }
-            _ => 1,
-        };
+    let mut reader = Reader::default();
+    // What has no end is taken to end with the text.
+    while let Some(len) = reader.step(text).or_else(|| reader.last_step(text)) {
+        reader.at += len;
     }
-    scanner.finish()
+    reader.scanner.finish()
 }
 
-/// The content of an element that holds text; none for the others.
+/// Reads a document of which there is more and more.
+#[derive(Default)]
+pub(super) struct Reader {
+    scanner: Scanner,
+    /// Where the first thing begins that was not whole.
+    at: usize,
+    /// How long the text was last.
+    seen: usize,
+    /// Without this nothing becomes whole: something long that drips in is not read each time.
+    awaits: &'static [u8],
+}
+
+/// Longest end tag of an element that holds text, with room: as much is looked at again for an end
+/// that came in parts.
+const END_BYTES_MAX: usize = 32;
+
+impl Reader {
+    /// The text has become so long.
+    pub(super) fn advance(&mut self, text: &[u8]) {
+        let from = self.seen.saturating_sub(END_BYTES_MAX);
+        let has_end = memmem::find(&text[from..], self.awaits).is_some();
+        self.seen = text.len();
+        if !has_end {
+            return;
+        }
+        while let Some(len) = self.step(text) {
+            self.at += len;
+        }
+        let rest = &text[self.at..];
+        self.awaits = match rest.strip_prefix(b"<").and_then(Tag::read) {
+            _ if rest.starts_with(b"<!--") => b"-->",
+            Some((tag, _)) if TEXT.contains(&tag.name.as_str()) => b"</",
+            _ => b">",
+        };
+    }
+
+    /// What was found; which icon it is shows at the end.
+    pub(super) fn so_far(&self) -> &Scan {
+        &self.scanner.scan
+    }
+
+    /// Reads what comes next and says how long it is; none where its end is missing.
+    fn step(&mut self, text: &[u8]) -> Option<usize> {
+        self.at += memchr(b'<', &text[self.at..])?;
+        let rest = &text[self.at..];
+        Some(match *rest.get(1)? {
+            b'!' if rest.starts_with(b"<!--") => memmem::find(&rest[2..], b"-->")? + 5,
+            b'!' | b'?' => memchr(b'>', rest)? + 1,
+            b'/' if rest.get(2)?.is_ascii_alphabetic() => {
+                let (tag, len) = Tag::read(&rest[2..])?;
+                self.scanner.end(&tag.name);
+                2 + len
+            }
+            byte if byte.is_ascii_alphabetic() => {
+                let (tag, len) = Tag::read(&rest[1..])?;
+                let content = content(&tag.name, &rest[1 + len..])?;
+                self.scanner.begin(&tag, content);
+                1 + len + content.len()
+            }
+            _ => 1,
+        })
+    }
+
+    /// The same of an element whose content has no end; a tag that has none is no tag.
+    fn last_step(&mut self, text: &[u8]) -> Option<usize> {
+        let rest = text[self.at..].strip_prefix(b"<")?;
+        let is_tag = rest.first()?.is_ascii_alphabetic();
+        let (tag, len) = Tag::read(rest).filter(|_| is_tag)?;
+        self.scanner.begin(&tag, &rest[len..]);
+        Some(1 + rest.len())
+    }
+}
+
+/// The content of an element that holds text, nothing for the others; none where the element has no
+/// end.
 fn content<'a>(name: &str, rest: &'a [u8]) -> Option<&'a [u8]> {
     if !TEXT.contains(&name) {
-        return None;
+        return Some(&[]);
     }
     let mut at = 0;
     while let Some(found) = memmem::find(&rest[at..], b"</") {
@@ -83,13 +134,13 @@ fn content<'a>(name: &str, rest: &'a [u8]) -> Option<&'a [u8]> {
             .is_some_and(|text| text.eq_ignore_ascii_case(name.as_bytes()));
         let is_over = end
             .get(name.len())
-            .is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>'));
+            .is_some_and(|byte| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>'));
         if is_it && is_over {
             return Some(&rest[..at]);
         }
         at += 2;
     }
-    Some(rest)
+    None
 }
 
 /// A tag with its attributes, as they lie in the text.

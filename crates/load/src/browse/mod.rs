@@ -4,8 +4,9 @@
 //! Nothing here knows a socket: `visitor` says what is to be asked for next and is told what came
 //! of it; `send::visits` drives it over the same connections that single requests use. `html` and
 //! `css` find what is named, `reference` says where that is, `unpack` undoes codings, `cache` is
-//! what a second view need not ask for, `ask` writes requests, `count` counts.
+//! what a second view need not ask for, `ahead` reads documents that are still coming, `ask` writes requests, `count` counts.
 
+mod ahead;
 mod ask;
 mod cache;
 mod count;
@@ -16,6 +17,7 @@ mod reference;
 mod unpack;
 mod visitor;
 
+pub(crate) use ahead::Ahead;
 pub(crate) use ask::Asker;
 pub(crate) use count::PageCount;
 pub use found::{Found, Kind, Scan};
@@ -41,6 +43,23 @@ pub fn resolve(path: &str, reference: &str) -> Option<Result<String, String>> {
 /// What a document of HTML names. Tests and the fuzz target call it.
 pub fn scan_html(text: &[u8]) -> Scan {
     html::scan(text)
+}
+
+/// What is found of a document that comes in pieces of a length, before it is known to be whole. The
+/// fuzz target calls it.
+pub fn scan_ahead(text: &[u8], piece_bytes: usize) -> Vec<Found> {
+    let mut ahead = Ahead::new("");
+    let ends = (0..text.len()).step_by(piece_bytes.max(1)).skip(1);
+    let mut found = Vec::new();
+    for end in ends.chain([text.len()]) {
+        found.extend(
+            ahead
+                .look(&text[..end])
+                .into_iter()
+                .flat_map(|scan| scan.found),
+        );
+    }
+    found
 }
 
 /// What a stylesheet names.

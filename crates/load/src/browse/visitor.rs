@@ -14,6 +14,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use super::ahead::Ahead;
 use super::cache::Entry;
 use super::count::{AssetEnd, PageCount};
 use super::found::{Kind, Scan};
@@ -198,6 +199,32 @@ impl Visitor {
         }
     }
 
+    /// More of an answer that is not whole has come; true when it names what was not known. A
+    /// stylesheet is read when it is whole.
+    pub(crate) fn coming(
+        &mut self,
+        wanted: &Wanted,
+        ahead: &mut Option<Box<Ahead>>,
+        (status, kept): (u16, &Kept),
+    ) -> bool {
+        let Some(view) = &mut self.view else {
+            return false;
+        };
+        if ahead.is_none() {
+            // A redirect is no page.
+            let is_page = wanted.kind != Kind::Style && !(300..400).contains(&status);
+            if !is_page || !is_readable(wanted.kind, kept) {
+                return false;
+            }
+            let codings = kept.get(Name::ContentEncoding).unwrap_or_default();
+            *ahead = Some(Box::new(Ahead::new(&codings)));
+        }
+        let Some(scan) = ahead.as_mut().and_then(|ahead| ahead.look(&kept.body)) else {
+            return false;
+        };
+        view.expect(&Scanned::new(scan, &view.base.at(&wanted.target)))
+    }
+
     /// A request has ended, which was sent then.
     pub(crate) fn settled(
         &mut self,
@@ -354,6 +381,20 @@ impl View {
             }
             Place::Nowhere => Err((Failure::Status, format!("it redirects to {location:?}"))),
         }
+    }
+
+    /// Queues what was named so far and not seen before; true when there is some. All of it is named
+    /// again, and what is more is counted, when the document is whole.
+    fn expect(&mut self, scanned: &Scanned) -> bool {
+        let mut has_new = false;
+        for (kind, target) in &scanned.here {
+            let has_room = self.seen.len() <= ASSET_COUNT_MAX;
+            if has_room && self.seen.insert(target.clone()) {
+                self.queue(Wanted::new(*kind, target.clone()));
+                has_new = true;
+            }
+        }
+        has_new
     }
 
     /// Queues what was named and not seen before.

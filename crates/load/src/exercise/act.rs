@@ -94,11 +94,25 @@ pub(crate) enum Quic {
     Datagrams(Vec<Vec<u8>>),
     /// A connection that is left alone after so many datagrams of ours.
     Vanish(usize),
+    /// Streams on which clients alone speak.
+    Streams(QuicStreams),
     /// Requests on one connection.
     Requests {
         requests: Vec<QuicRequest>,
         leave: QuicLeave,
     },
+}
+
+/// Streams on which clients alone speak, besides a request.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(crate) struct QuicStreams {
+    /// What the control stream has instead of settings.
+    pub(crate) control: Option<Vec<u8>>,
+    pub(crate) is_control_ended: bool,
+    /// Others, and whether each is ended.
+    pub(crate) others: Vec<(Vec<u8>, bool)>,
+    /// Nothing is wrong with them: a request is asked besides.
+    pub(crate) is_legal: bool,
 }
 
 /// A request over QUIC.
@@ -173,6 +187,15 @@ impl Allowed {
             statuses: Statuses::Any,
             ending: Ending::Free,
         }
+    }
+
+    /// The connection ends without an answer.
+    pub(crate) fn end() -> Allowed {
+        Allowed {
+            answers: 0..=0,
+            ..Allowed::usual(0)
+        }
+        .and_ends()
     }
 
     /// One answer with such a status.
@@ -321,7 +344,12 @@ impl Leave {
 /// The kinds of acts that a server of the URL is exercised with.
 pub(crate) fn kinds(protocol: Protocol, is_secure: bool) -> Vec<Kind> {
     let own: &[&[Kind]] = match protocol {
-        Protocol::H1 => &[super::h1::CUT, super::h1::ODD, super::h1::MALFORMED],
+        Protocol::H1 => &[
+            super::h1::CUT,
+            super::h1::ODD,
+            super::h1::MALFORMED,
+            super::h1::WEBSOCKET,
+        ],
         Protocol::H2 => &[super::h2::LEGAL, super::h2::FLOODS, super::h2::BROKEN],
         Protocol::H3 => &[super::h3::KINDS],
     };

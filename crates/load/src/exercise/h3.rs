@@ -2,7 +2,7 @@
 //! are given up, and frames that are wrong.
 
 use super::act::{
-    Allowed, Doing, Draw, Ending, Kind, Quic, QuicLeave, QuicRequest, Script, Statuses,
+    Allowed, Doing, Draw, Ending, Kind, Quic, QuicLeave, QuicRequest, QuicStreams, Script, Statuses,
 };
 
 /// These acts.
@@ -15,6 +15,11 @@ pub(crate) const KINDS: &[Kind] = &[
     ("frame out of place", frame),
     ("broken frame", broken),
     ("bad compression", compression),
+    ("wrong control stream", control),
+    ("critical stream that ends", ended),
+    ("stream that may not be", stream),
+    ("wrong QPACK instruction", instruction),
+    ("unknown streams", unknown),
 ];
 
 /// Requests at once on a connection.
@@ -163,4 +168,109 @@ fn compression(draw: &mut Draw<'_>) -> Script {
         ("a text that is cut", &[1, 4, 0, 0, 0x2f, 0x7f]),
     ]);
     wrong(detail, bytes)
+}
+
+/// Streams that must end the connection.
+fn fatal(detail: &str, streams: QuicStreams) -> Script {
+    quic(detail, Quic::Streams(streams), Allowed::end())
+}
+
+//= rfc9114#6.2.1: a control stream begins with SETTINGS.
+//= rfc9114#7.2: which frames it may have besides.
+fn control(draw: &mut Draw<'_>) -> Script {
+    let (detail, bytes) = draw.pick::<(&str, &[u8])>(&[
+        ("DATA first", &[0, 0, 1, b'x']),
+        ("GOAWAY first", &[0, 7, 1, 0]),
+        ("SETTINGS twice", &[0, 4, 0, 4, 0]),
+        ("DATA", &[0, 4, 0, 0, 1, b'x']),
+        ("HEADERS", &[0, 4, 0, 1, 1, 0]),
+        ("PUSH_PROMISE", &[0, 4, 0, 5, 2, 0, 0]),
+        ("PING of HTTP/2", &[0, 4, 0, 6, 0]),
+        ("a setting of HTTP/2", &[0, 4, 2, 2, 0]),
+        ("GOAWAY without a number", &[0, 4, 0, 7, 0]),
+        ("MAX_PUSH_ID that shrinks", &[0, 4, 0, 13, 1, 5, 13, 1, 3]),
+        ("a setting that is cut", &[0, 4, 1, 6]),
+    ]);
+    let control = Some(bytes.to_vec());
+    let streams = QuicStreams {
+        control,
+        ..QuicStreams::default()
+    };
+    fatal(detail, streams)
+}
+
+//= rfc9114#6.2.1: closing it is an error.
+//= rfc9204#4.2: so it is of the streams of QPACK.
+fn ended(draw: &mut Draw<'_>) -> Script {
+    let (detail, kind) = draw.pick::<(&str, Option<u8>)>(&[
+        ("the control stream", None),
+        ("QPACK's encoder stream", Some(2)),
+        ("QPACK's decoder stream", Some(3)),
+    ]);
+    let streams = QuicStreams {
+        is_control_ended: kind.is_none(),
+        others: kind.map(|kind| (vec![kind], true)).into_iter().collect(),
+        ..QuicStreams::default()
+    };
+    fatal(detail, streams)
+}
+
+//= rfc9114#6.2: one of each that is critical; clients push nothing.
+fn stream(draw: &mut Draw<'_>) -> Script {
+    let (detail, others) = draw.pick::<(&str, &[&[u8]])>(&[
+        ("a second control stream", &[&[0, 4, 0]]),
+        ("a push", &[&[1, 0]]),
+        ("a second encoder stream", &[&[2], &[2]]),
+        ("a second decoder stream", &[&[3], &[3]]),
+    ]);
+    let others = others.iter().map(|bytes| (bytes.to_vec(), false));
+    let streams = QuicStreams {
+        others: others.collect(),
+        ..QuicStreams::default()
+    };
+    fatal(detail, streams)
+}
+
+//= rfc9204#6: instructions that cannot be followed are errors of the connection.
+fn instruction(draw: &mut Draw<'_>) -> Script {
+    let (detail, bytes) = draw.pick::<(&str, &[u8])>(&[
+        (
+            "a table larger than any",
+            &[2, 0x3f, 0xff, 0xff, 0xff, 0x7f],
+        ),
+        ("a copy of nothing", &[2, 0]),
+        ("the name of nothing", &[2, 0x85, 0]),
+        (
+            "more than the table holds",
+            &[2, 0x43, b'a', b'b', b'c', 1, b'x'],
+        ),
+        ("an acknowledgment of nothing", &[3, 0x84]),
+        ("an increment of 0", &[3, 0]),
+        ("an increment beyond what there is", &[3, 5]),
+    ]);
+    let streams = QuicStreams {
+        others: vec![(bytes.to_vec(), false)],
+        ..QuicStreams::default()
+    };
+    fatal(detail, streams)
+}
+
+//= rfc9114#6.2: streams of unknown types are read no further, and no error.
+fn unknown(draw: &mut Draw<'_>) -> Script {
+    let count = draw.within(1..=20);
+    let others = (0..count).map(|_| {
+        // Types that are reserved to have no meaning. //= rfc9114#6.2.3
+        let kind = 0x21 + 0x1f * draw.below(100) as u16;
+        let len = draw.below(500);
+        let mut bytes = (0x4000 | kind).to_be_bytes().to_vec();
+        bytes.extend(draw.bytes(len));
+        (bytes, draw.below(2) == 0)
+    });
+    let streams = QuicStreams {
+        others: others.collect(),
+        is_legal: true,
+        ..QuicStreams::default()
+    };
+    let detail = format!("{count} streams");
+    quic(detail, Quic::Streams(streams), Allowed::usual(1))
 }

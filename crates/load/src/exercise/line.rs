@@ -2,19 +2,24 @@
 //! told to, and left in whatever way.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown, sockopt};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
+    connect, recv, send, shutdown, socket_with, sockopt,
+};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
 use super::act::Leave;
-use crate::send::{PIECE_BYTES, Tls};
+use crate::limits::KNOCK_PAUSE;
+use crate::send::{Address, PIECE_BYTES, Tls};
 
 /// The first message of a handshake; nothing where there is to be none.
 pub(crate) fn hello(target: &Target) -> Vec<u8> {
@@ -28,12 +33,39 @@ const READ_BYTES: usize = 16 * 1024;
 
 /// What connections are made to.
 pub(crate) struct Target {
-    pub(crate) address: SocketAddr,
+    pub(crate) address: Address,
     pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     /// A request as HTTP/3 has it on a stream.
     pub(crate) h3_head: Vec<u8>,
     /// Longest wait for anything.
     pub(crate) timeout: Duration,
+}
+
+/// A connection to it.
+fn connected(target: &Target) -> io::Result<OwnedFd> {
+    let until = Instant::now() + target.timeout;
+    match &target.address {
+        Address::Inet(address) => {
+            let stream = TcpStream::connect_timeout(address, target.timeout)?;
+            stream.set_nodelay(true)?;
+            stream.set_nonblocking(true)?;
+            Ok(stream.into())
+        }
+        Address::Unix(path) => loop {
+            match try_unix(path) {
+                // Its backlog is full: TCP tries again by itself then.
+                Err(Errno::AGAIN) if Instant::now() < until => std::thread::sleep(KNOCK_PAUSE),
+                socket => return Ok(socket?),
+            }
+        },
+    }
+}
+
+fn try_unix(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
 }
 
 /// How a connection has ended.
@@ -64,11 +96,8 @@ pub(crate) struct Line {
 impl Line {
     /// Opens a connection without TLS.
     pub(crate) fn open(target: &Target) -> io::Result<Line> {
-        let stream = TcpStream::connect_timeout(&target.address, target.timeout)?;
-        stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
         Ok(Line {
-            socket: stream.into(),
+            socket: connected(target)?,
             tls: None,
             out: Vec::new(),
             out_sent: 0,

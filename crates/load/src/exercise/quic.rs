@@ -7,7 +7,7 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::act::{Quic, QuicLeave, QuicRequest};
+use super::act::{Quic, QuicLeave, QuicRequest, QuicStreams};
 use super::line::Target;
 use super::seen::{End, Seen};
 use crate::measure::Failure;
@@ -15,7 +15,7 @@ use crate::plan::Protocol;
 use crate::request::Ask;
 use crate::send::event::Event;
 use crate::send::h3::{self, Common, Datagrams, Session, Step};
-use crate::send::{Address, Opener};
+use crate::send::{Address, Opener, Sources};
 
 /// What one read may give.
 const READ_BYTES: usize = 64 * 1024;
@@ -30,14 +30,15 @@ pub(super) fn perform(quic: &Quic, target: &Target) -> Seen {
             while conn.datagrams_left > 0 && conn.turn(until)? == Turn::On {}
             Ok(Seen::only(End::Left))
         }),
+        Quic::Streams(streams) => speak(streams, target),
         Quic::Requests { requests, leave } => ask(requests, *leave, target),
     };
     performed.unwrap_or_else(|error| Seen::only(End::NoConnection(error.to_string())))
 }
 
 fn socket(target: &Target) -> io::Result<OwnedFd> {
-    let mut opener = Opener::new(Address::Inet(target.address), Protocol::H3);
-    Ok(opener.open()?.socket)
+    let mut opener = Opener::new(target.address.clone(), Protocol::H3, Sources::Any);
+    Ok(opener.open(0)?.socket)
 }
 
 fn throw(datagrams: &[Vec<u8>], target: &Target) -> io::Result<Seen> {
@@ -87,13 +88,45 @@ fn ask(requests: &[QuicRequest], leave: QuicLeave, target: &Target) -> io::Resul
         conn.session.close(Instant::now());
         conn.flush();
     }
-    let said = std::mem::take(&mut conn.said);
-    Ok(Seen {
-        statuses: conn.statuses,
-        said,
-        end: conn.malformed.map_or(end, End::Malformed),
-        was_kept: false,
-    })
+    Ok(conn.seen(end))
+}
+
+/// Sends on streams that are ours alone. What is wrong must end the connection; what is not must
+/// leave a request as it is.
+fn speak(streams: &QuicStreams, target: &Target) -> io::Result<Seen> {
+    let mut conn = Conn::open(target, 1)?;
+    if let Some(control) = &streams.control {
+        conn.session.control.clone_from(control);
+    }
+    conn.common.heads = vec![target.h3_head.clone()];
+    conn.common.asks = vec![Ask::plain()];
+    let until = Instant::now() + target.timeout;
+    let mut is_begun = false;
+    let end = loop {
+        if !is_begun && conn.session.has_room() {
+            is_begun = true;
+            for (bytes, is_ended) in &streams.others {
+                conn.session.open_uni(bytes, *is_ended);
+            }
+            if streams.is_control_ended {
+                conn.session.end_control();
+            }
+            if streams.is_legal {
+                conn.session.start(0, 0, None, &conn.common);
+            }
+        }
+        if is_begun && streams.is_legal && conn.session.active() == 0 {
+            conn.session.close(Instant::now());
+            break End::Left;
+        }
+        match conn.turn(until)? {
+            Turn::On => {}
+            Turn::Late => break End::Hung,
+            Turn::Lost => break End::Closed,
+        }
+    };
+    conn.flush();
+    Ok(conn.seen(end))
 }
 
 /// What a turn came to.
@@ -123,7 +156,10 @@ impl Conn {
         let socket = socket(target)?;
         let (tls, name) = target.tls.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
         let config = h3::config(tls.clone()).map_err(io::Error::other)?;
-        let remote = (target.address, &*name.to_str());
+        let Address::Inet(address) = target.address else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let remote = (address, &*name.to_str());
         let session = Session::new(config, remote, wanted, Instant::now());
         Ok(Conn {
             datagrams: Datagrams::new(&socket)?,
@@ -135,6 +171,16 @@ impl Conn {
             said: Vec::new(),
             malformed: None,
         })
+    }
+
+    /// What came of it.
+    fn seen(self, end: End) -> Seen {
+        Seen {
+            statuses: self.statuses,
+            said: self.said,
+            end: self.malformed.map_or(end, End::Malformed),
+            was_kept: false,
+        }
     }
 
     /// Sends what there is to send.

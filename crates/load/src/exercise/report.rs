@@ -163,6 +163,9 @@ impl Exercised {
             Protocol::H2 => " --http 2",
             Protocol::H3 => " --http 3",
         };
+        let unix = exercise.unix.as_ref().map_or_else(String::new, |path| {
+            format!(" --unix {}", quoted(&path.to_string_lossy()))
+        });
         let owned = if exercise.is_owned {
             " --i-own-this-host"
         } else {
@@ -174,7 +177,7 @@ impl Exercised {
             other => format!(" --timeout {}us", other.as_micros()),
         };
         let (url, seed, act) = (quoted(&exercise.url.text), exercise.seed, one.act.number);
-        format!("hob bench {url}{http} --exercise --seed {seed} --act {act}{timeout}{owned}")
+        format!("hob bench {url}{http}{unix} --exercise --seed {seed} --act {act}{timeout}{owned}")
     }
 
     fn write_setting(&self, text: &mut String) -> std::fmt::Result {

@@ -2,6 +2,8 @@
 //! has acts made beside requests that behave, and asks once more afterwards.
 
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -19,8 +21,9 @@ use crate::limits::{
 use crate::measure::Tally;
 use crate::plan::{Pace, Plan, Protocol, Reuse, Terms};
 use crate::reach::{addresses, tls};
+use crate::report::Report;
 use crate::request;
-use crate::run::{run_through, stop_at_signals};
+use crate::run::{run_through, run_until, stop_at_signals};
 use crate::send::{Address, h3};
 use crate::url::Url;
 
@@ -37,6 +40,8 @@ const LOOK_PERIOD: Duration = Duration::from_millis(50);
 pub struct Exercise {
     /// What is asked for.
     pub url: Url,
+    /// A Unix socket to connect to instead of the URL's host.
+    pub unix: Option<PathBuf>,
     /// What is spoken.
     pub protocol: Protocol,
     /// What all acts follow from.
@@ -58,19 +63,19 @@ pub fn exercise(exercise: Exercise) -> Result<Exercised, LoadError> {
     check(&exercise)?;
     let address = reach(&exercise)?;
     let is_stopped = stop_at_signals()?;
-    let usual = usual(&exercise, address)?;
+    let usual = usual(&exercise, &address)?;
     let whole = beside(&exercise, &usual);
-    let secure = tls(&whole, &Address::Inet(address))?;
+    let secure = tls(&whole, &address)?;
     let target = Target {
         h3_head: h3_head(&whole)?,
-        address,
+        address: address.clone(),
         tls: secure.map(|(config, name)| (Arc::new(config), name)),
         timeout: exercise.timeout,
     };
     let is_over = AtomicBool::new(false);
     let begun = Instant::now();
     let (done, (beside, beside_fault)) = std::thread::scope(|scope| {
-        let ask = || ask_beside(&whole, address, &is_over, &is_stopped);
+        let ask = || ask_beside(&whole, &address, &is_over, &is_stopped);
         let asking = scope.spawn(ask);
         let done = acts(&exercise, &target, &usual, &is_stopped);
         is_over.store(true, Ordering::Relaxed);
@@ -86,7 +91,7 @@ pub fn exercise(exercise: Exercise) -> Result<Exercised, LoadError> {
         elapsed,
         beside,
         beside_fault,
-        afterwards: ask(&exercise, address).map(|usual| usual.status),
+        afterwards: ask(&exercise, &address).map(|usual| usual.status),
         is_interrupted: is_stopped.load(Ordering::Relaxed),
         done,
         exercise,
@@ -96,13 +101,13 @@ pub fn exercise(exercise: Exercise) -> Result<Exercised, LoadError> {
 /// Asks until the acts are over, in stretches at whose end every answer is waited for.
 fn ask_beside(
     plan: &Plan,
-    address: SocketAddr,
+    address: &Address,
     is_over: &AtomicBool,
     is_stopped: &Arc<AtomicBool>,
 ) -> (Tally, Option<LoadError>) {
     let mut whole = Tally::new(1, 1, BESIDE_CONNECTION_COUNT);
     while !is_over.load(Ordering::Relaxed) && !is_stopped.load(Ordering::Relaxed) {
-        match run_through(plan.clone(), address, is_stopped.clone()) {
+        match run_at(plan.clone(), address, is_stopped.clone()) {
             Ok(report) => whole.merge(report.tally),
             Err(fault) => return (whole, Some(fault)),
         }
@@ -110,10 +115,21 @@ fn ask_beside(
     (whole, None)
 }
 
+/// A run that goes to this address, whatever others the name has.
+fn run_at(plan: Plan, address: &Address, is_stopped: Arc<AtomicBool>) -> Result<Report, LoadError> {
+    match address {
+        Address::Inet(address) => run_through(plan, *address, is_stopped),
+        // The plan names it.
+        Address::Unix(_) => run_until(plan, is_stopped),
+    }
+}
+
 fn check(exercise: &Exercise) -> Result<(), LoadError> {
     let wrong = |text: String| Err(LoadError::Arguments(text));
-    if exercise.protocol == Protocol::H3 && !exercise.url.is_secure {
-        return wrong("HTTP/3 is spoken over QUIC alone: write https://".to_owned());
+    let is_quic = exercise.url.is_secure && exercise.unix.is_none();
+    if exercise.protocol == Protocol::H3 && !is_quic {
+        let text = "HTTP/3 is spoken over QUIC alone: write https://, without --unix";
+        return wrong(text.to_owned());
     }
     if !(1..=ACT_COUNT_MAX).contains(&exercise.count) {
         return wrong(format!("acts: from 1 to {ACT_COUNT_MAX}"));
@@ -137,10 +153,20 @@ fn check(exercise: &Exercise) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Finds an address that may be exercised: all that the name has must be of this machine, or their
+/// Finds an address that may be exercised, such as a Unix socket. Of a host, all that the name has must be of this machine, or their
 /// owner must have said so. Nothing else is connected to afterwards.
-fn reach(exercise: &Exercise) -> Result<SocketAddr, LoadError> {
+fn reach(exercise: &Exercise) -> Result<Address, LoadError> {
     let url = &exercise.url;
+    if let Some(path) = &exercise.unix {
+        return match UnixStream::connect(path) {
+            Ok(_) => Ok(Address::Unix(path.clone())),
+            Err(error) => Err(LoadError::Server(format!(
+                "{}: no server answers at {}: {error} (is it running?)",
+                url.text,
+                path.display()
+            ))),
+        };
+    }
     let addresses = addresses(url)?;
     let is_own = |address: &&SocketAddr| address.ip().to_canonical().is_loopback();
     if let (Some(other), false) = (
@@ -157,10 +183,10 @@ fn reach(exercise: &Exercise) -> Result<SocketAddr, LoadError> {
     let mut last = None;
     for address in addresses {
         if exercise.protocol == Protocol::H3 {
-            return Ok(address);
+            return Ok(Address::Inet(address));
         }
         match TcpStream::connect_timeout(&address, exercise.timeout) {
-            Ok(_) => return Ok(address),
+            Ok(_) => return Ok(Address::Inet(address)),
             Err(error) => last = Some((address, error)),
         }
     }
@@ -181,7 +207,7 @@ pub(crate) struct Usual {
 }
 
 /// Asks twice, before anything else.
-fn usual(exercise: &Exercise, address: SocketAddr) -> Result<Usual, LoadError> {
+fn usual(exercise: &Exercise, address: &Address) -> Result<Usual, LoadError> {
     let url = &exercise.url.text;
     let (first, second) = (ask(exercise, address)?, ask(exercise, address)?);
     if !(200..500).contains(&first.status) || first.status != second.status {
@@ -204,12 +230,12 @@ fn usual(exercise: &Exercise, address: SocketAddr) -> Result<Usual, LoadError> {
 }
 
 /// Asks once.
-fn ask(exercise: &Exercise, address: SocketAddr) -> Result<Usual, LoadError> {
+fn ask(exercise: &Exercise, address: &Address) -> Result<Usual, LoadError> {
     let mut plan = plan(exercise);
     plan.count = Some(1);
     plan.expectations = expectations(&["status=100-599".to_owned()]);
     let is_stopped = Arc::new(AtomicBool::new(false));
-    let report = run_through(plan, address, is_stopped)?;
+    let report = run_at(plan, address, is_stopped)?;
     let status = report.tally.statuses.iter().position(|count| *count > 0);
     Ok(Usual {
         status: status.map_or(0, |place| place as u16 + 100),
@@ -231,13 +257,14 @@ fn plan(exercise: &Exercise) -> Plan {
         entries: vec![exercise.url.clone().into()],
         seed: exercise.seed,
         page: None,
-        unix: None,
+        unix: exercise.unix.clone(),
         protocol: exercise.protocol,
         streams: 1,
         pace: Pace::Closed {
             think: Duration::ZERO,
         },
         connections: 1,
+        sources: 1,
         reuse: Reuse::KeepAlive,
         // Nothing secret is sent, and whoever exercises a server is sure whose it is.
         is_insecure: true,

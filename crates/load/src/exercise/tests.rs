@@ -11,6 +11,7 @@ use super::perform::perform;
 use super::seen::End;
 use crate::limits::{ACT_BYTES_MAX, FLOOD_CONNECTION_COUNT_MAX, SIP_COUNT_MAX};
 use crate::plan::Protocol;
+use crate::send::Address;
 use crate::url::Url;
 
 const SEEDS: u64 = 1;
@@ -72,6 +73,9 @@ fn acts_keep_within_their_limits() {
                     }
                     Doing::Quic(Quic::Datagrams(all)) => all.iter().map(Vec::len).sum(),
                     Doing::Quic(Quic::Vanish(_)) => 0,
+                    Doing::Quic(Quic::Streams(streams)) => {
+                        streams.others.iter().map(|(bytes, _)| bytes.len()).sum()
+                    }
                     Doing::Quic(Quic::Requests { requests, .. }) => requests.len() * 1000,
                 };
                 assert!(bytes <= ACT_BYTES_MAX, "{act:?}");
@@ -100,7 +104,7 @@ fn sent_bytes(step: &Step) -> usize {
 fn act_ends_though_the_server_goes_on_sending() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = Target {
-        address: listener.local_addr().unwrap(),
+        address: Address::Inet(listener.local_addr().unwrap()),
         tls: None,
         h3_head: Vec::new(),
         timeout: Duration::from_millis(100),

@@ -18,4 +18,4 @@ pub(crate) use live::{Counts, Live, Told};
 pub(crate) use machine::{Passed, moment, passed, thread_cpu_ns};
 pub use process::{Process, Processes, tick_ns};
 pub(crate) use series::{Interval, Series};
-pub(crate) use tally::{Outcome, Part, Tally};
+pub(crate) use tally::{Outcome, Part, Tally, jain};

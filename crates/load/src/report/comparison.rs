@@ -20,7 +20,7 @@ pub(super) const COMPARISON: &[Field] = &[
         "figures[].before",
         Number,
         Never,
-        "nanoseconds, answers per second or %",
+        "nanoseconds, answers per second, % or an index",
     ),
     ("figures[].after", Number, Never, "the same afterwards"),
     (
@@ -40,7 +40,7 @@ pub(super) const COMPARISON: &[Field] = &[
         "figures[].verdict",
         Text,
         Never,
-        "`faster`, `slower`, `fewer`, `more`, `cheaper`, `dearer`, `cannot be told apart` or `not judged`",
+        "`faster`, `slower`, `fewer`, `more`, `cheaper`, `dearer`, `fairer`, `less fair`, `cannot be told apart` or `not judged`",
     ),
     ("notes", Texts, Never, "what else is to be known"),
     (

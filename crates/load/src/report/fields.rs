@@ -123,6 +123,12 @@ pub(super) const FIELDS: &[Field] = &[
         "connections, over all threads",
     ),
     (
+        "plan.sources",
+        Integer,
+        Never,
+        "client addresses of `--sources`; 1 for the system's choice",
+    ),
+    (
         "plan.keep_alive",
         Truth,
         Never,
@@ -661,6 +667,31 @@ pub(super) const FIELDS: &[Field] = &[
         Perhaps,
         "the same over `urls`, of answers beside weights; null where there is one, in replays and in merged results",
     ),
+    (
+        "fairness_addresses",
+        Number,
+        Perhaps,
+        "the same over `addresses`, of answers beside connections; null without `--sources`",
+    ),
+    (
+        "addresses",
+        Objects,
+        Never,
+        "the client addresses of `--sources`; empty without",
+    ),
+    ("addresses[].address", Text, Never, "the address"),
+    (
+        "addresses[].connections",
+        Integer,
+        Never,
+        "connections that it had at once",
+    ),
+    (
+        "addresses[].answered",
+        Integer,
+        Never,
+        "complete answers that it got",
+    ),
     ("client", Object, Never, "the load generator"),
     (
         "client.cpu_us_per_request",
@@ -740,33 +771,12 @@ pub(super) const FIELDS: &[Field] = &[
         "thresholds[].value",
         Number,
         Perhaps,
-        "the figure: nanoseconds, a count or %; null where it was not measured",
+        "the figure: nanoseconds, a count, % or an index; null where it was not measured",
     ),
     (
         "thresholds[].crossed",
         Truth,
         Never,
         "the run has failed it",
-    ),
-];
-
-/// The fields of an object of times.
-pub(super) const TIMES: &[Field] = &[
-    ("count", Integer, Never, "times recorded"),
-    ("mean_us", Number, Never, "their mean"),
-    ("min_us", Number, Never, "the shortest"),
-    ("p50_us", Number, Never, "half of them are at most this"),
-    ("p75_us", Number, Never, "75 %"),
-    ("p90_us", Number, Never, "90 %"),
-    ("p95_us", Number, Never, "95 %"),
-    ("p99_us", Number, Never, "99 %"),
-    ("p99_9_us", Number, Never, "99.9 %"),
-    ("p99_99_us", Number, Never, "99.99 %"),
-    ("max_us", Number, Never, "the longest"),
-    (
-        "histogram",
-        Text,
-        Never,
-        "all of them in nanoseconds: HdrHistogram's compressed V2 layout in base64",
     ),
 ];

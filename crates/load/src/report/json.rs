@@ -62,6 +62,8 @@ pub(super) fn write(report: &Report) -> Value {
         "steps": parts(report, &tally.steps),
         "fairness": tally.fairness(),
         "fairness_urls": report.fairness_by_weight(),
+        "fairness_addresses": report.fairness_over_addresses(),
+        "addresses": report.addresses_json(),
         "client": {
             "cpu_us_per_request": report.client_cpu_us(),
             "busy_percent": tally.busy_share * 100.0,
@@ -195,6 +197,7 @@ fn plan(report: &Report) -> Value {
         "think_s": think,
         "replay": replay(&plan.pace),
         "connections": plan.connections,
+        "sources": plan.sources,
         "keep_alive": plan.reuse == Reuse::KeepAlive,
         "threads": plan.threads,
         "warm_up_s": plan.warm_up.as_secs_f64(),

@@ -1,5 +1,6 @@
 //! What a run tells: a table for people, JSON for machines, and whether to believe it.
 
+mod addresses;
 mod comparison;
 mod exercise;
 mod fields;
@@ -9,6 +10,7 @@ pub(crate) mod pages;
 mod rows;
 mod schema;
 mod table;
+mod time_fields;
 mod verdict;
 
 use std::time::SystemTime;
@@ -20,6 +22,7 @@ use crate::plan::Plan;
 use crate::replay::Counts;
 use crate::written::Written;
 
+pub(crate) use addresses::fairness_over;
 pub(crate) use fields::FORMAT;
 pub(crate) use json::{series, times};
 pub(crate) use schema::check;

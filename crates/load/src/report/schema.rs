@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::comparison::COMPARISON;
 use super::exercise::EXERCISE;
-use super::fields::{FIELDS, TIMES};
+use super::fields::FIELDS;
+use super::time_fields::TIMES;
 use crate::layout::{self, Field};
 
 /// The JSON schema of a result.

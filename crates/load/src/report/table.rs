@@ -287,6 +287,7 @@ fn costs(text: &mut String, report: &Report) -> std::fmt::Result {
             report.plan.makers()
         )?;
     }
+    addresses(text, report)?;
     match report.fairness_by_weight() {
         Some(fairness) => writeln!(
             text,
@@ -294,6 +295,28 @@ fn costs(text: &mut String, report: &Report) -> std::fmt::Result {
         ),
         None => Ok(()),
     }
+}
+
+/// How evenly client addresses were answered, where there are several.
+fn addresses(text: &mut String, report: &Report) -> std::fmt::Result {
+    let all = report.addresses();
+    let (Some(least), Some(most)) = (
+        all.iter().min_by_key(|one| one.answered),
+        all.iter().max_by_key(|one| one.answered),
+    ) else {
+        return Ok(());
+    };
+    let fairness = report.fairness_over_addresses();
+    let fairness = fairness.map_or_else(|| "none".to_owned(), |index| format!("{index:.3}"));
+    writeln!(
+        text,
+        "fairness     {fairness} over {} client addresses: {} got {}, {} got {}",
+        all.len(),
+        least.address,
+        count(least.answered),
+        most.address,
+        count(most.answered)
+    )
 }
 
 fn verdicts(text: &mut String, report: &Report) -> std::fmt::Result {

@@ -186,6 +186,9 @@ fn value(report: &Report, threshold: &Threshold) -> Option<f64> {
         Metric::Errors => Some(share(report.failed())),
         Metric::Rate => Some(report.per_second(tally.good)),
         Metric::Late => Some(share(tally.late)),
+        Metric::Fairness => report
+            .fairness_over_addresses()
+            .or_else(|| tally.fairness()),
         Metric::ServerCpu => {
             let cpu = report.server_cpu_us().or(report.cgroup_cpu_us());
             cpu.map(|us| us * 1e3)

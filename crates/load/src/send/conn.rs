@@ -187,6 +187,14 @@ impl Session {
         }
     }
 
+    /// Status and what is kept so far of a lane's answer.
+    pub(crate) fn coming(&self, lane: u32) -> Option<(u16, &Kept)> {
+        match self {
+            Session::H2(session) => session.coming(lane),
+            Session::H3(session) => session.coming(lane),
+        }
+    }
+
     /// Requests that have no answer yet.
     pub(crate) fn active(&self) -> usize {
         match self {

@@ -85,6 +85,7 @@ impl Thread<'_> {
         }
         if self.visits.is_some() {
             self.note_first_byte(conn);
+            self.look_ahead(conn);
         }
     }
 
@@ -97,7 +98,7 @@ impl Thread<'_> {
 
     /// Tries to open a connection.
     pub(super) fn knock(&mut self, conn: usize, now: u64) {
-        let opened = self.opener.open().and_then(|opened| {
+        let opened = self.opener.open(conn).and_then(|opened| {
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
             let key = EventData::new_u64(conn as u64);
             epoll::add(&self.epoll, &opened.socket, key, flags)?;

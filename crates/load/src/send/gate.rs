@@ -124,6 +124,7 @@ mod tests {
                 think: Duration::ZERO,
             },
             connections: 5,
+            sources: 1,
             reuse: Reuse::KeepAlive,
             is_insecure: false,
             terms: Terms::default(),

@@ -37,7 +37,7 @@ pub(crate) use gate::Gates;
 pub(crate) use kept::{Kept, Name};
 pub(crate) use prepared::{Choice, Kind, Prepared, Share};
 pub(crate) use probe::answers_quic;
-pub(crate) use socket::{Address, Opener};
+pub(crate) use socket::{Address, Opener, Sources, source_address};
 pub(crate) use thread::Thread;
 pub(crate) use tls::{PIECE_BYTES, Tls};
 pub(crate) use trust::{Trust, client_config};

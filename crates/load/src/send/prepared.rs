@@ -8,7 +8,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 
 use super::h1::Asked;
-use super::socket::Address;
+use super::socket::{Address, Sources};
 use super::visits::Pages;
 use super::{h2, h3};
 use crate::arrive::Schedule;
@@ -166,6 +166,8 @@ pub(crate) struct Share {
     pub(crate) number: usize,
     /// When its requests are due.
     pub(crate) source: Source,
+    /// Where its connections come from.
+    pub(crate) sources: Sources,
     pub(crate) cpu: Option<usize>,
 }
 
@@ -200,8 +202,18 @@ impl Share {
                 plan.seed,
             )),
         };
+        let connections = part(plan.connections as u64) as usize;
+        let before = plan.connections / count * thread + (plan.connections % count).min(thread);
         Share {
-            connections: part(plan.connections as u64) as usize,
+            connections,
+            sources: match plan.sources {
+                0 | 1 => Sources::Any,
+                count => Sources::Spread {
+                    count,
+                    first: before,
+                    own: connections,
+                },
+            },
             quota: plan.count.map_or(u64::MAX, part),
             number: turn.0,
             source,

@@ -1,5 +1,6 @@
-//! Opening connections. When the ports of one loopback address are used up, the next address of
-//! 127.0.0.0/8 takes its place, so that neither many connections nor short ones run out of them.
+//! Opening connections, from one client address or spread over several of 127.0.0.0/8. Where nobody
+//! says how many, the next one takes its place when the ports of one are used up, so that neither
+//! many connections nor short ones run out of them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -37,10 +38,44 @@ impl Address {
             Address::Unix(_) => true,
         }
     }
+
+    /// Can clients of it have any address of 127.0.0.0/8?
+    pub(crate) fn has_sources(&self) -> bool {
+        match self {
+            Address::Inet(address) => match address.ip() {
+                IpAddr::V4(ip) => ip.is_loopback(),
+                IpAddr::V6(_) => false,
+            },
+            Address::Unix(_) => false,
+        }
+    }
 }
 
-/// Addresses besides the usual one that connections may come from.
-const SOURCE_COUNT_MAX: u8 = 250;
+/// Addresses besides the usual one that connections may come from where nobody says how many.
+const SPARE_SOURCE_COUNT: usize = 250;
+/// Addresses of one /24 that are used: .1 to .250.
+const SOURCES_PER_NETWORK: usize = 250;
+
+/// The client address of a number, counted from zero: 127.0.1.1 and those behind it.
+pub(crate) fn source_address(number: usize) -> Ipv4Addr {
+    let (network, host) = (number / SOURCES_PER_NETWORK, number % SOURCES_PER_NETWORK);
+    Ipv4Addr::new(127, 0, 1 + network as u8, 1 + host as u8)
+}
+
+/// Which client addresses the connections of a thread come from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Sources {
+    /// The system's choice, and others when its ports are used up.
+    Any,
+    /// So many in turn over all threads.
+    Spread {
+        count: usize,
+        /// The number of the thread's first connection, or visitor, among all.
+        first: usize,
+        /// How many the thread has of them.
+        own: usize,
+    },
+}
 
 /// A connection that was begun.
 pub(crate) struct Opened {
@@ -55,12 +90,13 @@ pub(crate) struct Opener {
     address: Address,
     /// TCP, or UDP below QUIC.
     kind: SocketType,
-    /// The last part of the address of 127.0.1.0/24 they come from; 0 for the system's choice.
-    source: u8,
+    sources: Sources,
+    /// Addresses whose ports were used up, where the system chose the first.
+    used_up: usize,
 }
 
 impl Opener {
-    pub(crate) fn new(address: Address, protocol: Protocol) -> Opener {
+    pub(crate) fn new(address: Address, protocol: Protocol, sources: Sources) -> Opener {
         let kind = match protocol {
             Protocol::H3 => SocketType::DGRAM,
             _ => SocketType::STREAM,
@@ -68,30 +104,40 @@ impl Opener {
         Opener {
             address,
             kind,
-            source: 0,
+            sources,
+            used_up: 0,
         }
     }
 
-    /// Begins a connection.
-    pub(crate) fn open(&mut self) -> io::Result<Opened> {
+    /// Begins a connection, by its number in the thread.
+    pub(crate) fn open(&mut self, conn: usize) -> io::Result<Opened> {
+        if let Sources::Spread { count, first, own } = self.sources {
+            // Those of one visitor lie as far apart as there are visitors.
+            let source = source_address((first + conn % own) % count);
+            return self.try_open(Some(source)).map_err(|error| match error {
+                Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => io::Error::new(
+                    io::ErrorKind::AddrNotAvailable,
+                    format!("no port is free at the client address {source}; try more --sources"),
+                ),
+                error => error.into(),
+            });
+        }
         loop {
-            match self.try_open() {
-                Err(Errno::ADDRNOTAVAIL) if self.has_more_sources() => self.source += 1,
+            let source = self.used_up.checked_sub(1).map(source_address);
+            match self.try_open(source) {
+                Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) if self.has_more_sources() => {
+                    self.used_up += 1;
+                }
                 opened => return Ok(opened?),
             }
         }
     }
 
     fn has_more_sources(&self) -> bool {
-        let is_loopback = |address: &SocketAddr| match address.ip() {
-            IpAddr::V4(ip) => ip.is_loopback(),
-            IpAddr::V6(_) => false,
-        };
-        let may = matches!(&self.address, Address::Inet(address) if is_loopback(address));
-        may && self.source < SOURCE_COUNT_MAX
+        self.address.has_sources() && self.used_up < SPARE_SOURCE_COUNT
     }
 
-    fn try_open(&self) -> Result<Opened, Errno> {
+    fn try_open(&self, source: Option<Ipv4Addr>) -> Result<Opened, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (socket, connected) = match &self.address {
             Address::Unix(path) => {
@@ -108,8 +154,7 @@ impl Opener {
                 if self.kind == SocketType::STREAM {
                     sockopt::set_tcp_nodelay(&socket, true)?;
                 }
-                if self.source > 0 {
-                    let source = Ipv4Addr::new(127, 0, 1, self.source);
+                if let Some(source) = source {
                     bind(&socket, &SocketAddr::from((source, 0)))?;
                 }
                 let connected = connect(&socket, address);
@@ -134,4 +179,20 @@ impl Opener {
 pub(crate) fn completed(socket: &OwnedFd) -> io::Result<()> {
     let outcome = sockopt::socket_error(socket)?;
     Ok(outcome?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::SOURCE_COUNT_MAX;
+
+    #[test]
+    fn client_addresses_are_hosts_of_127_0_0_0() {
+        let all: std::collections::BTreeSet<Ipv4Addr> =
+            (0..SOURCE_COUNT_MAX).map(source_address).collect();
+        assert_eq!(all.len(), SOURCE_COUNT_MAX);
+        assert_eq!(all.first(), Some(&Ipv4Addr::new(127, 0, 1, 1)));
+        assert_eq!(source_address(250), Ipv4Addr::new(127, 0, 2, 1));
+        assert_eq!(all.last(), Some(&Ipv4Addr::new(127, 0, 40, 250)));
+    }
 }

@@ -149,7 +149,7 @@ impl<'a> Thread<'a> {
             quic,
             timers: BinaryHeap::new(),
             knocking: BinaryHeap::new(),
-            opener: Opener::new(prepared.address.clone(), prepared.protocol),
+            opener: Opener::new(prepared.address.clone(), prepared.protocol, share.sources),
             lanes: (0..lane_count).map(|_| Lane::new()).collect(),
             conns: (0..conn_count).map(|_| Conn::new(has_many)).collect(),
             conn_count,

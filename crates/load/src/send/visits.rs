@@ -15,7 +15,7 @@ use super::lane::{Lane, State};
 use super::prepared::Prepared;
 use super::thread::Thread;
 use crate::browse::{
-    Answered, Asker, Base, Ended, Outcome, PageCount, Readings, Visitor, Wanted, What,
+    Ahead, Answered, Asker, Base, Ended, Outcome, PageCount, Readings, Visitor, Wanted, What,
 };
 use crate::limits::RETRY_PAUSE;
 use crate::measure::{Failure, Outcome as Counted};
@@ -32,6 +32,8 @@ pub(crate) struct Pages {
 #[derive(Debug)]
 struct Asked {
     wanted: Wanted,
+    /// What was read of the answer before it was whole.
+    ahead: Option<Box<Ahead>>,
     head: Vec<u8>,
     begun_ns: u64,
 }
@@ -159,6 +161,7 @@ impl Thread<'_> {
             visits.asked[lane] = Some(Asked {
                 head: pages.asker.head(&wanted),
                 wanted,
+                ahead: None,
                 begun_ns: now,
             });
             if self.conns[lane % self.conn_count].many.is_none() {
@@ -348,6 +351,47 @@ impl Thread<'_> {
         };
         let is_open = self.prepared.is_open;
         self.tally.page(&counted, ended.fault, is_open);
+    }
+
+    /// After something came on a connection: it may be more of a document, which names what can be
+    /// asked for before it is whole.
+    pub(super) fn look_ahead(&mut self, conn: usize) {
+        let Some(visits) = &mut self.visits else {
+            return;
+        };
+        // On an old connection nothing of a visitor's begins any more.
+        if conn >= self.conn_count {
+            return;
+        }
+        let visitor = conn % visits.visitor_count();
+        let one = &self.conns[conn];
+        let (first, step) = match &one.many {
+            None => (conn, self.lanes.len()),
+            Some(_) => (visitor, visits.visitor_count()),
+        };
+        let mut has_new = false;
+        for lane in (first..self.lanes.len()).step_by(step) {
+            let Some(asked) = &mut visits.asked[lane] else {
+                continue;
+            };
+            if !asked.wanted.kind.is_scanned() {
+                continue;
+            }
+            let coming = match &one.many {
+                None => one.reader.coming(),
+                Some(many) => {
+                    let session = many.session.as_ref();
+                    session.and_then(|session| session.coming(lane as u32))
+                }
+            };
+            if let Some(coming) = coming {
+                let of = &mut visits.visitors[visitor];
+                has_new |= of.coming(&asked.wanted, &mut asked.ahead, coming);
+            }
+        }
+        if has_new {
+            self.ask(visitor, self.prepared.now());
+        }
     }
 
     /// After something came on a connection: it may be the first byte of a document.

@@ -1,17 +1,21 @@
 //! A line on standard error every so often, for logs and for terminals that know no more.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use super::Glance;
 use crate::page::{count, rate, time};
 
-/// Writes one line.
-pub(super) fn write(glance: &Glance<'_>) {
+/// From when on a time without an answer that is over, or not as long as a line, is told.
+const STALLED: Duration = Duration::from_millis(500);
+
+/// Writes one line; no answer came for so long since the last one.
+pub(super) fn write(glance: &Glance<'_>, stalled: Duration) {
     // Nobody who reads is no reason to end the run.
-    let _ = writeln!(io::stderr(), "{}", line(glance));
+    let _ = writeln!(io::stderr(), "{}", line(glance, stalled));
 }
 
-fn line(glance: &Glance<'_>) -> String {
+fn line(glance: &Glance<'_>, stalled: Duration) -> String {
     let passed = glance.passed.as_secs_f64();
     let counts = glance.live.counts();
     let whole = glance.plan.duration;
@@ -45,6 +49,11 @@ fn line(glance: &Glance<'_>) -> String {
             let (p50, p99) = (time(p50 as f64), time(p99 as f64));
             text.push_str(&format!(", p50 {p50}, p99 {p99}"));
         }
+    }
+    // Else a second with few answers looks as if few requests had been sent.
+    if stalled >= STALLED {
+        let seconds = stalled.as_secs_f64();
+        text.push_str(&format!(", no answer for {seconds:.1} s meanwhile"));
     }
     text
 }

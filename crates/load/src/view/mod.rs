@@ -36,7 +36,12 @@ impl Glance<'_> {
 /// What is shown.
 pub(crate) enum Shown {
     Nothing,
-    Lines { period: Duration, next: Instant },
+    Lines {
+        period: Duration,
+        next: Instant,
+        /// The longest time without an answer since the last line.
+        stalled: Duration,
+    },
     Screen(Box<Screen>),
 }
 
@@ -47,6 +52,7 @@ impl Shown {
             View::Lines(period) => Shown::Lines {
                 period,
                 next: Instant::now() + period,
+                stalled: Duration::ZERO,
             },
             View::Screen => match Screen::new() {
                 Some(screen) => Shown::Screen(Box::new(screen)),
@@ -59,9 +65,14 @@ impl Shown {
     pub(crate) fn look(&mut self, glance: &Glance<'_>) {
         match self {
             Shown::Nothing => {}
-            Shown::Lines { period, next } => {
+            Shown::Lines {
+                period,
+                next,
+                stalled,
+            } => {
+                *stalled = glance.silent.max(*stalled);
                 if Instant::now() >= *next {
-                    lines::write(glance);
+                    lines::write(glance, std::mem::take(stalled));
                     *next += *period;
                 }
             }

@@ -259,6 +259,7 @@ mod tests {
                 think: Duration::ZERO,
             },
             connections: 10,
+            sources: 1,
             protocol: Protocol::H1,
             streams: 1,
             reuse: Reuse::KeepAlive,

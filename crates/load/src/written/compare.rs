@@ -70,6 +70,13 @@ const KINDS: &[Kind] = &[
         better: Better::Lower,
         words: ("cheaper", "dearer"),
     },
+    Kind {
+        name: "fairness",
+        metric: Metric::Fairness,
+        unit: Unit::Index,
+        better: Better::Higher,
+        words: ("fairer", "less fair"),
+    },
 ];
 
 /// A change that must not be, such as `p99>10%` or `rate<-5%`.
@@ -402,6 +409,7 @@ fn shown(kind: &Kind, value: f64) -> String {
         Unit::Nanoseconds => time(value),
         Unit::Percent => format!("{value:.2} %"),
         Unit::Count => format!("{}/s", rate(value)),
+        Unit::Index => format!("{value:.3}"),
     }
 }
 

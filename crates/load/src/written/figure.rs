@@ -27,6 +27,10 @@ impl Written {
                 let elapsed = self.number("elapsed_s").filter(|elapsed| *elapsed > 0.0)?;
                 Some(self.count("requests.good") as f64 / elapsed)
             }
+            Metric::Fairness => {
+                let addresses = self.number("fairness_addresses");
+                addresses.or_else(|| self.number("fairness"))
+            }
             Metric::ServerCpu => {
                 let process = ns("server.cpu_us_per_request");
                 process.or_else(|| ns("server.cgroup_cpu_us_per_request"))

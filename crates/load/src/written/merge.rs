@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::pages::merged;
-use super::{Written, times_of};
+use super::{Written, addresses, times_of};
 use crate::conduct::Shard;
 use crate::measure::{Latency, Series};
 use crate::page::{count, rate, time};
@@ -78,6 +78,7 @@ impl Written {
         value["series"] = series(&together(all, begun_ms)?);
         value["page"] = merged(all, &value)?;
         (value["fairness"], value["fairness_urls"]) = (Value::Null, Value::Null);
+        addresses::merge(&mut value, all);
         machines(&mut value, all);
         notes(&mut value, all, &shards);
         let mut merged = Written { value };

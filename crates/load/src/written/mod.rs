@@ -1,6 +1,7 @@
 //! A result as it is written down in JSON, and what can be made of it afterwards: a page, a log of
 //! histograms, one result of several, the difference between two.
 
+mod addresses;
 mod compare;
 mod curve;
 mod figure;

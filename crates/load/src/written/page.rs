@@ -34,6 +34,7 @@ impl Written {
         self.push_series(&mut page);
         self.push_failures(&mut page);
         self.push_parts(&mut page);
+        self.push_addresses(&mut page);
         self.push_machine(&mut page);
         page
     }
@@ -426,6 +427,7 @@ impl Written {
         for (name, path) in [
             (over.as_str(), "fairness"),
             ("fairness over URLs, by weight", "fairness_urls"),
+            ("fairness over client addresses", "fairness_addresses"),
         ] {
             if let Some(fairness) = self.number(path) {
                 table = table.row([name, &format!("{fairness:.3}")]);

@@ -141,6 +141,7 @@ impl Way {
         {
             let mut record = self.request.record_mut();
             record.route = index;
+            record.series = route.series;
             record.handler = route.handler.kind();
         }
         Ok(self.desk.ask(route, &self.request, path, below))

@@ -11,7 +11,9 @@ use super::admin::build_admin;
 use super::build_site::build_site;
 use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
+use super::inside::{build_activity, build_history};
 use super::log_format::check_log_format;
+use super::metrics::{build_metrics, build_otlp};
 use super::nearest::nearest;
 use super::program::Programs;
 use super::program::check_program;
@@ -75,6 +77,10 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         drain: root.time("drain"),
         limits,
         cache: build_cache(root),
+        metrics: build_metrics(root),
+        otlp: build_otlp(root, faults),
+        history: build_history(root, faults),
+        activity: build_activity(root),
         acme: None,
         admin,
         programs: programs.into_list(),

@@ -15,7 +15,8 @@ use super::tls::build_site_tls;
 use super::tree::{Pair, Section};
 use super::warm::build_warm;
 use super::{
-    CacheMode, Coding, Files, HalfClose, Handler, Limits, Redirect, Respond, Route, Site, Symlinks,
+    CacheMode, Coding, Files, HalfClose, Handler, Limits, Redirect, Respond, Route, RouteMetrics,
+    Site, Symlinks,
 };
 use crate::route::pattern::Pattern;
 use crate::route::template::{Location, Rewrite, TemplateError, TemplateFault};
@@ -291,6 +292,10 @@ impl Around<'_> {
         if let Some(redirect) = section.section("redirect") {
             let redirect = build_redirect(redirect, pattern, faults);
             return (Handler::Redirect(redirect), HandlerSpots::default());
+        }
+        if let Some(metrics) = section.section("metrics") {
+            let metrics = RouteMetrics::build(metrics);
+            return (Handler::Metrics(metrics), HandlerSpots::default());
         }
         let none = Section::new(&RESPOND, section.header);
         let respond = section.section("respond").unwrap_or(&none);

@@ -17,10 +17,12 @@ mod check;
 mod expand;
 mod explain;
 mod fault;
+mod inside;
 mod json_schema;
 pub mod key;
 mod load;
 mod log_format;
+mod metrics;
 mod nearest;
 mod normal;
 mod normal_programs;
@@ -53,11 +55,13 @@ pub use cgi::{Cgi, CgiRuns, PATH, RunLimits, candidates, parameter_pattern};
 pub use check::{Disk, Found, RealDisk, TrustedDisk};
 pub use explain::{Asked, Explanation, explain};
 pub use fault::{Errors, Fault, Warnings};
+pub use inside::{Activity, History, KeptFile};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
+pub use metrics::{Metrics, Otlp, Parent, RouteMetrics};
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
-pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, Timeouts, Workers};
+pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, SharedSizes, Timeouts, Workers};
 pub use sources::{Environment, Sources};
 pub use tls::{CertificateSource, ClientNeed, ListenTls, SiteTls};
 pub use tree::Argument;
@@ -89,6 +93,14 @@ pub struct Config {
     pub limits: Limits,
     /// The cache of files.
     pub cache: CacheSettings,
+    /// What is counted for Prometheus.
+    pub metrics: Metrics,
+    /// Where traces are sent; `None` is nowhere.
+    pub otlp: Option<Otlp>,
+    /// The history of requests.
+    pub history: History,
+    /// The server's activity.
+    pub activity: Activity,
     /// How certificates are got by themselves; `None` when none is.
     pub acme: Option<Acme>,
     /// The admin pages; `None` when there are none.
@@ -351,6 +363,8 @@ pub enum Handler {
     Redirect(Redirect),
     /// A fixed answer.
     Respond(Respond),
+    /// The numbers of the server.
+    Metrics(RouteMetrics),
     /// The control API; only on the control socket.
     Admin,
 }

@@ -4,6 +4,7 @@
 
 use std::fmt::{self, Display, Write as _};
 
+use super::inside::fmt_inside;
 use super::units::{duration_text, size_text};
 use super::{
     AfterSteps, CacheMode, Coding, Config, Files, HalfClose, Handler, HeaderRule, HeaderRules,
@@ -40,6 +41,11 @@ impl Display for Config {
         writeln!(f, "max_file = {}", size_text(self.cache.max_file))?;
         writeln!(f, "max_file_tls = {}", size_text(self.cache.max_file_tls))?;
         writeln!(f, "recheck = {}", duration_text(self.cache.recheck))?;
+        self.metrics.fmt_keys(f)?;
+        if let Some(otlp) = &self.otlp {
+            otlp.fmt_keys(f)?;
+        }
+        fmt_inside(&self.history, &self.activity, f)?;
         if let Some(acme) = &self.acme {
             acme.fmt_keys(f)?;
         }
@@ -214,6 +220,7 @@ impl Route {
                 )?;
                 writeln!(f, "respond.body = {}", quoted(&respond.body))
             }
+            Handler::Metrics(metrics) => metrics.fmt_keys(f),
             Handler::Admin => writeln!(f, "admin"),
         }
     }

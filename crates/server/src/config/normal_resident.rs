@@ -30,6 +30,10 @@ impl Resident {
         writeln!(f, "resident.dev = {}", self.dev)?;
         writeln!(f, "resident.watch = {:?}", self.watch)?;
         writeln!(f, "resident.carrier = {}", quoted(self.carrier.word()))?;
+        let shared = self.shared;
+        let chunk = size_text(shared.chunk_bytes as u64);
+        writeln!(f, "resident.shared.chunks = {}", shared.chunk_count)?;
+        writeln!(f, "resident.shared.chunk = {chunk}")?;
         self.fmt_workers(f)?;
         writeln!(f, "resident.queue.max = {}", self.queue)?;
         writeln!(f, "resident.queue.wait = {}", duration_text(self.wait))?;

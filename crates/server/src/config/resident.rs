@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::cgi::candidates;
 use super::fault::{Faults, Spot};
 use super::program::{Program, Programs};
-use super::schema::{QUEUE, TIMEOUT, WORKERS};
+use super::schema::{QUEUE, SHARED, TIMEOUT, WORKERS};
 use super::tree::Section;
 
 /// A program that stays.
@@ -29,6 +29,8 @@ pub struct Resident {
     pub watch: Vec<String>,
     /// How requests travel.
     pub carrier: CarrierChoice,
+    /// What lies in shared memory.
+    pub shared: SharedSizes,
     /// How many workers there are.
     pub workers: Workers,
     /// Most requests that wait (503).
@@ -85,6 +87,15 @@ pub enum CarrierChoice {
     Stream,
     /// As lines.
     Lines,
+}
+
+/// Chunks of the memory that is shared with a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedSizes {
+    /// How many.
+    pub chunk_count: usize,
+    /// How many bytes each has.
+    pub chunk_bytes: usize,
 }
 
 /// How many workers there are, and when they are replaced; zero is never.
@@ -234,6 +245,7 @@ pub(crate) fn build_resident(
         dev: section.flag("dev"),
         watch: watch(section, faults),
         carrier,
+        shared: shared(section, carrier, faults),
         workers: workers(section, &runs, carrier, faults),
         queue: inner(section, "queue", &QUEUE, |queue| queue.number("max")),
         wait: inner(section, "queue", &QUEUE, |queue| queue.time("wait")),
@@ -390,6 +402,31 @@ fn watch(section: &Section, faults: &mut Faults<'_>) -> Vec<String> {
         }
     }
     patterns
+}
+
+/// A chunk has whole pages.
+const CHUNK_STEP_BYTES: usize = 4096;
+
+fn shared(section: &Section, carrier: CarrierChoice, faults: &mut Faults<'_>) -> SharedSizes {
+    let sizes = inner(section, "shared", &SHARED, |shared| SharedSizes {
+        chunk_count: shared.number("chunks"),
+        chunk_bytes: shared.size_usize("chunk"),
+    });
+    let Some(given) = section.section("shared") else {
+        return sizes;
+    };
+    if !sizes.chunk_bytes.is_multiple_of(CHUNK_STEP_BYTES) {
+        faults
+            .error(given.spot("chunk"), "`chunk` is no multiple of 4 KiB")
+            .hint("write \"4KiB\", \"16KiB\" or \"64KiB\", for example");
+    }
+    if matches!(carrier, CarrierChoice::Stream | CarrierChoice::Lines) {
+        let message = format!("the carrier \"{}\" shares no memory", carrier.word());
+        faults
+            .error(given.header, message)
+            .hint("remove `shared`, or `carrier`");
+    }
+    sizes
 }
 
 fn workers(

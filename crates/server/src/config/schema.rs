@@ -7,6 +7,8 @@
 mod acme;
 mod admin;
 mod files;
+mod inside;
+mod metrics;
 mod programs;
 mod resident;
 mod tls;
@@ -24,8 +26,10 @@ pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
+pub use inside::{ACTIVITY, HISTORY};
+pub use metrics::{METRICS, OTLP, ROUTE_METRICS};
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
-pub use resident::{QUEUE, RESIDENT, TIMEOUT, WORKERS};
+pub use resident::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
 
 /// The top level of a config file.
@@ -110,6 +114,10 @@ pub static ROOT: Table = Table {
             "autocert",
         ]),
         Key::new("admin", Kind::Table(&ADMIN), Nothing("no admin pages")).aka(&["dashboard", "ui"]),
+        Key::new("metrics", Kind::Table(&METRICS), Nothing("")).aka(&["prometheus", "stats"]),
+        Key::new("otlp", OrText("endpoint", &OTLP), Nothing("")).aka(&["otel", "tracing"]),
+        Key::new("history", Kind::Table(&HISTORY), Nothing("")),
+        Key::new("activity", Kind::Table(&ACTIVITY), Nothing("")),
         Key::new("log", Tables(&LOG), Nothing("")).aka(&["access_log", "logs"]),
         Key::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&[
             "listener",
@@ -523,8 +531,8 @@ pub static SITE: Table = Table {
 pub static ROUTE: Table = Table {
     name: "route",
     header: "`[[site.route]]`",
-    text: "A path pattern and one handler: `files`, `cgi`, `warm`, `resident`, `redirect` or \
-           `respond`. Routes are tried in order and the first that matches answers, so a narrow \
+    text: "A path pattern and one handler: `files`, `cgi`, `warm`, `resident`, `redirect`, \
+           `respond` or `metrics`. Routes are tried in order and the first that matches answers, so a narrow \
            pattern stands before a wide one. Keys of `[[site]]` about answers, `headers` to \
            `buffer_max`, may stand here \
            too and hold for the route.",
@@ -551,6 +559,8 @@ pub static ROUTE: Table = Table {
         Key::new("resident", Kind::Table(&RESIDENT), Nothing("")).aka(&["pool", "worker"]),
         Key::new("redirect", OrText("to", &REDIRECT), Nothing("")).aka(&["return"]),
         Key::new("respond", Kind::Table(&RESPOND), Nothing("")).aka(&["response", "answer"]),
+        Key::new("metrics", OrText("token_file", &ROUTE_METRICS), Nothing(""))
+            .aka(&["prometheus", "status"]),
         Key::new("rewrite", Text, Nothing("none"))
             .says(
                 "The path the handler sees instead of the request's; captures of `path` are put \
@@ -751,7 +761,9 @@ static HEADER_TO_TEXT: MapOf = MapOf {
 };
 
 /// Handlers a route can have.
-pub const HANDLERS: &[&str] = &["files", "cgi", "warm", "resident", "redirect", "respond"];
+pub const HANDLERS: &[&str] = &[
+    "files", "cgi", "warm", "resident", "redirect", "respond", "metrics",
+];
 
 /// Handlers that later versions have; naming one is told apart from a misspelling.
 pub const HANDLERS_LATER: &[&str] = &["session", "page", "fastcgi", "scgi", "proxy"];

@@ -6,6 +6,7 @@ pub mod error_page;
 mod fields;
 pub mod files;
 pub mod html;
+pub mod metrics;
 pub mod plain;
 pub mod redirect;
 pub mod resident;
@@ -30,6 +31,8 @@ pub enum Handler {
     Redirect(redirect::Redirect),
     /// A fixed answer.
     Respond(respond::Respond),
+    /// The numbers of the server.
+    Metrics(metrics::Metrics),
 }
 
 impl Handler {
@@ -42,6 +45,7 @@ impl Handler {
             Handler::Resident(_) => HandlerKind::Resident,
             Handler::Redirect(_) => HandlerKind::Redirect,
             Handler::Respond(_) => HandlerKind::Respond,
+            Handler::Metrics(_) => HandlerKind::Metrics,
         }
     }
 
@@ -50,7 +54,10 @@ impl Handler {
     pub fn runs_programs(&self) -> bool {
         match self {
             Handler::Cgi(_) | Handler::Resident(_) => true,
-            Handler::Files(_) | Handler::Redirect(_) | Handler::Respond(_) => false,
+            Handler::Files(_)
+            | Handler::Redirect(_)
+            | Handler::Respond(_)
+            | Handler::Metrics(_) => false,
         }
     }
 }

@@ -39,6 +39,12 @@ const SLOT_KEYS: u8 = 5;
 const SLOT_CHALLENGES: u8 = 6;
 const SLOT_CERTIFICATES: u8 = 7;
 const SLOT_DATAGRAM: u8 = 8;
+const SLOT_KEPT: u8 = 9;
+
+/// The file of the history among `Outfit::kept`.
+pub(crate) const KEPT_HISTORY: u16 = 0;
+/// The file of activity.
+pub(crate) const KEPT_ACTIVITY: u16 = 1;
 
 /// Everything a server needs to run one generation of the config.
 #[derive(Debug)]
@@ -52,6 +58,8 @@ pub(crate) struct Outfit {
     pub(crate) datagrams: Vec<(u16, OwnedFd)>,
     /// Index in `Config::logs` and the open file; logs to standard output have none.
     pub(crate) logs: Vec<(u16, OwnedFd)>,
+    /// Files in which something outlives the server, by what they are for.
+    pub(crate) kept: Vec<(u16, OwnedFd)>,
     pub(crate) control: Option<OwnedFd>,
     /// Memory with `KeyFiles`; none without TLS.
     pub(crate) keys: Option<OwnedFd>,
@@ -289,6 +297,10 @@ impl Outfit {
                 file,
             ));
         }
+        for (index, file) in self.kept {
+            let kind = SLOT_KEPT;
+            descriptors.push((Slot { kind, index }, file));
+        }
         if let Some(socket) = self.control {
             descriptors.push((
                 Slot {
@@ -321,6 +333,7 @@ impl Outfit {
         let mut listeners = Vec::new();
         let mut logs: Vec<(u16, OwnedFd)> = Vec::new();
         let mut datagrams: Vec<(u16, OwnedFd)> = Vec::new();
+        let mut kept: Vec<(u16, OwnedFd)> = Vec::new();
         for (slot, descriptor) in descriptors {
             let index = usize::from(slot.index);
             match slot.kind {
@@ -335,6 +348,7 @@ impl Outfit {
                 SLOT_LOG if logs.last().is_none_or(|(last, _)| *last < slot.index) => {
                     logs.push((slot.index, descriptor));
                 }
+                SLOT_KEPT if slot.index <= KEPT_ACTIVITY => kept.push((slot.index, descriptor)),
                 _ => return Err(reader.malformed()),
             }
         }
@@ -345,6 +359,7 @@ impl Outfit {
             listeners,
             datagrams,
             logs,
+            kept,
             control,
             keys,
             challenges,

@@ -13,7 +13,7 @@ use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::SIGTERM;
 
-use super::channel::{End, Outfit, ToKeeper, ToServer, Wish};
+use super::channel::{End, KEPT_HISTORY, Outfit, ToKeeper, ToServer, Wish};
 use super::key_files::KeyFiles;
 use super::papers::{Facts, Papers};
 use super::parcel::NotReceived;
@@ -42,6 +42,10 @@ pub struct Generation {
     pub datagrams: Vec<Vec<OwnedFd>>,
     /// Open log files, by index of `Config::logs`; none for a log to standard output.
     pub logs: Vec<Option<OwnedFd>>,
+    /// The file in which the history outlives the server.
+    pub history_file: Option<OwnedFd>,
+    /// The file in which activity does.
+    pub activity_file: Option<OwnedFd>,
     /// Certificates and private keys.
     pub keys: KeyFiles,
     /// Proofs that are answered from the first request on.
@@ -458,6 +462,13 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
             sockets.push(socket);
         }
     }
+    let (mut history_file, mut activity_file) = (None, None);
+    for (index, file) in outfit.kept {
+        match index {
+            KEPT_HISTORY => history_file = Some(file),
+            _ => activity_file = Some(file),
+        }
+    }
     let keys = match &outfit.keys {
         Some(keys) => KeyFiles::from_memory(keys.as_fd()),
         None => Ok(KeyFiles::default()),
@@ -474,6 +485,8 @@ fn generation(outfit: Outfit, papers: Papers) -> Result<Generation, Failure> {
         listeners: outfit.listeners,
         datagrams,
         logs,
+        history_file,
+        activity_file,
         keys: keys.map_err(|error| unread("keys", error))?,
         challenges: challenges
             .map_err(|error| unread("challenges", error))?

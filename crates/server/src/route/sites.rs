@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hob_http::tls::{ClientRule, NO_RULE};
+use hob_trace::HandlerKind;
+use hob_trace::series::SeriesName;
 
-use crate::config::{self, AfterSteps, CgiRuns, ClientNeed, Config, LogChoice, Program};
+use crate::config::{self, AfterSteps, Argument, CgiRuns, ClientNeed, Config, LogChoice, Program};
 use crate::handle::Handler;
 use crate::handle::cgi::{Cgi, build};
 use crate::handle::files::Files;
 use crate::handle::files::media_type::MediaTypes;
 use crate::handle::files::open::Root;
+use crate::handle::metrics::Metrics;
 use crate::handle::redirect::Redirect;
 use crate::handle::resident::{self, Resident};
 use crate::handle::respond::Respond;
@@ -37,6 +40,10 @@ pub struct Sites {
 
 /// One site.
 pub struct Site {
+    /// Its name for people; `*` for a site without one.
+    pub name: String,
+    /// Its number among series, for what no route answers.
+    pub series: u16,
     table: RouteTable,
     /// Its routes, in order.
     pub routes: Vec<Route>,
@@ -52,10 +59,16 @@ pub struct Site {
     pub client_rule: u64,
     /// It says that they must have one.
     pub requires_client: bool,
+    /// Its number in the table of counts.
+    pub tally: u16,
 }
 
 /// One route.
 pub struct Route {
+    /// Its pattern, as the config has it.
+    pub path: String,
+    /// Its number among series.
+    pub series: u16,
     /// Its pattern.
     pub pattern: Pattern,
     /// Who answers.
@@ -188,6 +201,18 @@ impl Site {
             LogChoice::Inherit => inherited,
         };
         let site_log = log_of(site.log, None);
+        let name = site.names.first().cloned();
+        let name = name.unwrap_or_else(|| "*".to_owned());
+        let numbers = &around.shared.series;
+        let series = |route: &str, handler: HandlerKind, program: String| {
+            numbers.number(SeriesName {
+                site: name.clone(),
+                route: route.to_owned(),
+                handler,
+                program,
+            })
+        };
+        let own_series = series("", HandlerKind::None, String::new());
         let mut routes = Vec::with_capacity(site.routes.len());
         for route in &site.routes {
             let at = |text: String| {
@@ -214,6 +239,8 @@ impl Site {
                 is_final: !handler.runs_programs()
                     && site.error_pages.is_empty()
                     && route.headers.is_empty(),
+                series: series(&route.path, handler.kind(), program_name(&route.handler)),
+                path: route.path.clone(),
                 pattern,
                 handler,
                 rewrite,
@@ -233,6 +260,9 @@ impl Site {
             .map(|(status, path)| error_page(*status, path, &types))
             .collect::<Result<_, _>>()?;
         Ok(Site {
+            tally: around.shared.tallies.number(&name),
+            series: own_series,
+            name,
             table,
             routes,
             error_pages,
@@ -284,6 +314,7 @@ impl<'a> Around<'a> {
             config::Handler::Respond(respond) => {
                 Ok(Handler::Respond(Respond::new(respond, &route.after)))
             }
+            config::Handler::Metrics(settings) => Metrics::new(settings).map(Handler::Metrics),
             config::Handler::Admin => {
                 Err("the control API is served on the control socket only".into())
             }
@@ -367,6 +398,25 @@ impl<'a> Around<'a> {
         let opened = Arc::new(opened);
         self.roots.insert(path.to_owned(), Arc::clone(&opened));
         Ok(opened)
+    }
+}
+
+/// What a handler runs, for people; empty where it runs nothing.
+fn program_name(handler: &config::Handler) -> String {
+    match handler {
+        config::Handler::Cgi(cgi) => match &cgi.runs {
+            CgiRuns::Folder { dir, .. } => dir.display().to_string(),
+            CgiRuns::Script { file, .. } => file.display().to_string(),
+            CgiRuns::Command { arguments, .. } => {
+                let texts = arguments.iter().filter_map(|argument| match argument {
+                    Argument::Text(text) => Some(text.as_str()),
+                    Argument::Query(_) => None,
+                });
+                texts.take(1).collect()
+            }
+        },
+        config::Handler::Resident(resident) => resident.runs.name().to_owned(),
+        _ => String::new(),
     }
 }
 

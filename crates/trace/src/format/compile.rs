@@ -92,6 +92,7 @@ const JSON: &[(&str, Field)] = &[
     ("tls_suite", Field::TlsSuite),
     ("tls_handshake", Field::TlsHandshake),
     ("handshake_us", Field::HandshakeUs),
+    ("trace_id", Field::TraceId),
     ("connection", Field::Connection),
     ("request", Field::Request),
 ];
@@ -332,6 +333,7 @@ fields! {
     TlsSuite = "tls_suite", Text, "Cipher suite of TLS by its IANA name.";
     TlsHandshake = "tls_handshake", Text, "How TLS began on the connection: `full` or `resumed`.";
     HandshakeUs = "handshake_us", Number, "Microseconds of the TLS handshake, in the first request of its connection.";
+    TraceId = "trace_id", Text, "The trace it belongs to, 32 hexadecimal digits; needs `[otlp]`.";
     Connection = "connection", Number, "The connection's number in this server process.";
     Request = "request", Number, "The request's number on its connection, from 0.";
     Reason = "reason", Text, "What went wrong, in words.";

@@ -270,6 +270,8 @@ impl Line<'_> {
             Field::TlsSuite => self.put_word(record.tls_suite.as_bytes(), pen),
             Field::TlsHandshake => self.put_word(record.tls_handshake.word().as_bytes(), pen),
             Field::HandshakeUs => pen.put_number(u64::from(record.handshake_us)),
+            Field::TraceId if record.trace.is_some() => pen.put_array(&record.trace.id_text()),
+            Field::TraceId => self.put_absent(pen),
             Field::Connection => pen.put_number(record.connection),
             Field::Request => pen.put_number(u64::from(record.request)),
             Field::Reason => self.put_text(record.reason.unwrap_or("").as_bytes(), pen),

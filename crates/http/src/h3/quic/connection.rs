@@ -10,6 +10,7 @@ use quinn_proto::{
 
 use crate::h3::quic::session::Shaken;
 use crate::limits::{H3_SEND_WINDOW_BYTES_MAX, H3_SEND_WINDOW_BYTES_MIN};
+use crate::network::{Network, Way};
 
 /// A connection. Streams are known by their numbers (RFC 9000 section 2.1).
 pub(crate) struct Connection {
@@ -227,6 +228,20 @@ impl Connection {
             self.send_window = wanted;
             self.inner.set_send_window(wanted);
         }
+    }
+}
+
+impl Way for Connection {
+    fn network(&self) -> Option<Network> {
+        let stats = self.inner.stats();
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        Some(Network {
+            rtt_us: small(stats.path.rtt.as_micros() as u64),
+            retransmits: small(stats.path.lost_packets),
+            window_bytes: small(stats.path.cwnd),
+            bytes_in: stats.udp_rx.bytes,
+            bytes_out: stats.udp_tx.bytes,
+        })
     }
 }
 

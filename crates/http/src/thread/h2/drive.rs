@@ -31,7 +31,7 @@ impl<A: Answer + 'static> Thread<A> {
             conn.h2 = Some(session);
             return fate;
         }
-        self.abandon_streams(&mut session);
+        self.abandon_streams(conn, &mut session);
         conn.core.give_up_input();
         // The client may be sending still, acknowledgements at least. It is heard out, or it would
         // not hear the end of its answers.
@@ -143,7 +143,7 @@ impl<A: Answer + 'static> Thread<A> {
             return true;
         }
         if !conn.is_readable {
-            return conn.is_half_closed && self.end_of_frames(session);
+            return conn.is_half_closed && self.end_of_frames(conn, session);
         }
         match self.receive(conn, READ_BYTES_PER_TURN) {
             Read::Bytes(count) => {
@@ -161,7 +161,7 @@ impl<A: Answer + 'static> Thread<A> {
                 true
             }
             Read::Nothing => false,
-            Read::Eof => self.end_of_frames(session),
+            Read::Eof => self.end_of_frames(conn, session),
             Read::Broken => {
                 conn.is_reset = true;
                 session.is_over = true;

@@ -13,21 +13,28 @@ use crate::thread::ending::{BODY_TOO_SLOW, HEAD_TOO_SLOW, WRITE_TOO_SLOW, Why};
 use crate::thread::h2::Session;
 use crate::thread::h2::stream::{Stream, Work};
 use crate::thread::run::Thread;
+use crate::thread::waits::set_wait;
 
 impl<A: Answer + 'static> Thread<A> {
     /// The client has taken a request back.
-    pub(super) fn leave_stream(&mut self, session: &mut Session, id: u32) {
+    pub(super) fn leave_stream(&mut self, conn: &Conn, session: &mut Session, id: u32) {
         let Some(at) = session.find(id) else {
             return;
         };
         let stream = session.streams.swap_remove(at);
-        let request = dismiss(stream);
+        let request = dismiss(stream, self.now_us);
         self.note_left(&request, Why::ClientLeft);
-        self.end_record(request);
+        self.end_record(request, &conn.socket);
     }
 
     /// A request turned out malformed.
-    pub(super) fn break_stream(&mut self, session: &mut Session, id: u32, reason: &'static str) {
+    pub(super) fn break_stream(
+        &mut self,
+        conn: &Conn,
+        session: &mut Session,
+        id: u32,
+        reason: &'static str,
+    ) {
         let Some(at) = session.find(id) else {
             return;
         };
@@ -39,22 +46,22 @@ impl<A: Answer + 'static> Thread<A> {
             .body
             .borrow_mut()
             .break_off(BodyError::Malformed(reason));
-        let request = dismiss(stream);
+        let request = dismiss(stream, self.now_us);
         {
             let mut record = request.record_mut();
             record.outcome = Outcome::Broken;
             record.fault = Fault::Client;
             record.reason = Some(reason);
         }
-        self.end_record(request);
+        self.end_record(request, &conn.socket);
     }
 
     /// The connection ends with streams open: those who wait are told, records are closed.
-    pub(super) fn abandon_streams(&mut self, session: &mut Session) {
+    pub(super) fn abandon_streams(&mut self, conn: &Conn, session: &mut Session) {
         for stream in std::mem::take(&mut session.streams) {
-            let request = dismiss(stream);
+            let request = dismiss(stream, self.now_us);
             self.note_left(&request, Why::ClientLeft);
-            self.end_record(request);
+            self.end_record(request, &conn.socket);
         }
     }
 
@@ -68,6 +75,15 @@ impl<A: Answer + 'static> Thread<A> {
             set => set,
         };
         for stream in &mut session.streams {
+            let (id, now_us) = (stream.id, self.now_us);
+            let is_waiting =
+                session.core.is_held_up(id) || (is_waited_for && session.core.has_bytes(id));
+            set_wait(
+                &mut stream.take_since_us,
+                is_waiting,
+                now_us,
+                &stream.request,
+            );
             stream.write_by_ms = match stream.write_by_ms {
                 _ if !session.core.is_held_up(stream.id) => u64::MAX,
                 u64::MAX => by_ms,
@@ -159,15 +175,16 @@ impl<A: Answer + 'static> Thread<A> {
             let response = self.answer.refuse(&request, 408);
             return self.respond_stream(session, request, id, response);
         }
-        drop(dismiss(stream));
+        drop(dismiss(stream, self.now_us));
         session.core.break_off(id, Code::Cancel, &mut self.output);
         self.finishing.push(request);
     }
 }
 
 /// Tells whoever works on the stream that the client has left, and ends the work.
-fn dismiss(stream: Stream) -> Request {
+fn dismiss(mut stream: Stream, now_us: u64) -> Request {
     let request = stream.request.clone();
+    stream.end_wait(now_us);
     request.exchange.leave();
     drop(stream);
     request

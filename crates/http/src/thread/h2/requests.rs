@@ -101,8 +101,8 @@ impl<A: Answer + 'static> Thread<A> {
             Event::Data(id, _) => self.take_data(session, id, body),
             Event::BodyEnd(id, trailers) => self.end_body(session, id, trailers),
             Event::TooMany => self.counters.limit_h2_streams.add(1),
-            Event::Left(id) => self.leave_stream(session, id),
-            Event::Broken(id, reason) => self.break_stream(session, id, reason),
+            Event::Left(id) => self.leave_stream(conn, session, id),
+            Event::Broken(id, reason) => self.break_stream(conn, session, id, reason),
             Event::Over(failure) => {
                 self.count_failure(failure);
                 session.is_over = true;
@@ -234,7 +234,7 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// The client will send nothing more; says whether that changes anything.
-    pub(super) fn end_of_frames(&mut self, session: &mut Session) -> bool {
+    pub(super) fn end_of_frames(&mut self, conn: &Conn, session: &mut Session) -> bool {
         let mut has_changed = false;
         let mut at = 0;
         while let Some(stream) = session.streams.get(at) {
@@ -242,7 +242,7 @@ impl<A: Answer + 'static> Thread<A> {
             if exchange.half_close.get() == HalfClose::Cancel {
                 let id = stream.id;
                 session.core.break_off(id, Code::Cancel, &mut self.output);
-                self.leave_stream(session, id);
+                self.leave_stream(conn, session, id);
                 has_changed = true;
                 continue;
             }

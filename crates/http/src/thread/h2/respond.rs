@@ -10,7 +10,7 @@ use crate::h2::frame::{HEADER_BYTES, PAYLOAD_BYTES};
 use crate::h2::{Code, Sending, Turn};
 use crate::head::Fields;
 use crate::reactor::wake::KeyWaker;
-use crate::request::{IncomingState, Request};
+use crate::request::Request;
 use crate::response::{Answer, Response};
 use crate::thread::conn::Conn;
 use crate::thread::ending::{LONGER, SHORTER};
@@ -139,7 +139,7 @@ impl<A: Answer + 'static> Thread<A> {
             record.head_bytes_out = (self.output.len() - before) as u64;
         }
         if session.core.body_is_open(id) {
-            request.exchange.body.borrow_mut().state = IncomingState::Open;
+            request.exchange.body.borrow_mut().begin_tunnel();
         }
         self.begin_body(session, request, id, Source::of(response.body));
     }
@@ -153,6 +153,7 @@ impl<A: Answer + 'static> Thread<A> {
         turn: Turn,
     ) {
         let stream = &mut session.streams[at];
+        stream.end_wait(self.now_us);
         let waker = stream.waker(&self.key_waker(conn));
         let Work::Body(source) = &mut stream.work else {
             session.core.set_ready(turn.stream, false);

@@ -10,6 +10,7 @@ use crate::reactor::wake::KeyWaker;
 use crate::request::Request;
 use crate::response::Response;
 use crate::thread::h2::source::Source;
+use crate::thread::waits::set_wait;
 
 /// A request that is being answered.
 pub(crate) struct Stream {
@@ -25,6 +26,8 @@ pub(crate) struct Stream {
     pub(super) body_by_ms: u64,
     /// Until when the client must make room in its window.
     pub(super) write_by_ms: u64,
+    /// Since when bytes wait for room, in microseconds; 0 while none do.
+    pub(super) take_since_us: u64,
 }
 
 /// How far an answer is.
@@ -79,7 +82,18 @@ impl Stream {
             body_bytes: 0,
             body_by_ms: u64::MAX,
             write_by_ms: u64::MAX,
+            take_since_us: 0,
         }
+    }
+
+    /// What it is at, and whether bytes of it wait for the client.
+    pub(in crate::thread) fn at(&self) -> (&Work, bool) {
+        (&self.work, self.take_since_us != 0)
+    }
+
+    /// Its bytes wait no more for the client, or never will again.
+    pub(in crate::thread) fn end_wait(&mut self, now_us: u64) {
+        set_wait(&mut self.take_since_us, false, now_us, &self.request);
     }
 
     /// The same with nothing more for the client; it is looked at once more at once.

@@ -320,7 +320,7 @@ impl<A: Answer + 'static> Thread<A> {
         }
         let ended_us = stream.ended_us;
         if let Some(request) = stream.request.take() {
-            self.close_record(&request, ended_us);
+            self.close_record(&request, ended_us, &session.conn);
             self.recycle(request);
         }
     }

@@ -18,6 +18,7 @@ impl<A: Answer + 'static> Thread<A> {
     /// The client has taken a request back, or does not want its answer.
     pub(super) fn leave_h3(&mut self, session: &mut Session, at: usize) {
         let stream = &mut session.streams[at];
+        stream.set_wait(false, self.now_us);
         let request = stream.request.take();
         // Before the answer is dropped: who makes it looks whether the client has left.
         if let Some(request) = &request {
@@ -26,7 +27,7 @@ impl<A: Answer + 'static> Thread<A> {
         session.cut(at, Code::RequestCancelled);
         if let Some(request) = request {
             self.note_left(&request, Why::ClientLeft);
-            self.end_record(request);
+            self.end_record(request, &session.conn);
         }
         self.note_reset_h3(session);
     }
@@ -57,7 +58,7 @@ impl<A: Answer + 'static> Thread<A> {
                 record.fault = Fault::Client;
                 record.reason = Some(reason);
             }
-            self.end_record(request);
+            self.end_record(request, &session.conn);
         }
         self.note_reset_h3(session);
     }
@@ -108,6 +109,7 @@ impl<A: Answer + 'static> Thread<A> {
             Stage::Open => {}
         }
         for mut stream in std::mem::take(&mut session.streams) {
+            stream.set_wait(false, self.now_us);
             let Some(request) = stream.request.take() else {
                 continue;
             };
@@ -116,12 +118,12 @@ impl<A: Answer + 'static> Thread<A> {
             let ended_us = stream.ended_us;
             if ended_us > 0 && is_in_order {
                 // Clients that have all they want go without a word about the last bytes.
-                self.close_record(&request, ended_us);
+                self.close_record(&request, ended_us, &session.conn);
                 self.recycle(request);
                 continue;
             }
             self.note_left(&request, why);
-            self.end_record(request);
+            self.end_record(request, &session.conn);
         }
         session.unis = Vec::new();
         self.mailbox.conn_count.fetch_sub(1, Ordering::Relaxed);
@@ -243,9 +245,10 @@ impl<A: Answer + 'static> Thread<A> {
             return self.respond_h3(session, at, response);
         }
         request.exchange.leave();
+        stream.set_wait(false, self.now_us);
         stream.request = None;
         session.cut(at, Code::RequestCancelled);
-        self.end_record(request);
+        self.end_record(request, &session.conn);
     }
 
     /// A draining thread tells its clients to go: first to open no more requests, later which one

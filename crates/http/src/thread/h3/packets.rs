@@ -25,6 +25,7 @@ use crate::thread::conn::Counted;
 use crate::thread::h3::{Place, Session, Stage};
 use crate::thread::run::{SOCKETS, Thread};
 use crate::thread::shared::Letter;
+use crate::thread::visit::Visit;
 use crate::tls::Terms;
 
 /// The first sockets of a listener are the ends of its relay.
@@ -340,7 +341,10 @@ impl<A: Answer + 'static> Thread<A> {
         socket.sessions[handle] = index;
         socket.session_count += 1;
         let by_ms = self.now_ms + self.limits.handshake_time.as_millis() as u64;
+        let mut listeners = self.listeners.iter();
+        let listening = listeners.find(|listening| listening.number == facts.listener);
         let session = Session {
+            _visit: listening.map(|listening| Visit::begin(&listening.visits)),
             index,
             place,
             conn,

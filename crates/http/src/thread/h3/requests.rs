@@ -268,7 +268,7 @@ impl<A: Answer + 'static> Thread<A> {
             record.fault = Fault::Client;
             record.reason = Some(reason);
         }
-        self.end_record(request);
+        self.end_record(request, &session.conn);
         session.cut(at, Code::Message);
         self.note_reset_h3(session);
     }

@@ -10,7 +10,6 @@ use crate::h3::qpack;
 use crate::h3::quic::Wrote;
 use crate::head::Fields;
 use crate::limits::{COPY_BYTES_MAX, H3_PIECE_BYTES};
-use crate::request::IncomingState;
 use crate::response::{Answer, Response, ResponseHead};
 use crate::status;
 use crate::thread::ending::{LONGER, SHORTER};
@@ -102,7 +101,7 @@ impl<A: Answer + 'static> Thread<A> {
         }
         if is_tunnel && matches!(stream.receiving, Receiving::Body(_)) {
             stream.receiving = Receiving::Body(None);
-            request.exchange.body.borrow_mut().state = IncomingState::Open;
+            request.exchange.body.borrow_mut().begin_tunnel();
         }
         if stream.sending == Sending::Ended {
             stream.must_end = true;
@@ -284,10 +283,12 @@ impl<A: Answer + 'static> Thread<A> {
         match session.conn.write(stream.id, &mut stream.unsent) {
             Wrote::All => {
                 stream.write_by_ms = u64::MAX;
+                stream.set_wait(false, self.now_us);
                 None
             }
             Wrote::Blocked => {
                 let has_moved = stream.unsent.len() < before;
+                stream.set_wait(true, self.now_us);
                 if has_moved || stream.write_by_ms == u64::MAX {
                     let patience_ms = self.limits.write_progress.as_millis() as u64;
                     stream.write_by_ms = self.now_ms + patience_ms;
@@ -377,7 +378,7 @@ impl<A: Answer + 'static> Thread<A> {
                 record.fault = fault;
                 record.reason = Some(reason);
             }
-            self.end_record(request);
+            self.end_record(request, &session.conn);
         }
     }
 }

@@ -14,10 +14,13 @@ use crate::h3::quic::id::Home;
 use crate::h3::quic::{Connection, Endpoint, Readout};
 use crate::h3::{Code, ControlEvent, Failure, Kind, Uni};
 use crate::limits::H2_EARLY_PRIORITIES_MAX;
+use crate::network::Way;
 use crate::reactor::wake::KeyWaker;
-use crate::request::Facts;
+use crate::request::{Facts, Request};
 use crate::thread::conn::Counted;
+use crate::thread::h2::stream::Work;
 use crate::thread::h3::stream::Stream;
+use crate::thread::visit::Visit;
 
 /// Keys of connections over QUIC have this generation, which no slot has.
 pub(crate) const QUIC: u64 = 0x7fff_fffe << 32;
@@ -65,6 +68,8 @@ pub(super) struct Session {
     pub(super) core: h3::Conn,
     pub(super) facts: Rc<Facts>,
     pub(super) counted: Counted,
+    /// It counts among those of its listener.
+    pub(super) _visit: Option<Visit>,
     /// The address it counts for; it may have another by now.
     pub(super) counted_peer: Option<SocketAddr>,
     pub(super) request_count: u32,
@@ -140,6 +145,38 @@ impl Quic {
 
     pub(super) fn place(&mut self, index: usize) -> Option<&mut Place> {
         self.places.get_mut(index)?.as_mut()
+    }
+
+    /// Every request under way, what it is at, and whether bytes of it wait for the client.
+    pub(in crate::thread) fn each_request(
+        &self,
+        mut each: impl FnMut(&Request, Option<&Work>, bool),
+    ) {
+        for session in self.sessions.iter().flatten() {
+            for stream in &session.streams {
+                if let Some(request) = &stream.request {
+                    each(request, stream.work.as_ref(), stream.take_since_us != 0);
+                }
+            }
+        }
+    }
+
+    /// Every connection: facts, when it began in microseconds, its requests, what it is at, and
+    /// what knows its network.
+    pub(in crate::thread) fn each_session(
+        &self,
+        mut each: impl FnMut(&Facts, u64, u32, &'static str, &dyn Way),
+    ) {
+        for session in self.sessions.iter().flatten() {
+            let state = match session.stage {
+                Stage::Handshake { .. } => "handshake",
+                Stage::Open if session.is_idle() => "idle",
+                Stage::Open => "active",
+                Stage::Over => "closing",
+            };
+            let (started_us, requests) = (session.started_us, session.request_count);
+            each(&session.facts, started_us, requests, state, &session.conn);
+        }
     }
 
     pub(super) fn mark_all(&mut self) {

@@ -10,6 +10,7 @@ use crate::h3::Receiver;
 use crate::reactor::wake::KeyWaker;
 use crate::request::Request;
 use crate::thread::h2::stream::{StreamWaker, Work};
+use crate::thread::waits::set_wait;
 
 /// A request and its stream.
 pub(super) struct Stream {
@@ -51,6 +52,8 @@ pub(super) struct Stream {
     pub(super) body_by_ms: u64,
     /// Until when the client must make room.
     pub(super) write_by_ms: u64,
+    /// Since when bytes wait for room, in microseconds; 0 while none do.
+    pub(super) take_since_us: u64,
 }
 
 /// How far the request is.
@@ -101,6 +104,7 @@ impl Stream {
             head_by_ms,
             body_by_ms: u64::MAX,
             write_by_ms: u64::MAX,
+            take_since_us: 0,
         }
     }
 
@@ -119,6 +123,13 @@ impl Stream {
     pub(super) fn waker(&mut self, conn: &Arc<KeyWaker>) -> Waker {
         let waker = self.waker.get_or_insert_with(|| StreamWaker::new(conn));
         Waker::from(Arc::clone(waker))
+    }
+
+    /// Its bytes begin or cease to wait for the client.
+    pub(super) fn set_wait(&mut self, is_waiting: bool, now_us: u64) {
+        if let Some(request) = &self.request {
+            set_wait(&mut self.take_since_us, is_waiting, now_us, request);
+        }
     }
 
     /// Nothing more happens with it.

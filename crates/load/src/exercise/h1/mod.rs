@@ -1,15 +1,17 @@
-//! Acts over HTTP/1.1: connections that are cut, requests that are odd, and bytes that are no
-//! requests.
+//! Acts over HTTP/1.1: connections that are cut, requests that are odd, bytes that are no requests,
+//! and WebSockets that go wrong.
 
 mod cut;
 mod malformed;
 mod odd;
+mod websocket;
 
 use super::act::{Draw, Step};
 
 pub(super) use cut::KINDS as CUT;
 pub(super) use malformed::KINDS as MALFORMED;
 pub(super) use odd::KINDS as ODD;
+pub(super) use websocket::KINDS as WEBSOCKET;
 
 /// A path that nobody asks for, where a server may see a request that is none.
 const SMUGGLED: &str = "/hob-exercise-smuggled";

@@ -168,6 +168,12 @@ impl Arriving {
         self.body.kept.take()
     }
 
+    /// Status and what is kept so far, once the head has come.
+    pub(crate) fn coming(&self) -> Option<(u16, &Kept)> {
+        let kept = self.body.kept.as_deref().filter(|_| self.has_head());
+        kept.map(|kept| (self.answer.status, kept))
+    }
+
     /// The head has come.
     pub(crate) fn has_head(&self) -> bool {
         self.answer.status != 0

@@ -153,6 +153,12 @@ impl AnswerReader {
         self.body.kept.take()
     }
 
+    /// Status and what is kept so far of an answer whose body has not ended.
+    pub(crate) fn coming(&self) -> Option<(u16, &Kept)> {
+        let kept = self.body.kept.as_deref().filter(|_| self.is_within_body());
+        kept.map(|kept| (self.answer.status, kept))
+    }
+
     /// Something of an answer has come that is not complete.
     pub(crate) fn has_begun(&self) -> bool {
         self.is_within_body() || !self.kept.is_empty() || self.interim_count > 0

@@ -353,6 +353,12 @@ impl Session {
         open.any(|stream| stream.id != 0 && stream.lane == lane && stream.arriving.has_head())
     }
 
+    /// Status and what is kept so far of a lane's answer.
+    pub(crate) fn coming(&self, lane: u32) -> Option<(u16, &Kept)> {
+        let mut open = self.streams.iter().filter(|stream| stream.id != 0);
+        open.find(|stream| stream.lane == lane)?.arriving.coming()
+    }
+
     /// Gives a request up, of whatever stream its lane has.
     pub(crate) fn cancel(&mut self, lane: u32) {
         let is_it = |stream: &Stream| stream.id != 0 && stream.lane == lane;

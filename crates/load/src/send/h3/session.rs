@@ -103,6 +103,9 @@ pub(crate) struct Session {
     /// A stream that the server allows and no request has yet.
     spare: Option<StreamId>,
     is_connected: bool,
+    /// What our control stream begins with, and the stream.
+    pub(crate) control: Vec<u8>,
+    control_id: Option<StreamId>,
     pub(crate) is_going_away: bool,
     /// When its timer is due, as the thread knows it.
     pub(crate) timer_ns: Option<u64>,
@@ -133,6 +136,8 @@ impl Session {
             wanted,
             spare: None,
             is_connected: false,
+            control: frames::control(),
+            control_id: None,
             is_going_away: false,
             timer_ns: None,
             unsent: None,
@@ -233,6 +238,12 @@ impl Session {
         open.any(|stream| stream.lane == lane && stream.arriving.has_head())
     }
 
+    /// Status and what is kept so far of a lane's answer.
+    pub(crate) fn coming(&self, lane: u32) -> Option<(u16, &Kept)> {
+        let mut open = self.streams.values();
+        open.find(|stream| stream.lane == lane)?.arriving.coming()
+    }
+
     /// Gives a request up, of whatever stream its lane has.
     pub(crate) fn cancel(&mut self, lane: u32) {
         let is_it = |(_, stream): &(&StreamId, &Stream)| stream.lane == lane;
@@ -324,7 +335,28 @@ impl Session {
         self.is_connected = true;
         if let Some(id) = self.quic.streams().open(Dir::Uni) {
             // The windows that servers begin with hold these few bytes.
-            let _ = self.quic.send_stream(id).write(&frames::control());
+            let _ = self.quic.send_stream(id).write(&self.control);
+            self.control_id = Some(id);
+        }
+    }
+
+    /// Opens a stream on which we alone speak, as far as the server allows one.
+    pub(crate) fn open_uni(&mut self, bytes: &[u8], is_ended: bool) {
+        if let Some(id) = self.quic.streams().open(Dir::Uni) {
+            let mut stream = self.quic.send_stream(id);
+            // What the window does not hold, or the server has stopped, is not sent.
+            let _ = stream.write(bytes);
+            if is_ended {
+                let _ = stream.finish();
+            }
+        }
+    }
+
+    /// Ends our control stream, which no client may.
+    pub(crate) fn end_control(&mut self) {
+        if let Some(id) = self.control_id {
+            // A server that has stopped it is told all the same by its other streams.
+            let _ = self.quic.send_stream(id).finish();
         }
     }
 

@@ -40,7 +40,7 @@ use crate::shared::Shared;
 pub fn explain(config: &Config, asked: &Asked) -> Result<Explanation, String> {
     let address = asked.address()?;
     let head = asked.head(&address)?;
-    let shared = Arc::new(Shared::new(&config.cache));
+    let shared = Arc::new(Shared::new(&config.cache, 1));
     let log_ids: Vec<u16> = (1..).zip(&config.logs).map(|(id, _)| id).collect();
     let sites = Sites::build(config, 0, &log_ids, &shared)?;
     let mut told = Explanation {
@@ -221,6 +221,7 @@ impl Way<'_> {
                 }
             }
             handle::Handler::Respond(respond) => respond::answer(respond, self.request),
+            handle::Handler::Metrics(metrics) => metrics.explain(self.request),
         }
     }
 

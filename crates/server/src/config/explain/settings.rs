@@ -15,6 +15,10 @@ pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
         Handler::Resident(resident) => of_resident(resident),
         Handler::Redirect(redirect) => of_redirect(redirect),
         Handler::Respond(respond) => of_respond(respond),
+        Handler::Metrics(metrics) => {
+            let file = metrics.token_file.display();
+            vec![("token_file", text(&file.to_string()))]
+        }
         Handler::Admin => Vec::new(),
     };
     let headers = route.headers.iter().map(|rule| match rule {

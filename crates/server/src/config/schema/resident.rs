@@ -68,6 +68,7 @@ pub static RESIDENT: Table = Table {
              without a library: shell scripts, old programs.",
         )
         .example("\"stream\""),
+        Key::new("shared", Kind::Table(&SHARED), Nothing("")).aka(&["shm", "slots", "slot"]),
         Key::new("pass_authorization", Flag, Preset::Flag(false))
             .says(
                 "The program sees the `Authorization` field, with passwords in it, as \
@@ -172,6 +173,37 @@ pub static WORKERS: Table = Table {
             .says("Memory (resident size) above which a worker is replaced; 0 is none.")
             .example("\"500MiB\"")
             .aka(&["memory", "reload_on_rss"]),
+    ],
+};
+
+/// `[site.route.resident.shared]`
+pub static SHARED: Table = Table {
+    name: "shared",
+    header: "`shared` of `resident`",
+    text: "What lies in the memory that hob and a worker share, for answers of more than 4 KiB: a \
+           worker fills a chunk, and hob sends it from where it is. Smaller or fewer chunks take \
+           less memory of each worker and stay in the caches of the processor; `hob compare \
+           --sweep` measures which sizes suit a machine.",
+    base: None,
+    keys: &[
+        Key::new("chunks", Integer { min: 4, max: 32 }, Preset::Integer(32))
+            .says(
+                "Chunks of a worker. Clients that take their time hold about half of them; what \
+                 comes meanwhile is copied out.",
+            )
+            .example("16")
+            .aka(&["count", "slots", "number"]),
+        Key::new(
+            "chunk",
+            Size {
+                min: 4 * KIB,
+                max: 64 * KIB,
+            },
+            Preset::Size(64 * KIB),
+        )
+        .says("Size of a chunk, a multiple of 4 KiB.")
+        .example("\"16KiB\"")
+        .aka(&["size", "slot", "bytes"]),
     ],
 };
 

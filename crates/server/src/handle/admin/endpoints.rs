@@ -8,9 +8,10 @@ use hob_http::{Answered, Response};
 use super::ask::Ask;
 use super::audit::{self, Action};
 use super::{
-    cached, certificates, config_edit, configured, door, explained, live, logs, programs, reply,
-    status, steer,
+    activity, cached, certificates, config_edit, configured, door, explained, history, live, logs,
+    overview, programs, reply, routes, running, status, steer,
 };
+use crate::handle::metrics;
 
 /// One endpoint.
 pub struct Endpoint {
@@ -65,6 +66,62 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Look,
         answer: status::answer,
         text: "Processes, sites, listeners, cache, programs, certificates and every counter.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/overview",
+        role: Look,
+        answer: overview::answer,
+        text: "How the server is doing: rates, response times, workers, memory, and what to look at.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/activity",
+        role: Look,
+        answer: activity::answer,
+        text: "What the server did in each second of the last hour or minute of the last four weeks.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/history",
+        role: Look,
+        answer: history::list,
+        text: "Finished requests, newest or slowest first, by any of their properties.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/history/{id}",
+        role: Look,
+        answer: history::one,
+        text: "One finished request.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/routes",
+        role: Look,
+        answer: routes::answer,
+        text: "Requests and times of each route since the server started.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/running",
+        role: Look,
+        answer: running::requests,
+        text: "Requests under way, the oldest first, and what each is at.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/connections",
+        role: Look,
+        answer: running::connections,
+        text: "Open connections, what they speak and what the network below them is like.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/metrics",
+        role: Look,
+        answer: |ask| metrics::page(&ask.admin, &ask.request),
+        text: "The server's numbers for Prometheus, as text.",
     },
     Endpoint {
         method: Post,
@@ -246,13 +303,23 @@ pub fn reference() -> String {
          cookie of a session. Errors are `{\"text\": \"...\"}` with a status of 400 and above.\n\n\
          | request | role | what it does |\n| --- | --- | --- |\n",
     );
-    for Endpoint { method, path, role, text, .. } in ENDPOINTS {
+    for Endpoint {
+        method,
+        path,
+        role,
+        text,
+        ..
+    } in ENDPOINTS
+    {
         let method = match method {
             Get => "GET",
             Post => "POST",
         };
         let text = text.replace('|', "\\|");
-        page.push_str(&format!("| `{method} {path}` | {} | {text} |\n", role.word()));
+        page.push_str(&format!(
+            "| `{method} {path}` | {} | {text} |\n",
+            role.word()
+        ));
     }
     page
 }

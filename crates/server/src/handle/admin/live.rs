@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::ask::Ask;
 use super::events::{self, Mailbox};
-use super::{Admin, lock, reply, status};
+use super::{Admin, lock, overview, reply, status};
 
 /// How often.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ type Page = &'static (&'static str, fn(&Admin) -> Value);
 
 /// All pages.
 static PAGES: &[(&str, fn(&Admin) -> Value)] =
-    &[("overview", status::status), ("status", status::status)];
+    &[("overview", overview::overview), ("status", status::status)];
 
 /// `GET /v1/live?page=overview`
 pub(super) fn answer(ask: &Ask) -> Answered {

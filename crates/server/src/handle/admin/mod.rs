@@ -3,6 +3,7 @@
 //! `endpoints` is the one table of what may be asked for and who answers; each part of the API has a
 //! file of its own. Every answer is a JSON object.
 
+mod activity;
 mod ask;
 pub mod audit;
 mod cached;
@@ -12,16 +13,23 @@ mod configured;
 mod control;
 pub mod door;
 pub mod endpoints;
-mod events;
+pub mod events;
 mod explained;
 pub mod helm;
+mod history;
 mod live;
 mod logs;
+mod overview;
 mod programs;
+pub mod query;
 mod reply;
+mod routes;
+mod running;
 pub(crate) mod secret;
 mod status;
 mod steer;
+mod threads;
+mod told;
 
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,6 +40,7 @@ use hob_http::{Answered, Request};
 use hob_trace::HandlerKind;
 use hob_trace::metric::Counters;
 
+use crate::activity::Inside;
 use crate::answer::CONTROL_LISTENER;
 use crate::config::{Config, Sources};
 use crate::handle::admin::audit::Audit;
@@ -54,6 +63,8 @@ pub struct Admin {
     pub crew: Arc<Crew>,
     /// Cache and pool.
     pub shared: Arc<Shared>,
+    /// History and activity.
+    pub inside: Arc<Inside>,
     /// When this server started.
     pub started: Instant,
     /// What is told of the generation being served.

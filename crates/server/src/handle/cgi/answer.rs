@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 use foldhash::fast::RandomState;
-use hob_http::{Answered, Request, Response};
+use hob_http::{Answered, Phase, Request, Response};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
 
@@ -209,6 +209,7 @@ async fn enter(ask: &Ask) -> Result<Permit, Failure> {
         }
     };
     ask.counters.limit_program_concurrent.add(1);
+    ask.request.set_phase(Phase::Queued);
     let started = Instant::now();
     let timer = ask.request.reactor().timer();
     timer.set(ask.cgi.settings.limits.queue_time);
@@ -220,6 +221,7 @@ async fn enter(ask: &Ask) -> Result<Permit, Failure> {
         timer.poll_elapsed(cx).map(|()| Err(Failure::QueueTime))
     })
     .await;
+    ask.request.set_phase(Phase::Server);
     ask.request.record_mut().queue_us += started.elapsed().as_micros() as u64;
     if entered.is_err() {
         ask.counters.limit_program_queue_time.add(1);

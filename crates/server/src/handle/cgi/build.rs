@@ -97,7 +97,11 @@ pub fn build(
         environment,
         set_names,
         document_root: bytes(&settings.document_root),
-        gate: shared.gate(&gate_name(settings, on.route), &settings.limits),
+        gate: shared.gate(
+            &gate_name(settings, on.route),
+            program_name(settings, on.route),
+            &settings.limits,
+        ),
         pace: Pace::default(),
         half_close: match on.route.half_close {
             config::HalfClose::Cancel => HalfClose::Cancel,
@@ -135,6 +139,16 @@ fn forked_from(
 /// Two routes that run the same program have a gate each, and a route keeps its own over a reload.
 fn gate_name(settings: &config::Cgi, route: &config::Route) -> String {
     format!("{} {:?}", route.path, settings.runs)
+}
+
+/// What people call who runs there.
+fn program_name(settings: &config::Cgi, route: &config::Route) -> String {
+    let how = if settings.warm.is_some() {
+        "warm"
+    } else {
+        "cgi"
+    };
+    format!("{} {how}", route.path)
 }
 
 /// Variables that every run has, and their names.

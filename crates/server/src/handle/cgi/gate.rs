@@ -89,6 +89,11 @@ impl Gate {
         (state.running, state.waiting.len())
     }
 
+    /// Most that may be inside.
+    pub fn running_max(&self) -> usize {
+        self.lock().running_max
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -237,6 +237,9 @@ impl PipeEnd for OutputEnd {
     fn poll_end(&self, cx: &mut Context<'_>, at_eof: bool) -> Poll<Result<(), BodyError>> {
         let decided = self.decide(cx, at_eof);
         self.is_over.set(decided.is_ready());
+        if decided.is_ready() {
+            self.run.note_use(&self.request);
+        }
         decided.map_err(|failure| {
             fail::note_detail(&self.request, &self.run, &failure);
             let (fault, reason) = (failure.fault(), failure.reason());

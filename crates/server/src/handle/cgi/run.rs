@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use hob_http::reactor::Timer;
-use hob_http::{Reactor, Watched};
+use hob_http::{Reactor, Request, Watched};
 use hob_trace::metric::ThreadCounters;
 
 use crate::handle::cgi::Cgi;
@@ -113,6 +113,13 @@ impl Run {
         drop(state);
         drop(old);
         exit
+    }
+
+    /// Tells the record what the process has used, if that is known by now.
+    pub(super) fn note_use(&self, request: &Request) {
+        if let Some(Exit::Ended { usage, .. }) = self.state.borrow().exit {
+            request.record_mut().cpu_us = usage.user_us + usage.system_us;
+        }
     }
 
     /// Why it is ended, if it is.

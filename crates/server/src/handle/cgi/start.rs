@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
-use hob_http::Response;
+use hob_http::{Phase, Request, Response};
 use rustix::fs::Mode;
 use rustix::pipe::PipeFlags;
 
@@ -30,7 +30,9 @@ use crate::process::{Child, Start, Strings};
 /// Runs a program and gives its answer, or that to its failure.
 pub(super) async fn run(ask: &Ask, job: Job, permit: Permit, body: Body) -> Response {
     let mut attempt = Attempt::default();
-    match answer(ask, &job, permit, body, &mut attempt).await {
+    let answered = answer(ask, &job, permit, body, &mut attempt).await;
+    attempt.note(&ask.request);
+    match answered {
         Ok(response) => response,
         Err(failure) => {
             let printed = match &attempt.running {
@@ -52,6 +54,22 @@ struct Attempt {
     running: Option<Rc<Run>>,
     /// What it was forked from.
     host: Option<Arc<Host>>,
+    /// When its start was asked for.
+    started: Option<Instant>,
+}
+
+impl Attempt {
+    /// Tells the record what the program took, where it is not said by its head.
+    fn note(&self, request: &Request) {
+        request.set_phase(Phase::Server);
+        if let Some(run) = &self.running {
+            run.note_use(request);
+        }
+        let mut record = request.record_mut();
+        if let (Some(started), 0) = (self.started, record.program_us) {
+            record.program_us = started.elapsed().as_micros() as u64;
+        }
+    }
 }
 
 /// Starts the program and makes an answer of what it prints.
@@ -67,9 +85,16 @@ async fn answer(
         .environment(&ask.cgi, request, body.len())
         .map_err(|_| Failure::Unpassable)?;
     let reactor = request.reactor();
+    request.set_phase(Phase::Program);
+    let started = Instant::now();
+    attempt.started = Some(started);
     let host = match &ask.cgi.warm {
         None => None,
-        Some(warm) => Some(reach_host(ask, warm).await?),
+        Some(warm) => {
+            let host = reach_host(ask, warm).await?;
+            request.record_mut().start_us = started.elapsed().as_micros() as u64;
+            Some(host)
+        }
     };
     let is_file = body.is_file();
     let (stdin, feeding) = body.into_stdin().map_err(Failure::NoPipes)?;
@@ -83,7 +108,6 @@ async fn answer(
         let fd = reactor.watch(fd).map_err(Failure::NoPipes)?;
         reactor.spawn(body::feed(request.clone(), fd, pieces));
     }
-    let started = Instant::now();
     let child = match host {
         Some((link, host)) => {
             let script = warm::Script {

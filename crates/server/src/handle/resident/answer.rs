@@ -150,6 +150,7 @@ fn enter(
             return Err(failure);
         }
     };
+    request.set_at_work(Some(exchange.clone()));
     Ok(Place {
         is_body_over: !exchange.has_body,
         exchange,
@@ -267,7 +268,10 @@ impl Place {
                 Poll::Ready(Err(Trouble::Failed(failure)))
             }
             Seen::Nothing => match self.look_at_queue(cx) {
-                Some(failure) => Poll::Ready(Err(Trouble::Failed(failure))),
+                Some(failure) => {
+                    self.note_times();
+                    Poll::Ready(Err(Trouble::Failed(failure)))
+                }
                 None => Poll::Pending,
             },
         }
@@ -307,7 +311,7 @@ impl Place {
 
     fn note_times(&self) {
         let now_ms = self.request.reactor().now_ms();
-        let given_ms = self.exchange.given_ms();
+        let (given_ms, begun_ms) = self.exchange.given_and_begun_ms();
         let mut record = self.request.record_mut();
         if let Some(queued) = &self.queued {
             let until_ms = if given_ms == 0 { now_ms } else { given_ms };
@@ -315,6 +319,7 @@ impl Place {
         }
         if given_ms != 0 {
             record.program_us = now_ms.saturating_sub(given_ms) * 1000;
+            record.start_us = begun_ms.saturating_sub(given_ms) * 1000;
         }
     }
 
@@ -563,6 +568,7 @@ fn as_region(mut pieces: Vec<Piece>, is_exact: bool) -> Result<Box<ChunkBytes>, 
 
 impl Drop for Place {
     fn drop(&mut self) {
+        self.request.set_at_work(None);
         if self.is_over {
             return;
         }

@@ -64,6 +64,7 @@ pub fn build(
         arguments,
         dir: settings.dir.as_os_str().as_bytes().to_vec(),
         environment,
+        shared: settings.shared,
         host,
         native: host.and_then(|_| native::folder()),
     };

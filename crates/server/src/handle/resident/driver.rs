@@ -18,7 +18,7 @@ use crate::handle::resident::chunk::ChunkBytes;
 use crate::handle::resident::exchange::{Ending, Exchange, HeadSaid, Piece};
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::ladder::{Rung, after, jitter, limit};
-use crate::handle::resident::limits::{CHUNKS_HELD_MAX, STREAM_WINDOW_BYTES};
+use crate::handle::resident::limits::{CHUNKS_HELD_SHARE, STREAM_WINDOW_BYTES};
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::post::{Greeting, Post};
 use crate::handle::resident::requests::Requests;
@@ -310,7 +310,8 @@ impl Core {
         if len > 0 {
             let mut is_wanted = false;
             if one.given_up_until_ms.is_none() {
-                let may_hold = self.chunks_held <= CHUNKS_HELD_MAX;
+                let held_max = self.pool.settings.shared.chunk_count / CHUNKS_HELD_SHARE;
+                let may_hold = self.chunks_held as usize <= held_max;
                 let counters = &self.home.counters;
                 let piece = || match payload {
                     Payload::Bytes(bytes) => Piece::Bytes(Bytes::copy_from_slice(bytes)),

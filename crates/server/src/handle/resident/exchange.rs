@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use hob_http::{Bytes, Request};
+use hob_http::{AtWork, Bytes, Phase, Request};
 use hob_ipc::limits::FILE_WINDOW_BYTES;
 
 use crate::handle::cgi::head::{BadHead, CgiHead, read_fields};
@@ -57,6 +57,8 @@ struct State {
     number: u32,
     /// When a worker got it, in loop time.
     given_ms: u64,
+    /// When its driver began it, in loop time; 0 before.
+    begun_ms: u64,
     /// It waits in the queue again, under this number.
     requeued: Option<u64>,
     body: VecDeque<Bytes>,
@@ -411,7 +413,7 @@ impl Exchange {
         let mut state = self.lock();
         state.post = None;
         state.number = 0;
-        state.given_ms = 0;
+        (state.given_ms, state.begun_ms) = (0, 0);
         if state.has_left {
             return Requeued::Left;
         }
@@ -429,10 +431,17 @@ impl Exchange {
         self.lock().given_ms
     }
 
+    /// The same, and when the worker's driver began it.
+    pub(super) fn given_and_begun_ms(&self) -> (u64, u64) {
+        let state = self.lock();
+        (state.given_ms, state.begun_ms)
+    }
+
     /// The driver begins it under this number; false when nobody waits any more.
-    pub(super) fn begin(&self, number: u32) -> bool {
+    pub(super) fn begin(&self, number: u32, now_ms: u64) -> bool {
         let mut state = self.lock();
         state.number = number;
+        state.begun_ms = now_ms;
         !state.has_left
     }
 
@@ -516,6 +525,19 @@ impl Exchange {
         state.number = 0;
         state.ending.get_or_insert(ending);
         state.answer.take()
+    }
+}
+
+impl AtWork for Exchange {
+    fn phase(&self) -> Phase {
+        match self.given_ms() {
+            0 => Phase::Queued,
+            _ => Phase::Program,
+        }
+    }
+
+    fn worker_pid(&self) -> Option<u32> {
+        self.lock().post.as_ref().and_then(|post| post.pid())
     }
 }
 

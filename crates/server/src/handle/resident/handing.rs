@@ -36,7 +36,7 @@ impl Core {
             return;
         }
         let number = self.requests.next_number();
-        if !exchange.begin(number) {
+        if !exchange.begin(number, now_ms) {
             return self.pass_over(&exchange);
         }
         let flags = match exchange.has_body {

@@ -29,9 +29,14 @@ impl Pool {
     pub(crate) fn operate(self: &Arc<Self>, operation: Operation, pid: Option<u32>) -> Vec<u32> {
         let chosen: Vec<Arc<Post>> = {
             let state = self.lock();
-            let there = state.members.iter().filter(|one| one.stage != Stage::Draining);
+            let there = state
+                .members
+                .iter()
+                .filter(|one| one.stage != Stage::Draining);
             let posts = there.map(|one| Arc::clone(&one.post));
-            posts.filter(|post| pid.is_none() || post.pid() == pid).collect()
+            posts
+                .filter(|post| pid.is_none() || post.pid() == pid)
+                .collect()
         };
         let mut reached = Vec::new();
         for post in chosen {

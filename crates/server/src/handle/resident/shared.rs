@@ -24,6 +24,8 @@ use hob_ipc::shm::region::Sizes;
 use hob_ipc::shm::{Counters, Full, Gifts, ServerEnd, SlotRef};
 use hob_trace::metric::ThreadCounters;
 
+use crate::config::SharedSizes;
+
 /// Messages and requests through shared memory.
 pub(super) struct Shared {
     reactor: Reactor,
@@ -86,8 +88,12 @@ impl Shared {
     ///
     /// # Errors
     /// No memory, or no descriptors.
-    pub(super) fn new(reactor: &Reactor) -> io::Result<(Shared, Gifts)> {
-        let (end, gifts) = ServerEnd::create(Sizes::default())?;
+    pub(super) fn new(reactor: &Reactor, sizes: SharedSizes) -> io::Result<(Shared, Gifts)> {
+        let (end, gifts) = ServerEnd::create(Sizes {
+            chunk_count: sizes.chunk_count,
+            chunk_bytes: sizes.chunk_bytes,
+            ..Sizes::default()
+        })?;
         let bell: OwnedFd = end.bell().try_clone_to_owned()?;
         let bell = reactor.watch(bell)?;
         // Nobody has rung.

@@ -8,7 +8,7 @@ use hob_http::{Reactor, Watched};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::PipeFlags;
 
-use crate::config::Host;
+use crate::config::{Host, SharedSizes};
 use crate::handle::resident::host;
 use crate::handle::resident::lines::{self, Lines};
 use crate::handle::resident::wire::{Messages, Offer, Wire};
@@ -25,6 +25,8 @@ pub(crate) struct Recipe {
     pub(super) dir: Vec<u8>,
     /// Without what is particular to one of them.
     pub(super) environment: Strings,
+    /// What lies in the memory that is shared with it, where some is.
+    pub(super) shared: SharedSizes,
     /// Its standard input is the source of this host.
     pub(super) host: Option<Host>,
     /// Where the host finds native parts.
@@ -84,7 +86,7 @@ impl Recipe {
         };
         let (stdout, program_stdout) = pipe_from_program(reactor)?;
         let (stderr, program_stderr) = pipe_from_program(reactor)?;
-        let wire = Messages::new(reactor, ours, offer)?;
+        let wire = Messages::new(reactor, ours, offer, self.shared)?;
         let mut environment = self.environment.clone();
         set(&mut environment, "HOB_FD", "3");
         let streams = Streams {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use hob_ipc::message::Carrier;
 use serde_json::{Value, json};
 
+use crate::activity::workers::Workers;
 use crate::handle::resident::members::{Member, Stage};
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::scale::resident_bytes;
@@ -19,7 +20,80 @@ pub(crate) fn programs(fleet: &Fleet) -> Value {
     json!({ "workers": workers, "workers_max": workers_max, "pools": pools })
 }
 
+/// How busy a pool is, for `/metrics`.
+#[derive(Default)]
+pub(crate) struct PoolLoad {
+    /// The route and what runs.
+    pub(crate) name: String,
+    by_stage: [u64; STATES.len()],
+    /// Most workers.
+    pub(crate) workers_max: u64,
+    /// Requests that wait.
+    pub(crate) waiting: u64,
+    /// Processes of its workers.
+    pub(crate) pids: Vec<u32>,
+    /// Of each worker that is ready; `None` is lines.
+    pub(crate) carriers: Vec<Option<Carrier>>,
+}
+
+/// What a worker can be at.
+const STATES: [&str; 4] = ["starting", "idle", "busy", "leaving"];
+
+impl PoolLoad {
+    /// Workers by what they are at.
+    pub(crate) fn by_state(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        STATES.into_iter().zip(self.by_stage)
+    }
+
+    /// Two pools taken as one.
+    pub(crate) fn add(&mut self, other: PoolLoad) {
+        for (sum, count) in self.by_stage.iter_mut().zip(other.by_stage) {
+            *sum += count;
+        }
+        self.workers_max += other.workers_max;
+        self.waiting += other.waiting;
+        self.pids.extend(other.pids);
+        self.carriers.extend(other.carriers);
+    }
+}
+
 impl Pool {
+    /// How busy it is.
+    pub(crate) fn load(&self) -> PoolLoad {
+        let state = self.lock();
+        let mut load = PoolLoad {
+            name: self.name.clone(),
+            workers_max: self.workers_max as u64,
+            waiting: state.waiting.len() as u64,
+            ..PoolLoad::default()
+        };
+        for member in &state.members {
+            let at = STATES.iter().position(|state| *state == member.state());
+            load.by_stage[at.unwrap_or_default()] += 1;
+            load.pids.extend(member.post.pid());
+            if member.stage != Stage::Starting {
+                let greeting = member.post.greeting.get();
+                load.carriers.push(greeting.and_then(|said| said.carrier));
+            }
+        }
+        load
+    }
+
+    /// Adds its workers, and who waits for one.
+    pub(crate) fn add_to(&self, workers: &mut Workers) {
+        let state = self.lock();
+        for member in &state.members {
+            match member.stage {
+                Stage::Starting => workers.starting += 1,
+                _ if !member.active.is_empty() => workers.busy += 1,
+                _ => workers.idle += 1,
+            }
+            workers.pids.extend(member.post.pid());
+        }
+        workers.max += self.workers_max;
+        workers.queued += state.waiting.len();
+    }
+
     fn told(&self) -> Value {
         let state = self.lock();
         let now_ms = now_ms();
@@ -44,14 +118,17 @@ impl Pool {
 }
 
 impl Member {
-    fn told(&self, now_ms: u64) -> Value {
-        let pid = self.post.pid();
-        let state = match self.stage {
+    fn state(&self) -> &'static str {
+        match self.stage {
             Stage::Starting => "starting",
             Stage::Ready if self.active.is_empty() => "idle",
             Stage::Ready => "busy",
             Stage::Draining => "leaving",
-        };
+        }
+    }
+
+    fn told(&self, now_ms: u64) -> Value {
+        let pid = self.post.pid();
         let requests: Vec<Value> = self
             .active
             .iter()
@@ -67,7 +144,7 @@ impl Member {
         json!({
             "pid": pid,
             "thread": self.post.thread,
-            "state": state,
+            "state": self.state(),
             "carrier": greeting.and_then(|said| said.carrier).map(|carrier| match carrier {
                 Carrier::Shm => "shm",
                 Carrier::Stream => "stream",

@@ -12,6 +12,7 @@ use hob_ipc::message::{Head, Side};
 use hob_ipc::shm::Gifts;
 use hob_ipc::stream::{self, Decoder};
 
+use crate::config::SharedSizes;
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::limits::{BODY_WINDOW_BYTES, FILES_AHEAD_MAX};
 use crate::handle::resident::lines::Lines;
@@ -167,14 +168,19 @@ impl Wire {
 impl Messages {
     /// # Errors
     /// No descriptors, or no memory to share.
-    pub(super) fn new(reactor: &Reactor, socket: OwnedFd, offer: Offer) -> io::Result<Messages> {
+    pub(super) fn new(
+        reactor: &Reactor,
+        socket: OwnedFd,
+        offer: Offer,
+        sizes: SharedSizes,
+    ) -> io::Result<Messages> {
         let socket = reactor.watch(socket)?;
         // Nobody has written yet: the first look would be in vain.
         socket.clear_readable();
         let (shared, gifts) = match offer {
             Offer::Stream | Offer::Lines => (None, None),
             Offer::SharedMemory => {
-                let (shared, gifts) = Shared::new(reactor)?;
+                let (shared, gifts) = Shared::new(reactor, sizes)?;
                 (Some(shared), Some(gifts))
             }
         };

@@ -60,6 +60,15 @@ impl Hosts {
             .collect()
     }
 
+    /// Their processes.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        let all = self.all();
+        let pids = all
+            .iter()
+            .map(|host| host.tally.pid.load(Ordering::Relaxed));
+        pids.filter(|pid| *pid != 0).collect()
+    }
+
     /// Has every host started that never was, or could not: called when a config has come into
     /// force.
     pub(crate) fn tend(&self, fleet: &Fleet) {

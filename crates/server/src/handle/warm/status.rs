@@ -13,6 +13,25 @@ pub(crate) fn hosts(hosts: &Hosts) -> Value {
     hosts.all().iter().map(|host| told(host)).collect()
 }
 
+impl Hosts {
+    /// Hosts by what they are at, and how many scripts forked from them run.
+    pub(crate) fn load(&self) -> ([(&'static str, u64); STATES.len()], u64) {
+        let mut states = STATES.map(|state| (state, 0));
+        let mut running = 0;
+        for host in self.all() {
+            let name = host.condition().name;
+            running += host.tally.running.load(Ordering::Relaxed) as u64;
+            if let Some((_, count)) = states.iter_mut().find(|(state, _)| *state == name) {
+                *count += 1;
+            }
+        }
+        (states, running)
+    }
+}
+
+/// What a host can be at.
+const STATES: [&str; 5] = ["off", "starting", "ready", "failed", "restarting"];
+
 fn told(host: &Host) -> Value {
     let (birth, tally, condition) = (&host.birth, &host.tally, host.condition());
     let pid = Some(tally.pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0);

@@ -15,6 +15,7 @@ fn outfit() -> Outfit {
         listeners: vec![descriptor(), descriptor()],
         datagrams: vec![],
         logs: vec![(1, descriptor()), (4, descriptor())],
+        kept: vec![(KEPT_HISTORY, descriptor()), (KEPT_ACTIVITY, descriptor())],
         control: Some(descriptor()),
         keys: Some(descriptor()),
         challenges: Some(descriptor()),
@@ -132,7 +133,8 @@ fn papers_missing_or_a_slot_out_of_place_is_malformed() {
         &[(SLOT_PAPERS, 0), (SLOT_PAPERS, 0)],
         &[(SLOT_PAPERS, 0), (SLOT_LISTENER, 1)],
         &[(SLOT_PAPERS, 0), (SLOT_LOG, 2), (SLOT_LOG, 2)],
-        &[(SLOT_PAPERS, 0), (9, 0)],
+        &[(SLOT_PAPERS, 0), (10, 0)],
+        &[(SLOT_PAPERS, 0), (SLOT_KEPT, 2)],
         &[(SLOT_PAPERS, 0), (SLOT_CONTROL, 0), (SLOT_CONTROL, 0)],
     ] {
         let parcel = Parcel {

@@ -24,6 +24,7 @@ mod children;
 mod control;
 mod events;
 mod handover;
+mod kept;
 mod key_watch;
 mod listeners;
 mod logs;

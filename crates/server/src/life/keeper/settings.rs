@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::key_watch::{self, Stamp};
 use super::listeners::{self, KeptListener};
-use super::{Failure, Options, certificates, logs};
+use super::{Failure, Options, certificates, kept, logs};
 use crate::acme::plan::Plan;
 use crate::config::{self, Config, Sources};
 use crate::life::channel::Outfit;
@@ -24,6 +24,8 @@ pub(super) struct Settings {
     pub(super) config: Config,
     pub(super) listeners: Vec<Rc<KeptListener>>,
     pub(super) logs: Vec<(u16, OwnedFd)>,
+    /// Files in which history and activity outlive the server.
+    pub(super) kept: Vec<(u16, OwnedFd)>,
     /// Certificates and private keys.
     pub(super) keys: KeyFiles,
     /// Their files as they were when they were read.
@@ -43,12 +45,12 @@ impl Settings {
     pub(super) fn build(
         sources: Sources,
         generation: u64,
-        kept: &[Rc<KeptListener>],
+        before: &[Rc<KeptListener>],
         options: &Options,
     ) -> Result<Settings, Failure> {
         let (mut config, notes) =
             config::load(&sources).map_err(|errors| Failure::Config(errors.to_string()))?;
-        let descriptor_count = config.listeners.len() + config.logs.len() + 3;
+        let descriptor_count = config.listeners.len() + config.logs.len() + 5;
         if descriptor_count > DESCRIPTORS_MAX {
             return Err(Failure::Config(format!(
                 "{descriptor_count} listeners and logs, more than {DESCRIPTORS_MAX}"
@@ -69,10 +71,11 @@ impl Settings {
         let read = |path: &Path| certificates::read(path).map_err(|failure| failure.to_string());
         let acme = Plan::of(&config, identity.clone(), read).map_err(Failure::Config)?;
         let logs = logs::open_all(&config.logs)?;
+        let kept = kept::open_all(&config, &mut warnings)?;
         let thread_count = config.threads.unwrap_or_else(crate::serve::usable_cores);
         let (listeners, clamped) = listeners::open_all(
             &mut config.listeners,
-            kept,
+            before,
             &options.inherited,
             thread_count,
         )?;
@@ -84,6 +87,7 @@ impl Settings {
             config,
             listeners,
             logs,
+            kept,
             keys,
             key_stamps,
             identity,
@@ -125,12 +129,17 @@ impl Settings {
             .logs
             .iter()
             .map(|(index, file)| Ok((*index, file.try_clone()?)));
+        let kept = self
+            .kept
+            .iter()
+            .map(|(index, file)| Ok((*index, file.try_clone()?)));
         Ok(Outfit {
             generation: self.generation,
             papers: papers.to_memory()?,
             listeners: listeners.collect::<Result<_, _>>()?,
             datagrams,
             logs: logs.collect::<std::io::Result<_>>()?,
+            kept: kept.collect::<std::io::Result<_>>()?,
             control: control.map(OwnedFd::try_clone).transpose()?,
             challenges: None,
             keys: match self.keys.pairs.is_empty() {
@@ -149,6 +158,16 @@ impl Settings {
             ("nice", now.nice == before.nice),
             ("user", now.user == before.user),
             ("group", now.group == before.group),
+            (
+                "history.file",
+                (&now.history.file, now.history.file_bytes)
+                    == (&before.history.file, before.history.file_bytes),
+            ),
+            (
+                "activity.file",
+                now.activity.path(now.state.as_deref())
+                    == before.activity.path(before.state.as_deref()),
+            ),
             (
                 "control",
                 (&now.control, now.control_off) == (&before.control, before.control_off),

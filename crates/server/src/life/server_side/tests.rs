@@ -39,6 +39,7 @@ fn outfit(number: u64, text: &str, listener_count: usize) -> Outfit {
         logs: vec![],
         control: None,
         keys: None,
+        kept: vec![],
         challenges: None,
     }
 }

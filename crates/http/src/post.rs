@@ -1,0 +1,227 @@
+//! Sending to other people's HTTP servers, one request at a time, from a thread that may wait: for
+//! what the server exports, never for what it answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::tls::terms::provider;
+
+/// Largest answer that is read, in bytes.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// Where to send, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// An `http://` or `https://` address.
+    pub url: String,
+    /// Fields of each request: names and values.
+    pub fields: Vec<(String, String)>,
+    /// Longest time for one request, until its whole answer is there.
+    pub timeout: Duration,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Status code.
+    pub status: u16,
+    /// The `Retry-After` field in seconds, if it has one.
+    pub retry_after_s: Option<u64>,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// Sends to one destination; keeps its connection.
+pub struct Poster {
+    destination: Destination,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Poster {
+    /// A sender on the calling thread. `https://` believes the system's certificate authorities.
+    ///
+    /// # Errors
+    /// What cannot be sent to such a destination, or what the system lacks.
+    pub fn new(destination: Destination) -> Result<Poster, String> {
+        check(&destination)?;
+        let mut roots = RootCertStore::empty();
+        if destination.url.starts_with("https:") {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            if roots.is_empty() {
+                return Err(
+                    "there are no certificates of authorities on this system; install \
+                            `ca-certificates`"
+                        .to_owned(),
+                );
+            }
+        }
+        let config = ClientConfig::builder_with_provider(Arc::new(provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(config)
+            .https_or_http()
+            .enable_http1()
+            .build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        Ok(Poster {
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            runtime: runtime.map_err(|error| error.to_string())?,
+            destination,
+        })
+    }
+
+    /// Sends a body and waits for the answer.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub fn post(&self, content_type: &str, body: Bytes) -> Result<Reply, String> {
+        let mut request = http::Request::post(&self.destination.url)
+            .header("content-type", content_type)
+            .header("user-agent", concat!("hob/", env!("CARGO_PKG_VERSION")));
+        for (name, value) in &self.destination.fields {
+            request = request.header(name, value);
+        }
+        let request = request.body(Full::new(body)).map_err(told)?;
+        let answer = async {
+            let (parts, body) = self
+                .client
+                .request(request)
+                .await
+                .map_err(told)?
+                .into_parts();
+            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+            let retry_after = parts.headers.get("retry-after");
+            Ok(Reply {
+                status: parts.status.as_u16(),
+                retry_after_s: retry_after
+                    .and_then(|value| value.to_str().ok())
+                    .and_then(|text| text.parse().ok()),
+                body: body.map_err(|error| error.to_string())?.to_bytes(),
+            })
+        };
+        let timeout = self.destination.timeout;
+        self.runtime.block_on(async {
+            match tokio::time::timeout(timeout, answer).await {
+                Ok(answer) => answer,
+                Err(_) => Err("no answer in time".to_owned()),
+            }
+        })
+    }
+}
+
+/// Says what is wrong with a destination.
+///
+/// # Errors
+/// The wrong part, in words.
+pub fn check(destination: &Destination) -> Result<(), String> {
+    let is_url = |text: &str| text.starts_with("http://") || text.starts_with("https://");
+    let url = http::Uri::try_from(&destination.url);
+    let has_host = url.is_ok_and(|url| url.host().is_some_and(|host| !host.is_empty()));
+    if !is_url(&destination.url) || !has_host {
+        return Err(format!(
+            "{:?} is no http:// or https:// address",
+            destination.url
+        ));
+    }
+    for (name, value) in &destination.fields {
+        let is_name = http::HeaderName::try_from(name).is_ok();
+        if !is_name || http::HeaderValue::try_from(value).is_err() {
+            return Err(format!(
+                "{name:?} cannot be a field of a request, or not with its value"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// An error with its causes: the outermost alone says too little.
+fn told(error: impl std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn destination(url: &str) -> Destination {
+        Destination {
+            url: url.to_owned(),
+            fields: vec![("X-Key".to_owned(), "secret".to_owned())],
+            timeout: Duration::from_secs(20),
+        }
+    }
+
+    #[test]
+    fn body_and_fields_arrive_and_the_answer_comes_back() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1/traces", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut seen = Vec::new();
+            while !seen.ends_with(b"the body") {
+                let mut piece = [0; 1024];
+                let count = socket.read(&mut piece).unwrap();
+                assert_ne!(count, 0, "the request ends early");
+                seen.extend_from_slice(&piece[..count]);
+            }
+            let answer = b"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 4\r\n\r\nlate";
+            socket.write_all(answer).unwrap();
+            String::from_utf8(seen).unwrap()
+        });
+        let poster = Poster::new(destination(&url)).unwrap();
+        let reply = poster.post("text/plain", Bytes::from_static(b"the body"));
+        let wanted = Reply {
+            status: 503,
+            retry_after_s: Some(7),
+            body: Bytes::from_static(b"late"),
+        };
+        assert_eq!(reply.unwrap(), wanted);
+        let seen = server.join().unwrap();
+        assert!(seen.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{seen}");
+        assert!(seen.contains("x-key: secret\r\n"), "{seen}");
+    }
+
+    #[test]
+    fn nobody_there_is_an_error_in_words() {
+        let port = {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            listener.local_addr().unwrap().port()
+        };
+        let poster = Poster::new(destination(&format!("http://127.0.0.1:{port}/"))).unwrap();
+        let error = poster.post("text/plain", Bytes::new()).unwrap_err();
+        assert!(error.to_lowercase().contains("refused"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for url in ["", "ftp://a/", "http://", "localhost:4318", "http:// a/"] {
+            assert!(check(&destination(url)).is_err(), "{url}");
+        }
+        let mut forged = destination("http://a/");
+        forged.fields.push(("A\r\nB".to_owned(), String::new()));
+        assert!(check(&forged).is_err());
+    }
+}

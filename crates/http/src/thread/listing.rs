@@ -1,0 +1,259 @@
+//! What a thread has open and under way, for whoever asks: copies, made when they are asked for.
+//! Nothing is kept for it while nobody does.
+
+use std::net::SocketAddr;
+
+use hob_trace::{HandlerKind, Protocol, Record, TlsVersion};
+
+use crate::head::Known;
+use crate::network::{Network, Way};
+use crate::request::{Facts, Phase, Request};
+use crate::response::Answer;
+use crate::thread::conn::{Conn, Piece, Stage};
+use crate::thread::h2::stream::Work;
+use crate::thread::run::Thread;
+
+/// A request under way.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// What is known of it so far.
+    pub record: Record,
+    /// Method, as sent.
+    pub method: Vec<u8>,
+    /// Request target, as sent.
+    pub target: Vec<u8>,
+    /// `Host` or `:authority`.
+    pub host: Vec<u8>,
+    /// `Referer`.
+    pub referer: Vec<u8>,
+    /// `User-Agent`.
+    pub user_agent: Vec<u8>,
+    /// What it is at.
+    pub state: State,
+    /// Since when it runs, in microseconds.
+    pub age_us: u64,
+    /// The worker that has it, as far as that is known.
+    pub worker_pid: Option<u32>,
+}
+
+/// What a request is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The client sends its body.
+    ReadingBody,
+    /// It waits in a program's queue.
+    Queued,
+    /// A program works on it.
+    Program,
+    /// Its answer leaves.
+    Sending,
+    /// Raw bytes flow both ways.
+    Tunnel,
+    /// The server works on it.
+    Server,
+}
+
+impl State {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::ReadingBody => "reading-body",
+            State::Queued => "queued",
+            State::Program => "program",
+            State::Sending => "sending",
+            State::Tunnel => "tunnel",
+            State::Server => "other",
+        }
+    }
+}
+
+/// An open connection.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// Its number, unique in this process.
+    pub number: u64,
+    /// The client; `None` over a Unix socket.
+    pub client: Option<SocketAddr>,
+    /// What it speaks; as long as nothing was said, HTTP/1.1.
+    pub protocol: Protocol,
+    /// Version of TLS.
+    pub tls_version: TlsVersion,
+    /// Cipher suite of TLS by its IANA name; empty in clear text.
+    pub tls_suite: &'static str,
+    /// Index of the listener that took it.
+    pub listener: u16,
+    /// When it was opened, as Unix time in milliseconds.
+    pub opened_unix_ms: u64,
+    /// Requests that have come over it.
+    pub requests: u32,
+    /// `handshake`, `idle`, `active` or `closing`.
+    pub state: &'static str,
+    /// What the network below it is like; `None` over a Unix socket.
+    pub network: Option<Network>,
+}
+
+/// How far an answer is, as its connection sees it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Far {
+    /// No head has left.
+    Before,
+    /// Its body is on its way, or all of it is made.
+    Body,
+    /// The client takes nothing for now.
+    Blocked,
+    Tunnel,
+}
+
+impl<A: Answer + 'static> Thread<A> {
+    /// Requests under way, at most so many, and whether there are more.
+    pub fn running(&self, count_max: usize) -> (Vec<Running>, bool) {
+        let mut running = Vec::new();
+        let mut is_more = false;
+        let now_us = self.now_us;
+        let mut take = |request: &Request, far: Far| match running.len() < count_max {
+            true => running.push(tell(request, far, now_us)),
+            false => is_more = true,
+        };
+        for conn in self.slots.iter().filter_map(|slot| slot.conn.as_ref()) {
+            requests_of(conn, &mut take);
+        }
+        self.quic.each_request(|request, work, is_blocked| {
+            take(request, far_of(request, work, is_blocked));
+        });
+        (running, is_more)
+    }
+
+    /// Open connections, at most so many, and whether there are more. Those of listeners that
+    /// stand aside are left out.
+    pub fn connections(&self, count_max: usize) -> (Vec<Open>, bool) {
+        let unix_ms = |ms: u64| ms.wrapping_add(self.unix_offset_ms);
+        let mut open = Vec::new();
+        let mut is_more = false;
+        for conn in self.slots.iter().filter_map(|slot| slot.conn.as_ref()) {
+            match open.len() < count_max {
+                true => open.push(open_conn(conn, unix_ms(conn.opened_ms))),
+                false => is_more = true,
+            }
+        }
+        self.quic
+            .each_session(|facts, started_us, requests, state, way| {
+                let opened_unix_ms = unix_ms(started_us / 1000);
+                match open.len() < count_max {
+                    true => open.push(Open {
+                        protocol: Protocol::Http3,
+                        opened_unix_ms,
+                        requests,
+                        state,
+                        network: way.network(),
+                        ..of_facts(facts)
+                    }),
+                    false => is_more = true,
+                }
+            });
+        (open, is_more)
+    }
+}
+
+fn requests_of(conn: &Conn, take: &mut impl FnMut(&Request, Far)) {
+    let is_blocked = conn.take_since_us != 0;
+    for piece in &conn.out.pieces {
+        if let Piece::End(request) = piece {
+            take(request, if is_blocked { Far::Blocked } else { Far::Body });
+        }
+    }
+    if let Some(request) = &conn.request {
+        let far = match &conn.stage {
+            Stage::Stream(_) if conn.core.is_tunnel() => Far::Tunnel,
+            Stage::Stream(_) | Stage::Pipe(_) if is_blocked => Far::Blocked,
+            Stage::Stream(_) | Stage::Pipe(_) => Far::Body,
+            _ => Far::Before,
+        };
+        take(request, far);
+    }
+    for stream in conn.h2.iter().flat_map(|session| &session.streams) {
+        let (work, is_waiting) = stream.at();
+        take(
+            &stream.request,
+            far_of(&stream.request, Some(work), is_waiting || is_blocked),
+        );
+    }
+}
+
+fn far_of(request: &Request, work: Option<&Work>, is_blocked: bool) -> Far {
+    match work {
+        Some(Work::Later(_)) => Far::Before,
+        _ if request.is_tunnel() => Far::Tunnel,
+        _ if is_blocked => Far::Blocked,
+        _ => Far::Body,
+    }
+}
+
+fn tell(request: &Request, far: Far, now_us: u64) -> Running {
+    let head = request.sent_head();
+    let value = |known| head.value(known).unwrap_or_default().to_vec();
+    let record = *request.record();
+    Running {
+        method: head.method().to_vec(),
+        target: head.target().to_vec(),
+        host: head.host().to_vec(),
+        referer: value(Known::Referer),
+        user_agent: value(Known::UserAgent),
+        state: state_of(request, &record, far),
+        age_us: now_us.saturating_sub(record.started_us),
+        worker_pid: request.worker_pid(),
+        record,
+    }
+}
+
+fn state_of(request: &Request, record: &Record, far: Far) -> State {
+    let is_program = matches!(
+        record.handler,
+        HandlerKind::Cgi | HandlerKind::Warm | HandlerKind::Resident
+    );
+    match (far, request.phase()) {
+        (Far::Tunnel, _) => State::Tunnel,
+        (Far::Blocked, _) => State::Sending,
+        // What has come from the program has left.
+        (Far::Body, _) if is_program => State::Program,
+        (Far::Body, _) => State::Sending,
+        (Far::Before, Phase::Queued) => State::Queued,
+        (Far::Before, _) if request.waits_for_body() => State::ReadingBody,
+        (Far::Before, Phase::Program) => State::Program,
+        (Far::Before, Phase::Server) => State::Server,
+    }
+}
+
+fn open_conn(conn: &Conn, opened_unix_ms: u64) -> Open {
+    Open {
+        protocol: match conn.h2 {
+            Some(_) => Protocol::Http2,
+            None => Protocol::Http11,
+        },
+        opened_unix_ms,
+        requests: conn.request_count,
+        state: match conn.stage {
+            Stage::Handshake => "handshake",
+            Stage::TurnedAway | Stage::Lingering => "closing",
+            _ if conn.is_idle() => "idle",
+            _ => "active",
+        },
+        network: conn.socket.network(),
+        ..of_facts(&conn.facts)
+    }
+}
+
+fn of_facts(facts: &Facts) -> Open {
+    let tls = facts.tls.as_ref();
+    Open {
+        number: facts.number,
+        client: facts.peer,
+        protocol: Protocol::Http11,
+        tls_version: tls.map_or(TlsVersion::None, |tls| tls.version),
+        tls_suite: tls.map_or("", |tls| tls.suite),
+        listener: facts.listener,
+        opened_unix_ms: 0,
+        requests: 0,
+        state: "idle",
+        network: None,
+    }
+}

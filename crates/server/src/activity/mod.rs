@@ -1,0 +1,86 @@
+//! What can be seen of the server as a whole: activity by the second, the numbers of the overview,
+//! and the history's way to readers.
+//!
+//! - `sampler` the thread `hob-activity`, which looks once a second and writes the files
+//! - `recent` response times of the last minute, requests of each route in it
+//! - `workers` who is at work and who waits, of all programs
+//! - `processes` CPU time and memory as the kernel counts them
+//! - `alerts` what an operator should look at, in words
+
+pub(crate) mod alerts;
+mod processes;
+pub(crate) mod recent;
+mod sampler;
+pub(crate) mod workers;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hob_trace::activity::Activity;
+use hob_trace::history::{History, Waiting};
+
+use crate::activity::recent::Recent;
+use crate::activity::workers::Workers;
+
+pub use sampler::{Files, Hook, Sampler};
+
+/// What the API tells of history and activity.
+pub struct Inside {
+    /// Finished requests.
+    pub history: Arc<History>,
+    /// Rows by second and minute.
+    pub activity: Activity,
+    /// For each thread, whether it has requests that only it can hand over.
+    waiting: Mutex<Vec<(usize, Arc<Waiting>)>>,
+    /// What was seen last.
+    seen: Mutex<Seen>,
+}
+
+/// What the sampler saw last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// Who is at work.
+    pub(crate) workers: Workers,
+    /// Memory of the server, in bytes.
+    pub(crate) server_bytes: u64,
+    /// Memory of programs, in bytes.
+    pub(crate) programs_bytes: u64,
+    /// The last minute.
+    pub(crate) recent: Arc<Recent>,
+    /// What an operator should look at.
+    pub(crate) alerts: Vec<alerts::Alert>,
+    /// Writes to the files that failed.
+    pub(crate) failed_writes: u64,
+}
+
+impl Inside {
+    /// Nothing seen yet.
+    pub fn new(history: History) -> Inside {
+        Inside {
+            history: Arc::new(history),
+            activity: Activity::new(),
+            waiting: Mutex::default(),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// A thread keeps requests to itself for a while, and this tells whether it has some.
+    pub fn watch(&self, thread: usize, waiting: Arc<Waiting>) {
+        lock(&self.waiting).push((thread, waiting));
+    }
+
+    /// Threads that have something to hand over.
+    fn waiting_threads(&self) -> Vec<usize> {
+        let all = lock(&self.waiting);
+        let waiting = all.iter().filter(|(_, waiting)| waiting.is_any());
+        waiting.map(|(thread, _)| *thread).collect()
+    }
+
+    /// What was seen last.
+    pub(crate) fn seen(&self) -> Seen {
+        lock(&self.seen).clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,44 @@
+//! `GET /v1/activity`: rows by second or minute, as JSON.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hob_http::Answered;
+use hob_trace::activity::{COLUMNS, Stretch};
+use serde_json::{Value, json};
+
+use super::ask::Ask;
+use super::reply;
+
+/// Seconds told of where nobody says.
+const USUAL_S: u64 = 600;
+
+/// Answers with the rows of the query's `from`, `to` (Unix seconds) and `step` (seconds).
+pub(super) fn answer(ask: &Ask) -> Answered {
+    let now_s = now_unix_ms() / 1000;
+    let to_s = ask.number("to", now_s);
+    let from_s = ask.number("from", to_s.saturating_sub(USUAL_S));
+    let activity = &ask.admin.inside.activity;
+    let stretch = activity.stretch(from_s, to_s, ask.number("step", 1), now_s);
+    Answered::Ready(reply::object(200, &json(&stretch)))
+}
+
+/// Rows as the API tells them.
+pub(super) fn json(stretch: &Stretch) -> Value {
+    let rows: Vec<Value> = stretch
+        .rows
+        .iter()
+        .map(|row| row.as_ref().map_or(Value::Null, |row| json!(row.values())))
+        .collect();
+    json!({
+        "step_s": stretch.step_s,
+        "from_unix_s": stretch.from_unix_s,
+        "columns": COLUMNS,
+        "rows": rows,
+    })
+}
+
+/// The wall clock.
+pub(super) fn now_unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}

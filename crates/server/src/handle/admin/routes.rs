@@ -1,0 +1,90 @@
+//! `GET /v1/routes`: what each route has had, and how long it took.
+
+use hob_http::Answered;
+use hob_trace::HandlerKind;
+use hob_trace::histogram::Times;
+use hob_trace::series::{SeriesName, Sum};
+use serde_json::{Value, json};
+
+use super::ask::Ask;
+use super::reply;
+
+/// Answers with a row for each route that has had a request; those of earlier configs too.
+pub(super) fn answer(ask: &Ask) -> Answered {
+    let series = &ask.admin.shared.series;
+    let names = series.names();
+    let recent = ask.admin.inside.seen().recent;
+    let sums = series.sums();
+    let rows = sums.iter().filter_map(|(number, sum)| {
+        let name = names.get(usize::from(*number))?;
+        let rate_s = recent.rates.get(number).copied().unwrap_or(0.0);
+        Some(route(name, *number == 0, sum, rate_s))
+    });
+    let routes: Vec<Value> = rows.collect();
+    Answered::Ready(reply::object(200, &json!({ "routes": routes })))
+}
+
+fn route(name: &SeriesName, is_other: bool, sum: &Sum, rate_s: f64) -> Value {
+    let told = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let site = match is_other {
+        // No site was chosen, or there are too many routes to tell them apart.
+        true => Some("other".to_owned()),
+        false => told(&name.site),
+    };
+    json!({
+        "site": site,
+        "route": told(&name.route),
+        "handler": name.handler.word(),
+        "class": class(name.handler),
+        "program": told(&name.program),
+        "requests": sum.requests,
+        "errors": sum.errors,
+        "bytes_in": sum.bytes_in,
+        "bytes_out": sum.bytes_out,
+        "rate_s": rounded(rate_s),
+        "last_unix_ms": sum.last_unix_ms,
+        "server_us": sum.server_us,
+        "program_us": sum.program_us,
+        "client_us": sum.client_us,
+        "total": times(&sum.total),
+        "first_byte": times(&sum.first_byte),
+        "queue": times(&sum.queue),
+        "start": times(&sum.start),
+        "cpu": times(&sum.cpu),
+    })
+}
+
+/// Requests that are planned together: those that cost alike.
+fn class(handler: HandlerKind) -> &'static str {
+    match handler {
+        HandlerKind::Files => "static",
+        HandlerKind::Cgi => "cgi",
+        HandlerKind::Warm => "warm",
+        HandlerKind::Resident => "resident",
+        HandlerKind::None
+        | HandlerKind::Redirect
+        | HandlerKind::Respond
+        | HandlerKind::Metrics
+        | HandlerKind::Admin => "short",
+    }
+}
+
+/// Percentiles as the API tells them; null, all but the count, when there are no times.
+pub(super) fn times(times: &Times) -> Value {
+    let count = times.count();
+    let known = |value_us: u64| (count > 0).then_some(value_us);
+    let [p50_us, p90_us, p99_us] = times.percentiles_us([500, 900, 990]).map(known);
+    json!({
+        "p50_us": p50_us,
+        "p90_us": p90_us,
+        "p99_us": p99_us,
+        "max_us": known(times.max_us()),
+        "mean_us": known(times.mean_us()),
+        "count": count,
+    })
+}
+
+/// A rate with two digits after the point.
+pub(super) fn rounded(rate: f64) -> f64 {
+    (rate * 100.0).round() / 100.0
+}

@@ -1,0 +1,92 @@
+//! What is open and under way at this moment: running requests and connections.
+
+use hob_http::Answered;
+use hob_http::thread::{Open, Running};
+use hob_trace::{HandlerKind, Texts, TlsVersion};
+use serde_json::{Value, json};
+
+use super::ask::Ask;
+use super::told::{self, Told};
+use super::{lock, reply, threads};
+use crate::answer::CONTROL_LISTENER;
+use crate::route::sites::Sites;
+
+/// Requests, and connections, of one thread that are told of.
+const COUNT_MAX: usize = 1000;
+
+/// `GET /v1/running`
+pub(super) fn requests(ask: &Ask) -> Answered {
+    let ask = ask.clone();
+    Answered::Later(Box::pin(async move {
+        let (found, is_more) = threads::look_at_all(&ask, |thread| thread.running(COUNT_MAX)).await;
+        let server = lock(&ask.admin.report).servers_started;
+        let sites = ask.admin.shared.sites();
+        let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
+        let mut all: Vec<Running> = found.into_iter().flat_map(|(running, _)| running).collect();
+        // Who looks is not what is looked for.
+        all.retain(|running| running.record.handler != HandlerKind::Admin);
+        all.sort_by_key(|running| std::cmp::Reverse(running.age_us));
+        let requests: Vec<Value> = all.iter().map(|one| request(one, server, &sites)).collect();
+        reply::object(200, &json!({ "requests": requests, "more": is_more }))
+    }))
+}
+
+/// `GET /v1/connections`
+pub(super) fn connections(ask: &Ask) -> Answered {
+    let ask = ask.clone();
+    Answered::Later(Box::pin(async move {
+        let (found, is_more) =
+            threads::look_at_all(&ask, |thread| thread.connections(COUNT_MAX)).await;
+        let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
+        let mut all: Vec<Open> = found.into_iter().flat_map(|(open, _)| open).collect();
+        all.retain(|open| open.listener < CONTROL_LISTENER);
+        all.sort_by_key(|open| open.number);
+        let connections: Vec<Value> = all.iter().map(connection).collect();
+        reply::object(200, &json!({ "connections": connections, "more": is_more }))
+    }))
+}
+
+fn request(running: &Running, server: u64, sites: &Sites) -> Value {
+    let record = &running.record;
+    let site = sites.site(record.site.into());
+    let route = site.and_then(|site| site.routes.get(record.route as usize));
+    let told = Told {
+        server,
+        record,
+        texts: Texts {
+            method: &running.method,
+            target: &running.target,
+            host: &running.host,
+            referer: &running.referer,
+            user_agent: &running.user_agent,
+            user: b"",
+            detail: b"",
+        },
+        site: site.map_or("", |site| &site.name),
+        route: route.map_or("", |route| &route.path),
+    };
+    let state = running.state.word();
+    told::running(&told, state, running.age_us, running.worker_pid)
+}
+
+fn connection(open: &Open) -> Value {
+    let tls = (open.tls_version != TlsVersion::None).then(|| open.tls_version.word());
+    let network = open.network.as_ref();
+    json!({
+        "number": open.number,
+        "client": open.client.map(|client| client.ip().to_string()),
+        "client_port": open.client.map(|client| client.port()),
+        "protocol": open.protocol.word(),
+        "tls_version": tls,
+        "tls_suite": tls.map(|_| open.tls_suite),
+        "listener": open.listener,
+        "opened_unix_ms": open.opened_unix_ms,
+        "requests": open.requests,
+        "bytes_in": network.map(|network| network.bytes_in),
+        "bytes_out": network.map(|network| network.bytes_out),
+        "state": open.state,
+        "rtt_us": network.map(|network| network.rtt_us),
+        "retransmits": network.map(|network| network.retransmits),
+        "window_bytes": network.map(|network| network.window_bytes),
+    })
+}

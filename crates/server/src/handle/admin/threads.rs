@@ -1,0 +1,66 @@
+//! Questions to all server threads: each answers between its events, by its mailbox.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use hob_http::thread::{Handle, Thread};
+
+use super::ask::Ask;
+use super::lock;
+use crate::answer::Answers;
+
+/// How long threads are waited for; what one that is busy for longer has is left out.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+struct Gathered<T> {
+    found: Vec<T>,
+    missing: usize,
+    waker: Option<Waker>,
+}
+
+/// What `look` finds on each thread; and whether one of them did not answer.
+pub(super) async fn look_at_all<T: Send + 'static>(
+    ask: &Ask,
+    look: impl Fn(&Thread<Answers>) -> T + Clone + Send + 'static,
+) -> (Vec<T>, bool) {
+    let crew = &ask.admin.crew;
+    let gathered = Arc::new(Mutex::new(Gathered {
+        found: Vec::new(),
+        missing: crew.thread_count(),
+        waker: None,
+    }));
+    for index in 0..crew.thread_count() {
+        let (look, place) = (look.clone(), Arc::clone(&gathered));
+        let job = move |thread: &mut Thread<Answers>| put(&place, Some(look(thread)));
+        if !Handle::new(crew, index).run(job) {
+            put(&gathered, None);
+        }
+    }
+    let timer = ask.request.reactor().timer();
+    timer.set(PATIENCE);
+    poll_fn(|cx| {
+        let mut gathered = lock(&gathered);
+        if gathered.missing == 0 || timer.poll_elapsed(cx).is_ready() {
+            return Poll::Ready((std::mem::take(&mut gathered.found), gathered.missing > 0));
+        }
+        gathered.waker = Some(cx.waker().clone());
+        Poll::Pending
+    })
+    .await
+}
+
+fn put<T>(gathered: &Mutex<Gathered<T>>, found: Option<T>) {
+    let mut gathered = lock(gathered);
+    gathered.found.extend(found);
+    gathered.missing -= 1;
+    let waker = match gathered.missing {
+        0 => gathered.waker.take(),
+        _ => None,
+    };
+    drop(gathered);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}

@@ -1,0 +1,132 @@
+//! The numbers of the server for Prometheus: a route with a token, and `/metrics` of the admin API.
+//!
+//! `families` is the table of what there is, `gather` what it comes to at a moment, `process` the
+//! part that the kernel knows, `times` the histograms. A page is made by a thread of the file pool: nobody's request waits
+//! for it.
+
+pub mod families;
+mod gather;
+mod process;
+mod times;
+
+use std::sync::Arc;
+
+use hob_http::{Answered, Body, Known, Request, Response};
+use hob_trace::exposition::Format;
+
+use crate::config::RouteMetrics;
+use crate::handle::admin::Admin;
+use crate::handle::plain;
+
+pub use families::reference;
+
+/// A route with the server's numbers.
+pub struct Metrics {
+    token: Vec<u8>,
+}
+
+/// Shortest and longest token, in bytes.
+const TOKEN_BYTES_MIN: usize = 16;
+const TOKEN_BYTES_MAX: usize = 1024;
+/// Jobs of the file pool stand in a lane of their own.
+const LANE: u64 = u64::MAX;
+/// What may be done here.
+const READING: &[u8] = b"GET, HEAD";
+
+impl Metrics {
+    /// Reads the token.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn new(settings: &RouteMetrics) -> Result<Metrics, String> {
+        let file = &settings.token_file;
+        let fail = |text: String| format!("token file {}: {text}", file.display());
+        let size = std::fs::metadata(file).map_err(|error| fail(error.to_string()))?;
+        if size.len() > 2 * TOKEN_BYTES_MAX as u64 {
+            return Err(fail(format!("it is larger than {TOKEN_BYTES_MAX} bytes")));
+        }
+        let text = std::fs::read(file).map_err(|error| fail(error.to_string()))?;
+        let token = text.trim_ascii();
+        if !(TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&token.len()) {
+            let count = token.len();
+            return Err(fail(format!(
+                "a token has {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} characters, this one {count}; \
+                 `openssl rand -hex 32` makes a good one"
+            )));
+        }
+        if !token.iter().all(u8::is_ascii_graphic) {
+            return Err(fail(
+                "a token is one line of letters, digits and signs, without spaces".to_owned(),
+            ));
+        }
+        Ok(Metrics {
+            token: token.to_vec(),
+        })
+    }
+
+    /// Whether the client may see them, and asks in a way that is answered.
+    fn check(&self, request: &Request) -> Result<(), Response> {
+        let head = request.head();
+        if !matches!(head.method(), b"GET" | b"HEAD") {
+            return Err(plain::wrong_method(head.method(), READING));
+        }
+        let given = head.value(Known::Authorization).unwrap_or_default();
+        let is_bearer = given
+            .get(..7)
+            .is_some_and(|word| word.eq_ignore_ascii_case(b"bearer "));
+        if is_bearer && is_same(given[7..].trim_ascii(), &self.token) {
+            return Ok(());
+        }
+        let mut refusal = plain::error(401);
+        let fields = refusal.fields_mut();
+        fields.add(b"WWW-Authenticate", b"Bearer realm=\"metrics\"");
+        Err(refusal)
+    }
+
+    /// What would be answered, without the numbers.
+    pub(crate) fn explain(&self, request: &Request) -> Response {
+        match self.check(request) {
+            Ok(()) => ready(String::new(), Format::Prometheus),
+            Err(refusal) => refusal,
+        }
+    }
+}
+
+/// Answers a request on a route.
+pub fn answer(metrics: &Metrics, admin: &Arc<Admin>, request: &Request) -> Answered {
+    match metrics.check(request) {
+        Ok(()) => page(admin, request),
+        Err(refusal) => Answered::Ready(refusal),
+    }
+}
+
+/// The numbers, as the client wants them written; to whom is seen to elsewhere.
+pub(crate) fn page(admin: &Arc<Admin>, request: &Request) -> Answered {
+    let accept = request.head().joined(Known::Accept);
+    let format = Format::for_accept(&accept.unwrap_or_default());
+    let pool = admin.shared.pool.for_lane(LANE);
+    let admin = Arc::clone(admin);
+    match pool.run(move || gather::gather(&admin).write(format)) {
+        Ok(made) => Answered::Later(Box::pin(async move {
+            match made.await {
+                Some(text) => ready(text, format),
+                None => plain::error(500),
+            }
+        })),
+        Err(_) => Answered::Ready(plain::busy()),
+    }
+}
+
+fn ready(text: String, format: Format) -> Response {
+    let mut fields = plain::named();
+    fields.add(b"Content-Type", format.content_type().as_bytes());
+    fields.add(b"Cache-Control", b"no-store");
+    fields.add(b"Vary", b"Accept");
+    Response::new(200, fields, Body::Bytes(text.into()))
+}
+
+/// Compares in a time that says nothing of where two texts of one length differ.
+fn is_same(given: &[u8], token: &[u8]) -> bool {
+    let differences = given.iter().zip(token).fold(0, |all, (a, b)| all | (a ^ b));
+    given.len() == token.len() && std::hint::black_box(differences) == 0
+}

@@ -1,0 +1,425 @@
+//! Looking through the history, a segment at a time, so that whoever looks can do other things in
+//! between.
+//!
+//! Newest first is the order of the end of requests. Segments of different threads overlap in time:
+//! what was found is given out once no segment that is left can hold anything newer.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::entry::Finished;
+use super::filter::{Filter, Sieve};
+use super::segment::{Origin, Segment};
+use super::{History, Holdings};
+use crate::record::{Record, Texts};
+use crate::series::SeriesName;
+
+/// Most entries looked at for one answer.
+pub(super) const SCANNED_MAX: u64 = 500_000;
+/// Most entries of one answer.
+pub const FOUND_MAX: usize = 1000;
+
+/// The name of a request, as people pass it on: `2.1234.0`, server, connection and request; what an
+/// earlier start of hob answered has the second it was started in before: `1795392000-2.1234.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestId {
+    /// The start of hob it belongs to, in Unix seconds; 0 is the present one.
+    pub run: u64,
+    /// Which server of that start.
+    pub server: u64,
+    /// Number of the connection.
+    pub connection: u64,
+    /// Number of the request on it.
+    pub request: u32,
+}
+
+impl RequestId {
+    /// The id of a request as this history tells it.
+    pub fn new(of: Origin, here: Origin, record: &Record) -> RequestId {
+        RequestId {
+            run: if of.run == here.run { 0 } else { of.run },
+            server: of.server,
+            connection: record.connection,
+            request: record.request,
+        }
+    }
+
+    /// Reads an id.
+    pub fn parse(text: &str) -> Option<RequestId> {
+        let (run, rest) = match text.split_once('-') {
+            Some((run, rest)) => (run.parse().ok()?, rest),
+            None => (0, text),
+        };
+        let mut parts = rest.split('.');
+        let id = RequestId {
+            run,
+            server: parts.next()?.parse().ok()?,
+            connection: parts.next()?.parse().ok()?,
+            request: parts.next()?.parse().ok()?,
+        };
+        parts.next().is_none().then_some(id)
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.run != 0 {
+            write!(f, "{}-", self.run)?;
+        }
+        write!(f, "{}.{}.{}", self.server, self.connection, self.request)
+    }
+}
+
+/// Where a request stands in the order: by its end, then by segment and entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    finished_unix_ms: u64,
+    segment: u64,
+    entry: u64,
+}
+
+impl Place {
+    /// Reads what [`fmt::Display`] wrote.
+    pub fn parse(text: &str) -> Option<Place> {
+        let mut parts = text.strip_prefix('@')?.split('-');
+        let mut next = || parts.next()?.parse().ok();
+        let place = Place {
+            finished_unix_ms: next()?,
+            segment: next()?,
+            entry: next()?,
+        };
+        parts.next().is_none().then_some(place)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place {
+            finished_unix_ms,
+            segment,
+            entry,
+        } = self;
+        write!(f, "@{finished_unix_ms}-{segment}-{entry}")
+    }
+}
+
+/// A request that was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its name.
+    pub id: RequestId,
+    /// Where it stands.
+    pub place: Place,
+    record: Record,
+    texts: Box<[u8]>,
+    ends: [u16; 10],
+}
+
+impl Found {
+    fn new(finished: &Finished<'_>, id: RequestId, place: Place) -> Found {
+        let all = [
+            finished.texts.method,
+            finished.texts.target,
+            finished.texts.host,
+            finished.texts.referer,
+            finished.texts.user_agent,
+            finished.texts.user,
+            finished.texts.detail,
+            finished.tls_suite,
+            finished.reason,
+            finished.note,
+        ];
+        let mut end = 0;
+        let ends = all.map(|text| {
+            end += text.len();
+            // An entry is shorter than that.
+            end as u16
+        });
+        Found {
+            id,
+            place,
+            record: finished.record,
+            texts: all.concat().into_boxed_slice(),
+            ends,
+        }
+    }
+
+    /// What is known of it.
+    pub fn finished(&self) -> Finished<'_> {
+        let text = |index: usize| {
+            let begin = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+            &self.texts[usize::from(begin)..usize::from(self.ends[index])]
+        };
+        Finished {
+            record: self.record,
+            texts: Texts {
+                method: text(0),
+                target: text(1),
+                host: text(2),
+                referer: text(3),
+                user_agent: text(4),
+                user: text(5),
+                detail: text(6),
+            },
+            tls_suite: text(7),
+            reason: text(8),
+            note: text(9),
+        }
+    }
+}
+
+/// By place, for the newest; by time and place, for the slowest.
+struct Ranked<K>(K, Found);
+
+impl<K: Ord> PartialEq for Ranked<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<K: Ord> Eq for Ranked<K> {}
+
+impl<K: Ord> PartialOrd for Ranked<K> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K: Ord> Ord for Ranked<K> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+/// What a search has found.
+#[derive(Debug)]
+pub struct Page {
+    /// The requests, in the order asked for.
+    pub found: Vec<Found>,
+    /// Entries looked at.
+    pub scanned: u64,
+    /// Where the next page begins; `None` when there is nothing more.
+    pub next: Option<Place>,
+    /// What the history held.
+    pub holdings: Holdings,
+}
+
+/// A search under way.
+pub struct Search {
+    sieve: Sieve,
+    here: Origin,
+    holdings: Holdings,
+    /// Those left to look through, by the end of their last entry, newest last.
+    segments: Vec<Arc<Segment>>,
+    limit: usize,
+    scanned: u64,
+    wanted: Wanted,
+}
+
+enum Wanted {
+    Newest {
+        before: Option<Place>,
+        /// Found, and perhaps not the next.
+        heap: BinaryHeap<Ranked<Place>>,
+        done: Vec<Found>,
+    },
+    Slowest(BinaryHeap<Ranked<Reverse<(u64, Place)>>>),
+    One(RequestId, Option<Box<Found>>),
+}
+
+impl Search {
+    /// Looks for the newest that were finished before `before`.
+    pub fn newest(
+        history: &History,
+        names: &[Arc<SeriesName>],
+        filter: Filter,
+        before: Option<Place>,
+        limit: usize,
+    ) -> Search {
+        let wanted = Wanted::Newest {
+            before,
+            heap: BinaryHeap::new(),
+            done: Vec::new(),
+        };
+        Search::new(history, Sieve::new(filter, names), limit, wanted)
+    }
+
+    /// Looks for those that took longest.
+    pub fn slowest(
+        history: &History,
+        names: &[Arc<SeriesName>],
+        filter: Filter,
+        limit: usize,
+    ) -> Search {
+        let wanted = Wanted::Slowest(BinaryHeap::new());
+        Search::new(history, Sieve::new(filter, names), limit, wanted)
+    }
+
+    /// Looks for one; if several have that name, for the newest.
+    pub fn one(history: &History, id: RequestId) -> Search {
+        let none: &[Arc<SeriesName>] = &[];
+        let sieve = Sieve::new(Filter::default(), none);
+        Search::new(history, sieve, 1, Wanted::One(id, None))
+    }
+
+    fn new(history: &History, sieve: Sieve, limit: usize, wanted: Wanted) -> Search {
+        let mut segments = history.segments();
+        segments.sort_by_key(|segment| (segment.extent.last_unix_ms, segment.number));
+        Search {
+            sieve,
+            here: history.origin(),
+            holdings: history.holdings(),
+            segments,
+            limit: limit.clamp(1, FOUND_MAX),
+            scanned: 0,
+            wanted,
+        }
+    }
+
+    /// Looks through one more segment. False when the search is over.
+    pub fn step(&mut self) -> bool {
+        self.settle();
+        if self.is_done() || self.scanned >= SCANNED_MAX {
+            return false;
+        }
+        let Some(segment) = self.segments.pop() else {
+            return false;
+        };
+        if self.sieve.is_over(segment.extent.last_unix_ms) {
+            self.segments.clear();
+            return false;
+        }
+        if self.may_hold(&segment) {
+            self.scanned += u64::from(segment.extent.count);
+            self.look_through(&segment);
+        }
+        true
+    }
+
+    /// What has been found, when the search is over.
+    pub fn page(mut self) -> Page {
+        let is_cut = !self.segments.is_empty();
+        if !is_cut {
+            self.settle();
+        }
+        let left_ms = self.segments.last().map(|left| left.extent.last_unix_ms);
+        let (found, next) = match self.wanted {
+            Wanted::Newest { heap, mut done, .. } => {
+                let has_more = is_cut || !heap.is_empty() || done.len() > self.limit;
+                done.truncate(self.limit);
+                let next = match (done.len() < self.limit, left_ms, done.last()) {
+                    // All that ended later is told.
+                    (true, Some(left_ms), _) => Some(Place {
+                        finished_unix_ms: left_ms,
+                        segment: u64::MAX,
+                        entry: u64::MAX,
+                    }),
+                    (_, _, last) => last.map(|last| last.place),
+                };
+                (done, next.filter(|_| has_more))
+            }
+            Wanted::Slowest(heap) => {
+                let sorted = heap.into_sorted_vec();
+                (sorted.into_iter().map(|one| one.1).collect(), None)
+            }
+            Wanted::One(_, found) => (found.map(|found| *found).into_iter().collect(), None),
+        };
+        Page {
+            found,
+            scanned: self.scanned,
+            next,
+            holdings: self.holdings,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        match &self.wanted {
+            Wanted::Newest { done, .. } => done.len() >= self.limit,
+            Wanted::Slowest(_) => false,
+            Wanted::One(_, found) => found.is_some(),
+        }
+    }
+
+    /// Gives out what nothing newer can come before any more.
+    fn settle(&mut self) {
+        let Wanted::Newest { heap, done, .. } = &mut self.wanted else {
+            return;
+        };
+        let left_ms = self.segments.last().map(|left| left.extent.last_unix_ms);
+        while done.len() < self.limit
+            && heap
+                .peek()
+                .is_some_and(|best| left_ms.is_none_or(|left_ms| best.0.finished_unix_ms > left_ms))
+        {
+            done.extend(heap.pop().map(|best| best.1));
+        }
+    }
+
+    fn may_hold(&self, segment: &Segment) -> bool {
+        if self.sieve.is_quick(segment.extent.slowest_us) {
+            return false;
+        }
+        match &self.wanted {
+            Wanted::Newest { before, .. } => {
+                before.is_none_or(|before| segment.extent.first_unix_ms <= before.finished_unix_ms)
+            }
+            Wanted::Slowest(heap) => {
+                let least = heap.peek().filter(|_| heap.len() >= self.limit);
+                least.is_none_or(|least| segment.extent.slowest_us > least.0.0.0)
+            }
+            Wanted::One(id, _) => {
+                let run = RequestId::new(segment.origin, self.here, &Record::empty()).run;
+                (run, segment.origin.server) == (id.run, id.server)
+            }
+        }
+    }
+
+    fn look_through(&mut self, segment: &Segment) {
+        let (here, limit) = (self.here, self.limit);
+        // Entries stand in the order of their end but for a millisecond or so.
+        let mut newest = BinaryHeap::new();
+        for (index, (_, finished)) in segment.entries().enumerate() {
+            let place = Place {
+                finished_unix_ms: finished.finished_unix_ms(),
+                segment: segment.number,
+                entry: index as u64,
+            };
+            let record = &finished.record;
+            let found = || {
+                let id = RequestId::new(segment.origin, here, record);
+                Found::new(&finished, id, place)
+            };
+            match &mut self.wanted {
+                Wanted::Newest { before, .. } => {
+                    if before.is_none_or(|before| place < before) && self.sieve.holds(&finished) {
+                        newest.push(Ranked(Reverse(place), found()));
+                        // One more than wanted tells that there is more.
+                        if newest.len() > limit + 1 {
+                            newest.pop();
+                        }
+                    }
+                }
+                Wanted::Slowest(heap) => {
+                    let key = Reverse((record.total_us, place));
+                    let is_among = heap.len() < limit || heap.peek().is_some_and(|w| key < w.0);
+                    if is_among && self.sieve.holds(&finished) {
+                        heap.push(Ranked(key, found()));
+                        if heap.len() > limit {
+                            heap.pop();
+                        }
+                    }
+                }
+                Wanted::One(id, one) => {
+                    if (record.connection, record.request) == (id.connection, id.request) {
+                        *one = Some(Box::new(found()));
+                    }
+                }
+            }
+        }
+        if let Wanted::Newest { heap, .. } = &mut self.wanted {
+            heap.extend(newest.into_iter().map(|one| Ranked(one.1.place, one.1)));
+        }
+    }
+}
