@@ -131,6 +131,8 @@ export interface History {
   oldest_unix_ms?: Maybe<number>;
   scanned?: number;
   more?: boolean;
+  /** What to ask for the next ones before. */
+  next?: Maybe<string>;
 }
 
 /** One process of a program. */

@@ -55,9 +55,10 @@ function Explained(props: { of: Record<string, unknown> }): JSX.Element {
         </Panel>
       )}
       {Object.keys(facts).length > 0 && (
-        <Panel title="As facts">
+        <details class="panel">
+          <summary>Every fact there is</summary>
           <Facts of={facts} />
-        </Panel>
+        </details>
       )}
     </>
   );

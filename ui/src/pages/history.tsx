@@ -49,19 +49,18 @@ function List(): JSX.Element {
 
 function Found(props: { first: History; query: Query }): JSX.Element {
   const [older, setOlder] = useState<Request[]>([]);
-  const [hasMore, setMore] = useState(props.first.more === true);
+  const [before, setBefore] = useState(nextOf(props.first));
   const [error, setError] = useState<string | null>(null);
   useEffect(() => {
     setOlder([]);
-    setMore(props.first.more === true);
+    setBefore(nextOf(props.first));
   }, [props.first]);
   const rows = [...props.first.requests, ...older];
-  const isSlowest = props.query["sort"] === "slowest";
   const next = async (): Promise<void> => {
     try {
-      const got = await ask<History>(historyPath(props.query, rows.at(-1)?.id));
+      const got = await ask<History>(historyPath(props.query, before ?? undefined));
       setOlder([...older, ...got.requests]);
-      setMore(got.more === true && got.requests.length > 0);
+      setBefore(nextOf(got));
       setError(null);
     } catch (problem) {
       setError(sentence(problem));
@@ -88,13 +87,19 @@ function Found(props: { first: History; query: Query }): JSX.Element {
         {many(rows.length, "request")} shown
         {props.first.scanned !== undefined && `, ${count(props.first.scanned)} looked at`}.
       </p>
-      {hasMore && !isSlowest && (
+      {before !== null && (
         <button type="button" onClick={() => void next()}>
-          Older requests
+          More requests
         </button>
       )}
     </>
   );
+}
+
+/** What to ask for older requests by; null when there are none. */
+function nextOf(history: History): string | null {
+  if (history.more !== true) return null;
+  return history.next ?? history.requests.at(-1)?.id ?? null;
 }
 
 function Kept(props: { of: History }): JSX.Element {

@@ -57,9 +57,11 @@ function columns(): Column<Route>[] {
       cell: (row) => (
         <a href={link("history", { site: row.site, route: row.route, sort: "slowest" })}>
           <Code text={row.route || "no route"} />{" "}
-          <span class="quiet">
-            <Say text={row.site} />
-          </span>
+          {row.site !== "*" && (
+            <span class="quiet">
+              <Say text={row.site} />
+            </span>
+          )}
         </a>
       ),
     },

@@ -45,7 +45,6 @@ format = "combined"
 address = "127.0.0.1:0"
 
 [[site]]
-name = "shop"
 root = "site"
 [[site.route]]
 path = "/cgi-bin/*"
