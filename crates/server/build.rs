@@ -1,4 +1,4 @@
-//! Embeds the admin pages: a table of what `npm run build` has made in `ui/dist`. Where nothing was
+//! Tells the program how it was built, and embeds the admin pages: a table of what `npm run build` has made in `ui/dist`. Where nothing was
 //! built, the table is empty, and the server shows a notice in its place.
 
 use std::env;
@@ -7,8 +7,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    tell_how_built();
     let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
     let pages = package.join("../../ui/dist");
     let mut files = Vec::new();
@@ -37,6 +39,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?).join("pages.rs");
     fs::write(out, table)?;
     Ok(())
+}
+
+/// Tells the program by which compiler it was built, for what, and how hard it was optimised.
+fn tell_how_built() {
+    let of = |name: &str| env::var(name).unwrap_or_default();
+    let version = Command::new(of("RUSTC")).arg("--version").output();
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    println!("cargo:rustc-env=HOB_RUSTC={}", version.unwrap_or_default());
+    for name in ["TARGET", "PROFILE", "OPT_LEVEL"] {
+        println!("cargo:rustc-env=HOB_{name}={}", of(name));
+    }
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

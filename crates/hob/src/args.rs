@@ -3,6 +3,7 @@
 
 mod compare;
 mod exercise;
+mod look;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -17,6 +18,9 @@ use hob_load::{Expectation, Shard, Stop, Url, parse_duration, parse_moment};
 
 pub(crate) use compare::CompareOptions;
 pub(crate) use exercise::ExerciseOptions;
+pub(crate) use look::{
+    ControlOptions, HistoryOptions, StatusOptions, TopOptions, TopView, WatchOptions,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -123,6 +127,12 @@ pub(crate) enum Command {
     Password,
     /// Show the state of the running hob
     Status(StatusOptions),
+    /// Show what the running hob does, again and again
+    Top(TopOptions),
+    /// Show requests that the running hob has answered, or the life of one
+    History(HistoryOptions),
+    /// Show what happens to requests as it happens
+    Watch(WatchOptions),
     /// Have the running hob read its config again
     Reload(ControlOptions),
     /// Have the running hob go over to the program as it now stands on disk
@@ -209,7 +219,7 @@ pub(crate) struct CheckOptions {
     #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema"])]
     pub(crate) variables: bool,
     /// Print what the admin API can be asked instead, in Markdown
-    #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema", "variables"])]
+    #[arg(long, exclusive = true)]
     pub(crate) endpoints: bool,
 }
 
@@ -536,39 +546,6 @@ pub(crate) struct CostOptions {
     /// Print the reference of a result in JSON instead, in Markdown
     #[arg(long, conflicts_with_all = ["subject", "json", "html", "schema"])]
     pub(crate) reference: bool,
-}
-
-/// How to reach the running hob.
-#[derive(Args)]
-pub(crate) struct ControlOptions {
-    /// Control socket of the running hob
-    #[arg(long, value_name = "PATH", conflicts_with = "config")]
-    pub(crate) control: Option<PathBuf>,
-    /// Config of the running hob, which may name the control socket
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Answer as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// What of the state to show.
-#[derive(Args)]
-pub(crate) struct StatusOptions {
-    #[command(flatten)]
-    pub(crate) control: ControlOptions,
-    /// Only the cache
-    #[arg(long)]
-    pub(crate) cache: bool,
-    /// Only the certificates that come from an authority: until when, next try, what went wrong
-    #[arg(long, conflicts_with = "cache")]
-    pub(crate) certificates: bool,
-    /// Only the resident programs: their workers, requests and memory
-    #[arg(long, conflicts_with_all = ["cache", "certificates"])]
-    pub(crate) programs: bool,
-    /// Only a URL of the admin pages with which one browser can log in, once
-    #[arg(long, conflicts_with_all = ["cache", "certificates", "programs"])]
-    pub(crate) admin_url: bool,
 }
 
 impl Cli {

@@ -8,10 +8,19 @@ mod compare;
 mod control;
 mod cost;
 mod diagnostics;
+mod escape;
 mod explain;
+mod facts;
+mod filter;
+mod history;
+mod output;
 mod password;
 mod request;
 mod serve;
+mod status;
+mod table;
+mod top;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -43,7 +52,10 @@ fn main() -> ExitCode {
         Command::CompareKeeper => compare::run_keeper(),
         Command::Explain(options) => explain::run(&options),
         Command::Password => password::run(),
-        Command::Status(options) => control::status(&options, &surroundings),
+        Command::Status(options) => status::run(&options, &surroundings),
+        Command::Top(options) => top::run(&options, &surroundings),
+        Command::History(options) => history::run(&options, &surroundings),
+        Command::Watch(options) => watch::run(&options, &surroundings),
         Command::Reload(options) => control::act("reload", &options, &surroundings),
         Command::Upgrade(options) => control::act("upgrade", &options, &surroundings),
         Command::Stop(options) => control::act("stop", &options, &surroundings),

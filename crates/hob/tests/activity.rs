@@ -135,8 +135,24 @@ fn routes_are_told_apart_with_their_times() {
         (&"cgi".into(), &"cgi".into())
     );
     assert_eq!(echo["queue"]["count"], 1);
-    assert!(echo["start"]["max_us"].as_u64().unwrap() > 0, "{echo}");
+    assert_eq!(echo["start"]["count"], 1);
     assert!(echo["program"].as_str().unwrap().ends_with("echo.sh"));
+    // All of a site, and of each class, together.
+    let by = |label: &str| control(&place, &format!("/v1/routes?by={label}"))["routes"].clone();
+    let sites = by("site");
+    assert_eq!(sites.as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&sites[0]["site"], &sites[0]["requests"]),
+        (&"*".into(), &4.into())
+    );
+    assert_eq!(
+        (&sites[0]["route"], &sites[0]["total"]["count"]),
+        (&Value::Null, &4.into())
+    );
+    let classes = by("class");
+    let classes = classes.as_array().unwrap().iter();
+    let classes: Vec<&str> = classes.map(|row| row["class"].as_str().unwrap()).collect();
+    assert_eq!(classes, ["cgi", "short", "static"]);
     let parts = ["server_us", "program_us", "client_us"].map(|part| echo[part].as_u64().unwrap());
     assert_eq!(
         parts.iter().sum::<u64>(),

@@ -4,7 +4,7 @@
 
 mod harness;
 
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::time::Instant;
 
 use harness::client::{Connection, ask, get};
@@ -75,7 +75,7 @@ fn what_is_known_of_a_request_is_told() {
     let hob = place.serve_config("threads = 2");
     let fields = "User-Agent: Teapot/1\r\nReferer: http://elsewhere.example/\r\n";
     assert_eq!(ask(hob.port(), "GET", "/hello.txt?a=b", fields).status, 200);
-    assert_eq!(ask(hob.port(), "DELETE", "/missing", "").status, 404);
+    assert_eq!(ask(hob.port(), "GET", "/missing", "").status, 404);
     let found = history(&place, "");
     assert_eq!(targets(&found), ["/missing", "/hello.txt?a=b"]);
     assert_eq!((&found["kept"], &found["more"]), (&2.into(), &false.into()));
@@ -103,6 +103,40 @@ fn what_is_known_of_a_request_is_told() {
     assert_eq!(control(&place, "/v1/history/nothing").0, 400);
     // Who looks is not looked at.
     assert_eq!(history(&place, "")["kept"], 2);
+    hob.stop();
+}
+
+#[test]
+fn what_a_program_did_wrong_is_told() {
+    let place = Place::new();
+    place.folder("cgi");
+    for (name, text) in [
+        ("good", "printf 'Content-Type: text/plain\\n\\nhi\\n'"),
+        ("bad", "echo 'no head: something broke' >&2; exit 3"),
+    ] {
+        place.write(&format!("cgi/{name}"), &format!("#!/bin/sh\n{text}\n"));
+        let mode = PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(place.path(&format!("cgi/{name}")), mode).unwrap();
+    }
+    let route = "\n[[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\n";
+    let hob = place.serve_config_with("", route);
+    assert_eq!(get(hob.port(), "/cgi/good?1").unwrap().status, 200);
+    assert_eq!(get(hob.port(), "/cgi/bad?2").unwrap().status, 502);
+    let found = history(&place, "handler=cgi");
+    assert_eq!(targets(&found), ["/cgi/bad?2", "/cgi/good?1"]);
+    let good = &found["requests"][1];
+    assert!(good["program_us"].as_u64().unwrap() > 0, "{good}");
+    assert_eq!(good["route"], "/cgi/*");
+    assert!(
+        good["program"].as_str().unwrap().ends_with("/cgi"),
+        "{good}"
+    );
+    let bad = &history(&place, "fault=script&status=5xx")["requests"][0];
+    assert_eq!(
+        (&bad["target"], &bad["status"]),
+        (&"/cgi/bad?2".into(), &502.into())
+    );
+    assert!(!bad["reason"].as_str().unwrap().is_empty(), "{bad}");
     hob.stop();
 }
 
@@ -140,7 +174,7 @@ fn pages_and_filters_find_what_they_should() {
         ("status=404", 10),
         ("status=2xx", 20),
         ("status=5xx", 0),
-        ("q=HELLO.txt%3F1", 7),
+        ("q=HELLO.txt%3F1", 8),
         ("path=/missing/*", 10),
         ("path=/hello.txt", 20),
         ("route=/*", 30),

@@ -24,7 +24,7 @@ fn folder_is_served_without_a_config_and_status_shows_it() {
     assert_eq!(status_line(hob.server(), "Name"), "hob-server");
     let human = text_of(&place.run(&["status"]));
     assert!(
-        human.contains(&format!("keeper:\n  pid: {}\n", hob.pid())),
+        human.contains(&format!("\nkeeper       process {},", hob.pid())),
         "{human}"
     );
     hob.stop();

@@ -33,6 +33,7 @@ mod request;
 mod run;
 mod send;
 mod student;
+pub mod terminal;
 mod threshold;
 mod url;
 mod view;

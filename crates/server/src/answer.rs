@@ -28,6 +28,7 @@ use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
 use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
+use hob_trace::statistics::ThreadStatistics;
 use hob_trace::tally::ThreadTally;
 use hob_trace::{CacheOutcome, Fault, Recorder, Texts};
 
@@ -60,6 +61,7 @@ pub const ADMIN_LISTENER: u16 = 0xfff1;
 pub struct Answers {
     desk: Rc<Desk>,
     ring: RefCell<Producer>,
+    statistics: Arc<ThreadStatistics>,
     recorder: Recorder,
 }
 
@@ -116,6 +118,7 @@ impl Answers {
                 path: RefCell::default(),
                 key: RefCell::default(),
             }),
+            statistics: admin.statistics.new_thread(),
             ring: RefCell::new(ring),
         }
     }
@@ -417,6 +420,7 @@ impl Answer for Answers {
         if request.facts().listener >= CONTROL_LISTENER {
             return;
         }
+        self.statistics.count(&record, request.sent_head().method());
         let counters = &self.desk.counters;
         counters.requests.add(1);
         counters.count_status(record.status);

@@ -20,16 +20,18 @@ use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
-use crate::activity::{Files, Inside, Sampler};
+use crate::activity::{Files, Hook, Inside, Sampler};
 use crate::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER};
 use crate::config::{self, CacheMode, Config, LogChoice, LogTarget, Purpose};
 use crate::handle::admin::audit::Audit;
 use crate::handle::admin::door::Door;
 use crate::handle::admin::helm::{Helm, Outcome};
-use crate::handle::admin::{Admin, Configured, Live, Readers, Report, certificates};
+use crate::handle::admin::{Admin, Configured, Ledger, Live, Readers, Report, certificates};
 use crate::handle::files::pin;
 use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
+use crate::names::ClientNames;
 use crate::process;
+use crate::resources::{self, Resources};
 use crate::route::sites::Sites;
 use crate::shared::Shared;
 use crate::shared::fleet::now_ms;
@@ -141,6 +143,9 @@ impl Server {
         let admin = Arc::new(Admin {
             helm: Helm::new().map_err(text)?,
             counters: Arc::clone(&counters),
+            statistics: Ledger::new(&counters, resources::unix_ms()),
+            resources: Resources::default(),
+            names: ClientNames::new(),
             crew: Arc::clone(&crew),
             shared: Arc::clone(&shared),
             inside: Arc::new(Inside::new(history(&generation))),
@@ -186,7 +191,9 @@ impl Server {
             let thread = server.start_thread(index, limits.clone(), listeners.clone());
             server.threads.push(thread.map_err(text)?);
         }
-        let sampler = Sampler::start(&server.admin, files, Vec::new()).map_err(text)?;
+        let mut resources = resources::Sampler::new(&server.admin);
+        let hooks: Vec<Hook> = vec![Box::new(move |unix_s| resources.sample(unix_s * 1000))];
+        let sampler = Sampler::start(&server.admin, files, hooks).map_err(text)?;
         server.sampler = Some(sampler);
         Ok(server)
     }
@@ -220,6 +227,7 @@ impl Server {
         sites.set_client_rules(&tls::client_rules(&config, &keys)?);
         let purposes: Vec<Purpose> = config.listeners.iter().map(|one| one.purpose).collect();
         let mut numbered = self.number_listeners(listeners, &purposes, control);
+        self.admin.resources.set_certificates(tls::expiries(&keys));
         self.join_datagrams(&mut numbered, datagrams);
         for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
             let port = listener.tls.as_ref().and_then(|tls| tls.http3_port);
@@ -257,6 +265,12 @@ impl Server {
         };
         drop(told);
         self.shared.set_listeners(&numbered);
+        self.admin.names.set(config.names.as_ref());
+        if config.names.is_some()
+            && let Err(error) = self.admin.names.start(&self.counters)
+        {
+            tracing::error!(%error, "clients have no names");
+        }
         self.listeners.clone_from(&numbered);
         let limits = limits(&config.limits);
         self.config = config;
@@ -328,7 +342,11 @@ impl Server {
                 self.log.insert(log)
             }
         };
-        let names = Arc::new(names(config));
+        let mut names = names(config);
+        if config.names.is_some() {
+            names.set_clients(Arc::clone(&self.admin.names) as _);
+        }
+        let names = Arc::new(names);
         let mut ids = Vec::new();
         for (settings, file) in config.logs.iter().zip(files) {
             let name = match &settings.target {
@@ -479,6 +497,8 @@ impl Server {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        // A log that still waits for a name has it or goes without.
+        self.admin.names.end();
         // After the threads, which have handed over what they had.
         drop(self.sampler.take());
         if let Some(log) = self.log.take()
@@ -545,6 +565,7 @@ impl Server {
         let addresses = lock(&self.admin.report).addresses.clone();
         let held = certificates::held(&self.config, keys, &addresses);
         *lock(&self.admin.certificates) = held;
+        self.admin.resources.set_certificates(tls::expiries(keys));
         for (listening, terms) in self.listeners.iter_mut().zip(terms) {
             listening.tls = terms;
         }
@@ -674,7 +695,13 @@ fn report(generation: &Generation) -> Report {
         certificates: Vec::new(),
         addresses: facts.addresses.clone(),
         warnings: facts.warnings.clone(),
-        sites: generation.config.sites.iter().map(site_name).collect(),
+        config: Arc::new(generation.config.clone()),
+        sites: generation
+            .config
+            .sites
+            .iter()
+            .map(|site| site.name().to_owned())
+            .collect(),
     }
 }
 
@@ -683,7 +710,7 @@ fn history(generation: &Generation) -> History {
     let facts = &generation.facts;
     let started = facts.started.duration_since(UNIX_EPOCH).unwrap_or_default();
     let origin = Origin {
-        run: started.as_secs(),
+        run: u64::try_from(started.as_millis()).unwrap_or(0),
         server: facts.servers_started,
     };
     History::new(origin, retention(&generation.config))
@@ -696,18 +723,11 @@ fn retention(config: &Config) -> Retention {
     }
 }
 
-fn site_name(site: &config::Site) -> String {
-    site.names
-        .first()
-        .cloned()
-        .unwrap_or_else(|| "*".to_owned())
-}
-
 fn names(config: &Config) -> Names {
     let mut names = Names::new();
     for site in &config.sites {
         names.add_site(
-            &site_name(site),
+            site.name(),
             site.routes.iter().map(|route| route.path.clone()),
         );
     }

@@ -134,7 +134,7 @@ fn each_example_of_the_schema_is_accepted() {
             "listen.tls" => "[[listen]]\n[listen.tls]\n",
             "site.tls" => "[[site]]\n[site.tls]\n",
             "site.hsts" => "[[site]]\nhttps_only = true\n[site.hsts]\n",
-            "limits" | "cache" | "history" | "activity" => &format!("[{table}]\n"),
+            "limits" | "cache" | "names" | "history" | "activity" => &format!("[{table}]\n"),
             table if table.starts_with("acme") => &format!("[{table}]\n"),
             _ => &format!("[[site]]\n[[site.route]]\n[{table}]\n"),
         };

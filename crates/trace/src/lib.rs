@@ -2,8 +2,8 @@
 //!
 //! `record` is the table of what is known about one request. `ring` carries finished requests from
 //! a serving thread to the thread of `access_log`, which writes them in a `format`; `rotate` is for
-//! the process that owns the log files. `metric` is the table of counters, `tally` counts by site
-//! and handler, `exposition` writes numbers as Prometheus reads them. `recorder` is what a thread
+//! the process that owns the log files. `metric` is the table of counters, `statistics`
+//! that of what requests were, `tally` counts by site and handler, `exposition` writes numbers as Prometheus reads them. `recorder` is what a thread
 //! does with a finished request besides: `history` keeps it, `series` counts it by route, with times
 //! in a `histogram`. `activity` is what the server did, second by second. `traceparent` is the trace
 //! a request belongs to, `calendar` the one calendar. This crate knows nothing of the other crates.
@@ -12,6 +12,7 @@
 pub mod access_log;
 pub mod activity;
 pub mod address;
+pub mod block;
 pub mod calendar;
 pub mod exposition;
 pub mod format;
@@ -23,6 +24,7 @@ pub mod recorder;
 pub mod ring;
 pub mod rotate;
 pub mod series;
+pub mod statistics;
 pub mod tally;
 pub mod traceparent;
 pub mod verdict;
@@ -35,3 +37,4 @@ pub use record::{
 };
 pub use recorder::Recorder;
 pub use ring::{Consumer, Producer, ring};
+pub use statistics::{AllStatistics, Statistics, ThreadStatistics};

@@ -1,43 +1,8 @@
-//! Counters: one table that lists them all, a block of them per thread, and their sum when asked.
-//!
-//! A block has one writer, so counting is a plain load and store: no lock prefix, no shared cache
-//! line. Readers add the blocks up and may see one counter a moment newer than another.
+//! Counters: one table that lists them all, and a block of them per thread.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::block::{Block, Blocks};
 
-/// One number of one thread's block.
-#[derive(Debug, Default)]
-pub struct Cell(AtomicU64);
-
-impl Cell {
-    /// Adds to it. Only the thread that owns the block may: from two threads at once, counts get
-    /// lost.
-    #[inline]
-    pub fn add(&self, count: u64) {
-        self.0
-            .store(self.0.load(Relaxed).wrapping_add(count), Relaxed);
-    }
-
-    /// Makes it at least this. Only the thread that owns the block may.
-    #[inline]
-    pub fn raise(&self, value: u64) {
-        if value > self.0.load(Relaxed) {
-            self.0.store(value, Relaxed);
-        }
-    }
-
-    /// Sets it. Only the thread that owns the block may.
-    #[inline]
-    pub fn set(&self, value: u64) {
-        self.0.store(value, Relaxed);
-    }
-
-    /// What has been counted so far.
-    pub fn value(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
+pub use crate::block::Cell;
 
 /// How a number moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +37,18 @@ macro_rules! counters {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Snapshot { $(#[doc = $help] pub $name: u64,)+ }
 
+        impl Block for ThreadCounters {
+            type Sum = Snapshot;
+
+            fn add_to(&self, sum: &mut Snapshot) {
+                $(sum.$name = sum.$name.wrapping_add(self.$name.value());)+
+            }
+        }
+
         impl Snapshot {
-            fn add(&mut self, thread: &ThreadCounters) {
-                $(self.$name = self.$name.wrapping_add(thread.$name.value());)+
+            /// What was counted since `before`.
+            pub fn since(&self, before: &Snapshot) -> Snapshot {
+                Snapshot { $($name: self.$name.wrapping_sub(before.$name),)+ }
             }
 
             /// Every number of the table with its name and meaning, counters first, then gauges.
@@ -123,6 +97,11 @@ counters! {
     cache_misses: "Requests the cache could not answer.";
     cache_revalidations: "Cached files looked at again and found unchanged.";
     cache_evictions: "Cached files thrown out to make room.";
+    names_asked: "Addresses of clients whose names were looked up.";
+    names_found: "Of those, names that lead back to their address.";
+    names_mismatched: "Of those, names that do not lead back to their address.";
+    names_failed: "Of those, look-ups that no name server answered in time.";
+    limit_names_queue: "Names not looked up: as many addresses waited as may.";
     log_dropped: "Access log lines dropped: a full ring, a full disk, a log that is gone.";
     log_write_errors: "Writes to an access log that failed.";
     disk_jobs: "Jobs given to the file pool because the disk had to be asked.";
@@ -260,53 +239,8 @@ impl Snapshot {
     }
 }
 
-/// The blocks of all threads.
-#[derive(Debug, Default)]
-pub struct Counters {
-    blocks: Mutex<Blocks>,
-}
-
-#[derive(Debug, Default)]
-struct Blocks {
-    running: Vec<Arc<ThreadCounters>>,
-    /// What threads that have ended counted.
-    ended: Snapshot,
-}
-
-impl Counters {
-    /// No threads yet.
-    pub fn new() -> Counters {
-        Counters::default()
-    }
-
-    /// A block for one more thread. Once the thread has dropped it, its counts stay in the sum.
-    pub fn new_thread(&self) -> Arc<ThreadCounters> {
-        let block = Arc::new(ThreadCounters::default());
-        self.blocks().running.push(Arc::clone(&block));
-        block
-    }
-
-    /// The sum over all threads, running or ended.
-    pub fn merged(&self) -> Snapshot {
-        let mut blocks = self.blocks();
-        let Blocks { running, ended } = &mut *blocks;
-        running.retain_mut(|block| {
-            // Exclusive access proves that no one can count in it any more.
-            let Some(block) = Arc::get_mut(block) else {
-                return true;
-            };
-            ended.add(block);
-            false
-        });
-        let mut sum = *ended;
-        running.iter().for_each(|block| sum.add(block));
-        sum
-    }
-
-    fn blocks(&self) -> MutexGuard<'_, Blocks> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+/// The counters of all threads.
+pub type Counters = Blocks<ThreadCounters>;
 
 #[cfg(test)]
 mod tests {
@@ -314,26 +248,15 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn merged_is_the_sum_of_all_threads() {
-        let counters = Counters::new();
-        let (first, second) = (counters.new_thread(), counters.new_thread());
-        first.requests.add(2);
-        second.requests.add(3);
-        second.bytes_out.add(1000);
-        let sum = counters.merged();
-        assert_eq!((sum.requests, sum.bytes_out, sum.bytes_in), (5, 1000, 0));
-    }
-
-    #[test]
-    fn counts_of_an_ended_thread_stay() {
+    fn what_was_counted_since_is_the_difference() {
         let counters = Counters::new();
         let block = counters.new_thread();
-        std::thread::spawn(move || block.requests.add(7))
-            .join()
-            .unwrap();
-        assert_eq!(counters.merged().requests, 7);
-        assert_eq!(counters.merged().requests, 7);
-        assert!(counters.blocks().running.is_empty());
+        block.requests.add(2);
+        let before = counters.merged();
+        block.requests.add(3);
+        block.bytes_out.add(1000);
+        let since = counters.merged().since(&before);
+        assert_eq!((since.requests, since.bytes_out), (3, 1000));
     }
 
     #[test]
@@ -343,7 +266,7 @@ mod tests {
             block.count_status(status);
         }
         let mut sum = Snapshot::default();
-        sum.add(&block);
+        block.add_to(&mut sum);
         let classes = [
             sum.responses_1xx,
             sum.responses_2xx,

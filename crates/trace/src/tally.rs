@@ -212,7 +212,7 @@ mod tests {
         second.count(&record(site, HandlerKind::Files, 404));
         second.count(&record(NO_SITE, HandlerKind::None, 0));
         second.count(&record(NO_SITE, HandlerKind::None, 999));
-        let sum = |site: &str, handler, by_class, count| Sum {
+        let sum = |site: &str, handler, by_class, count: u64| Sum {
             site: site.to_owned(),
             handler,
             by_class,

@@ -89,6 +89,9 @@ fn a_password_gives_the_users_role_and_a_wrong_one_nothing() {
     }
     assert_eq!(pages.log_in(&json!({})).status, 400);
     assert_eq!(pages.log_in(&json!([])).status, 400);
+    let huge = "x".repeat(9000);
+    let answer = pages.log_in(&json!({ "user": "anna", "password": huge }));
+    assert_eq!(answer.status, 413);
     let long = "x".repeat(2000);
     let answer = pages.log_in(&json!({ "user": "anna", "password": long }));
     assert_eq!(answer.status, 401);
@@ -170,6 +173,40 @@ fn who_is_taken_out_of_the_config_is_out() {
     operator.act("/v1/reload", &json!({}));
     assert_eq!(ben.get("/v1/session").status, 401);
     anna.look("/v1/session");
+    hob.stop();
+}
+
+#[test]
+fn over_tls_the_cookie_is_for_tls_and_this_host_alone() {
+    let curl = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("curl");
+        command
+            .args(["-k", "-s", "-i", "--max-time", "30"])
+            .args(arguments)
+            .output()
+    };
+    if curl(&["--version"]).is_err() {
+        println!("skipped: curl is not installed");
+        return;
+    }
+    let place = Place::new();
+    let hob = serve(&place, "", "tls = true");
+    let line = hob.wait_for("admin pages on https://127.0.0.1:");
+    let (_, url) = line.split_once(" on ").unwrap();
+    let (base, token) = url.split_once("/#token=").unwrap();
+    let origin = format!("Origin: {base}");
+    let body = json!({ "token": token }).to_string();
+    let login = format!("{base}/v1/login");
+    let clear = format!("Origin: {}", base.replace("https:", "http:"));
+    let log_in = |origin: &str| {
+        let output = curl(&["-H", origin, "-H", "X-Hob-Admin: 1", "-d", &body, &login]);
+        text_of(&output.unwrap())
+    };
+    let refused = log_in(&clear);
+    assert!(refused.contains(" 403"), "{refused}");
+    let answer = log_in(&origin).to_lowercase();
+    assert!(answer.contains("set-cookie: __host-hob-admin-"), "{answer}");
+    assert!(answer.contains("; secure"), "{answer}");
     hob.stop();
 }
 

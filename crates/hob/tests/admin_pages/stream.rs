@@ -36,6 +36,10 @@ fn the_overview_is_pushed_each_second_until_its_reader_leaves() {
         stream.read_until("event: overview\ndata: {");
     }
     assert_eq!(readers(&hob, &place), 1);
+    for page in ["programs", "running", "connections"] {
+        let mut stream = begin(&visitor, &format!("/v1/live?page={page}"));
+        stream.read_until(&format!("event: {page}\ndata: {{"));
+    }
     drop(stream);
     let until = std::time::Instant::now() + crate::harness::DEADLINE;
     while readers(&hob, &place) > 0 {

@@ -2,75 +2,32 @@
 
 use std::process::Command;
 
-use super::harness::text_of;
+use super::harness::terminal::{ENTER, LEAVE, on_terminal};
 use super::hello;
 use super::server::{Reply, Server, answer};
-
-/// Runs a program on a terminal of 80 columns and 24 lines and does what the first argument says,
-/// step by step. Prints what was shown, with `ECHO` and whether the terminal echoes where a step
-/// asks for it, then how the program ended.
-const TERMINAL: &str = r#"
-import fcntl, json, os, pty, resource, select, signal, struct, sys, termios
-master, slave = pty.openpty()
-fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-pid = os.fork()
-if pid == 0:
-    os.setsid()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-    for descriptor in range(3): os.dup2(slave, descriptor)
-    os.close(master)
-    os.execv(sys.argv[2], sys.argv[2:])
-shown = b""
-def read(wait):
-    global shown
-    if not select.select([master], [], [], wait)[0]: return False
-    shown += os.read(master, 65536)
-    return True
-def look(options):
-    "The next change of the program's state, reading meanwhile."
-    while True:
-        read(0.05)
-        changed, status = os.waitpid(pid, options)
-        if changed:
-            while read(0): pass
-            return status
-for step, *rest in json.loads(sys.argv[1]):
-    if step == "wait":
-        before = len(shown)
-        while rest[0].encode() not in shown[before:]: read(1)
-    elif step == "draws":
-        for _ in range(rest[0]):
-            while not read(1): pass
-    elif step == "type":
-        os.write(master, rest[0].encode())
-    elif step == "stops":
-        status = look(os.WUNTRACED | os.WNOHANG)
-        shown += b"\nSTOPPED %d\n" % os.WIFSTOPPED(status)
-    elif step == "go on":
-        os.kill(pid, signal.SIGCONT)
-    elif step == "echo":
-        shown += b"\nECHO %d\n" % bool(termios.tcgetattr(slave)[3] & termios.ECHO)
-status = look(os.WNOHANG)
-sys.stdout.write(shown.decode(errors="replace"))
-echoes = bool(termios.tcgetattr(slave)[3] & termios.ECHO)
-print("\nEXIT", os.waitstatus_to_exitcode(status), "ECHO", echoes)
-"#;
-
-/// Takes the terminal, and gives it back.
-const ENTER: &str = "\x1b[?1049h";
-const LEAVE: &str = "\x1b[?1049l";
 
 /// What is shown of a run without end, with these steps.
 fn shown(url: &str, steps: &str) -> String {
     let hob = env!("CARGO_BIN_EXE_hob");
-    let output = Command::new("python3")
-        .args(["-c", TERMINAL, steps, hob, "bench", url, "-c", "2"])
-        .args(["--for", "1h", "--warm-up", "0s", "--think", "5ms"])
-        .args(["--timeout", "1h"])
-        .output()
-        .unwrap();
-    text_of(&output)
+    on_terminal(
+        Command::new("python3"),
+        steps,
+        &[
+            hob,
+            "bench",
+            url,
+            "-c",
+            "2",
+            "--for",
+            "1h",
+            "--warm-up",
+            "0s",
+            "--think",
+            "5ms",
+            "--timeout",
+            "1h",
+        ],
+    )
 }
 
 #[test]

@@ -9,6 +9,7 @@ pub mod client;
 pub mod library;
 pub mod load;
 pub mod over;
+pub mod terminal;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;

@@ -79,7 +79,7 @@ fn status_tells_what_a_worker_does() {
     assert!(worker["memory_bytes"].as_u64().unwrap() > 1_000_000);
     let output = site.place.run(&["status", "--programs"]);
     let text = crate::harness::text_of(&output);
-    assert!(text.contains("request: GET /app/hold/one"), "{text}");
+    assert!(text.contains("  GET /app/hold/one for "), "{text}");
     assert!(!text.contains("keeper"), "{text}");
     site.go("one");
     assert_eq!(client.read_reply().answer.status, 200);

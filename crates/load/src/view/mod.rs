@@ -2,8 +2,6 @@
 
 mod lines;
 mod screen;
-mod signals;
-mod terminal;
 
 use std::time::{Duration, Instant};
 

@@ -4,72 +4,43 @@
 use std::time::{Duration, Instant};
 
 use ratatui::Frame;
-use ratatui::Terminal;
-use ratatui::backend::Backend;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Gauge, Paragraph, Sparkline};
+use ratatui::widgets::{Gauge, Paragraph};
 
 use super::Glance;
-use super::signals::{Asked, Signals};
-use super::terminal::Own;
 use crate::measure::Series;
 use crate::page::{count, rate, time};
 use crate::plan::Pace;
+use crate::terminal::{Canvas, curve};
 
 /// How often it is drawn.
 const DRAW_PERIOD: Duration = Duration::from_millis(250);
 
 /// The screen.
 pub(crate) struct Screen {
-    terminal: Terminal<Own>,
-    signals: Signals,
+    canvas: Canvas,
     next: Instant,
 }
 
 impl Screen {
     /// Takes the terminal; none where that cannot be.
     pub(super) fn new() -> Option<Screen> {
-        let signals = Signals::listen().ok()?;
         Some(Screen {
-            terminal: Terminal::new(Own::take()?).ok()?,
-            signals,
+            canvas: Canvas::take()?,
             next: Instant::now(),
         })
     }
 
     /// Does what signals ask for, and draws when it is time to; false when the terminal is gone.
     pub(super) fn look(&mut self, glance: &Glance<'_>) -> bool {
-        while let Some(asked) = self.signals.next() {
-            let own = self.terminal.backend_mut();
-            match asked {
-                Asked::Stop => {
-                    own.leave();
-                    self.signals.stop();
-                }
-                Asked::GoOn => own.lose(),
-                Asked::End(signal) => {
-                    own.leave();
-                    self.signals.end(signal);
-                }
-            }
-        }
+        self.canvas.obey();
         if Instant::now() < self.next {
             return true;
         }
         self.next = Instant::now() + DRAW_PERIOD;
-        if !self.terminal.backend().is_ours() {
-            if !self.terminal.backend_mut().enter() {
-                // In the background: it may come back.
-                return true;
-            }
-            if self.terminal.clear().is_err() {
-                return false;
-            }
-        }
-        let drawn = self.terminal.draw(|frame| draw(frame, glance)).is_ok();
-        drawn && self.terminal.backend_mut().flush().is_ok()
+        self.canvas.draw(|frame| draw(frame, glance))
     }
 }
 
@@ -222,26 +193,9 @@ fn lines(glance: &Glance<'_>, series: Option<&Series>) -> Vec<Line<'static>> {
     ]
 }
 
-/// The last values as bars, as many as there is room for, with the highest in the title.
-fn curve(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    name: &str,
-    values: &[u64],
-    shown: impl Fn(u64) -> String,
-    colour: Color,
-) {
-    let from = values.len().saturating_sub(usize::from(area.width));
-    let values = &values[from..];
-    let most = values.iter().copied().max().unwrap_or(0);
-    let title = format!("{name}, at most {}", shown(most));
-    let block = Block::new().borders(Borders::TOP).title(title);
-    let bars = Sparkline::default().block(block).data(values);
-    frame.render_widget(bars.style(Style::new().fg(colour)), area);
-}
-
 #[cfg(test)]
 mod tests {
+    use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
     use super::*;

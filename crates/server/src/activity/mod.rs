@@ -5,9 +5,7 @@
 //! - `recent` response times of the last minute, requests of each route in it
 //! - `workers` who is at work and who waits, of all programs
 //! - `processes` CPU time and memory as the kernel counts them
-//! - `alerts` what an operator should look at, in words
 
-pub(crate) mod alerts;
 mod processes;
 pub(crate) mod recent;
 mod sampler;
@@ -15,7 +13,7 @@ pub(crate) mod workers;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hob_trace::activity::Activity;
+use hob_trace::activity::{Activity, Row};
 use hob_trace::history::{History, Waiting};
 
 use crate::activity::recent::Recent;
@@ -46,8 +44,10 @@ pub(crate) struct Seen {
     pub(crate) programs_bytes: u64,
     /// The last minute.
     pub(crate) recent: Arc<Recent>,
-    /// What an operator should look at.
-    pub(crate) alerts: Vec<alerts::Alert>,
+    /// The last ten seconds, as one row.
+    pub(crate) last: Row,
+    /// Why the file of history or activity cannot be written, while that is so.
+    pub(crate) failed_write: Option<String>,
     /// Writes to the files that failed.
     pub(crate) failed_writes: u64,
 }

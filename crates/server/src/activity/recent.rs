@@ -22,18 +22,28 @@ pub(crate) struct Recent {
 }
 
 /// Looks of the last minute.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Looks {
     looks: VecDeque<Look>,
     next_s: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Look {
     at_s: u64,
     total: Times,
     queue: Times,
     requests: HashMap<u16, u64>,
+}
+
+impl Default for Looks {
+    fn default() -> Looks {
+        Looks {
+            // The server begins with nothing counted.
+            looks: VecDeque::from([Look::default()]),
+            next_s: EVERY_S,
+        }
+    }
 }
 
 impl Looks {
@@ -62,7 +72,7 @@ impl Looks {
             }
             None => Recent::default(),
         };
-        if now_s >= self.next_s || self.looks.is_empty() {
+        if now_s >= self.next_s {
             self.next_s = now_s + EVERY_S;
             self.looks.push_back(Look {
                 at_s: now_s,
@@ -96,7 +106,7 @@ mod tests {
             let recent = looks.take_in(second, &total, &Times::default(), &series);
             counts.push(recent.total.count());
         }
-        assert_eq!(counts[..3], [0, 1, 2]);
+        assert_eq!(counts[..3], [1, 2, 3]);
         assert!(counts[190..].iter().all(|count| (60..=65).contains(count)));
     }
 }

@@ -19,7 +19,6 @@ use hob_trace::series::Sum;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::alerts::{self, Facts};
 use super::processes::{self, Processes};
 use super::recent::Looks;
 use super::workers::Workers;
@@ -267,7 +266,7 @@ impl Watch {
         self.last_s = second;
         let written = self.activity.as_ref().map(|file| file.write(&changed));
         self.note(ACTIVITY, written, &mut seen);
-        self.refresh(&mut seen, &before.counters, second);
+        self.refresh(&mut seen, second);
         *lock(&self.admin.inside.seen) = seen;
     }
 
@@ -284,7 +283,7 @@ impl Watch {
     }
 
     /// The numbers and words of the overview.
-    fn refresh(&mut self, seen: &mut Seen, before: &Snapshot, second: u64) {
+    fn refresh(&mut self, seen: &mut Seen, second: u64) {
         let now_s = self.started.elapsed().as_secs();
         let all = &self.before.all;
         let series = &self.admin.shared.series;
@@ -296,14 +295,8 @@ impl Watch {
             all.absorb(&row);
             all
         });
-        let lost = self.before.counters.log_dropped;
-        let facts = Facts {
-            last: &last.unwrap_or_default(),
-            workers: &seen.workers,
-            log_lost: lost.wrapping_sub(before.log_dropped),
-            failed_write: self.failures.iter().flatten().next().map(String::as_str),
-        };
-        seen.alerts = alerts::alerts(&facts, &seen.alerts, second * 1000);
+        seen.last = last.unwrap_or_default();
+        seen.failed_write = self.failures.iter().flatten().next().cloned();
     }
 
     /// Lets go of what is old, has threads hand over what they have, and writes what is new.
@@ -363,7 +356,7 @@ impl Counted {
     /// a thread may have been at it.
     fn next(&self, admin: &Admin) -> Counted {
         let requests = admin.shared.series.requests();
-        let requests = requests.values().fold(0u64, |sum, n| sum.wrapping_add(*n));
+        let requests = requests.values().fold(0_u64, |sum, n| sum.wrapping_add(*n));
         let is_same = requests == self.requests;
         Counted {
             all: match is_same && self.is_settled {

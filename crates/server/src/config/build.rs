@@ -14,6 +14,7 @@ use super::fault::{Faults, Spot, listed};
 use super::inside::{build_activity, build_history};
 use super::log_format::check_log_format;
 use super::metrics::{build_metrics, build_otlp};
+use super::names::build_names;
 use super::nearest::nearest;
 use super::program::Programs;
 use super::program::check_program;
@@ -79,6 +80,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         cache: build_cache(root),
         metrics: build_metrics(root),
         otlp: build_otlp(root, faults),
+        names: build_names(root, faults),
         history: build_history(root, faults),
         activity: build_activity(root),
         acme: None,

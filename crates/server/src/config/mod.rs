@@ -23,6 +23,7 @@ pub mod key;
 mod load;
 mod log_format;
 mod metrics;
+mod names;
 mod nearest;
 mod normal;
 mod normal_programs;
@@ -59,6 +60,7 @@ pub use inside::{Activity, History, KeptFile};
 pub use json_schema::json_schema;
 pub use load::{load, load_with};
 pub use metrics::{Metrics, Otlp, Parent, RouteMetrics};
+pub use names::ClientNames;
 pub use program::{Cgroup, IoClass, Namespace, Program, Rlimits, Sandbox};
 pub use reference::{explain_key, reference, unknown_key};
 pub use resident::{CarrierChoice, Host, Resident, ResidentRuns, SharedSizes, Timeouts, Workers};
@@ -97,6 +99,8 @@ pub struct Config {
     pub metrics: Metrics,
     /// Where traces are sent; `None` is nowhere.
     pub otlp: Option<Otlp>,
+    /// How names of clients are looked up; `None` when they have none.
+    pub names: Option<ClientNames>,
     /// The history of requests.
     pub history: History,
     /// The server's activity.
@@ -297,6 +301,13 @@ pub struct Site {
     pub log: LogChoice,
     /// Where the site stands: file and line, for messages.
     pub place: Place,
+}
+
+impl Site {
+    /// What it is called where one name must do: its first, `*` for the default site.
+    pub fn name(&self) -> &str {
+        self.names.first().map_or("*", String::as_str)
+    }
 }
 
 /// A path pattern, settings and one handler.

@@ -7,8 +7,9 @@ use std::fmt::{self, Display, Write as _};
 use super::inside::fmt_inside;
 use super::units::{duration_text, size_text};
 use super::{
-    AfterSteps, CacheMode, Coding, Config, Files, HalfClose, Handler, HeaderRule, HeaderRules,
-    ListenAddress, Listener, LogChoice, LogSettings, LogTarget, Loopback, Route, Site, Symlinks,
+    AfterSteps, CacheMode, ClientNames, Coding, Config, Files, HalfClose, Handler, HeaderRule,
+    HeaderRules, ListenAddress, Listener, LogChoice, LogSettings, LogTarget, Loopback, Route, Site,
+    Symlinks,
 };
 
 impl Config {
@@ -45,6 +46,9 @@ impl Display for Config {
         if let Some(otlp) = &self.otlp {
             otlp.fmt_keys(f)?;
         }
+        if let Some(names) = &self.names {
+            names.fmt_keys(f)?;
+        }
         fmt_inside(&self.history, &self.activity, f)?;
         if let Some(acme) = &self.acme {
             acme.fmt_keys(f)?;
@@ -66,6 +70,17 @@ impl Display for Config {
             program.fmt_keys(f)?;
         }
         Ok(())
+    }
+}
+
+impl ClientNames {
+    fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let server = self.server.map(quoted);
+        writeln!(f, "\n[names]\nserver = {}", or_none(server))?;
+        writeln!(f, "entries = {}\nqueue = {}", self.entries, self.queue)?;
+        writeln!(f, "time = {}", duration_text(self.time))?;
+        writeln!(f, "keep = {}", duration_text(self.keep))?;
+        writeln!(f, "keep_unknown = {}", duration_text(self.keep_unknown))
     }
 }
 

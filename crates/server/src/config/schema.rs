@@ -9,6 +9,7 @@ mod admin;
 mod files;
 mod inside;
 mod metrics;
+mod names;
 mod programs;
 mod resident;
 mod tls;
@@ -28,6 +29,7 @@ use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
 pub use inside::{ACTIVITY, HISTORY};
 pub use metrics::{METRICS, OTLP, ROUTE_METRICS};
+pub use names::NAMES;
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
@@ -107,6 +109,11 @@ pub static ROOT: Table = Table {
         Key::new("limits", Kind::Table(&LIMITS), Nothing("")),
         Key::new("program", Kind::Table(&PROGRAM), Nothing("")).aka(&["programs"]),
         Key::new("cache", OrWord("off", &Kind::Table(&CACHE)), Nothing("")),
+        Key::new("names", OrFlag("server", &NAMES), Nothing("")).aka(&[
+            "hostname_lookups",
+            "hostnamelookups",
+            "reverse_dns",
+        ]),
         Key::new("acme", Kind::Table(&ACME), Nothing("")).aka(&[
             "letsencrypt",
             "certificates",

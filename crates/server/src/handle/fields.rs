@@ -1,5 +1,6 @@
 //! Fields of a request as variables of its program.
 
+use crate::handle::admin::door::ADMIN_COOKIE;
 use crate::handle::variables::{Asked, Layout};
 
 /// Fields of the request as variables, each name once, in the order of their names.
@@ -50,17 +51,42 @@ fn push_name(name: &[u8], out: &mut Vec<u8>) {
 
 /// The values of fields of one name, as one.
 fn push_values(same: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> bool {
-    let border: &[u8] = match same[0].0.eq_ignore_ascii_case(b"cookie") {
-        true => b"; ",
-        false => b", ",
-    };
+    if same[0].0.eq_ignore_ascii_case(b"cookie") {
+        return push_cookies(same, out);
+    }
     for (index, (_, one)) in same.iter().enumerate() {
         if index > 0 {
-            out.extend_from_slice(border);
+            out.extend_from_slice(b", ");
         }
         out.extend_from_slice(one);
     }
     true
+}
+
+/// The cookies of a request, without those of the admin pages: browsers send them to every port of
+/// a host, and no program is to act for who is logged in there. False when no others are there.
+fn push_cookies(same: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    for (_, one) in same {
+        if memchr::memmem::find(one, ADMIN_COOKIE).is_none() {
+            if out.len() > start {
+                out.extend_from_slice(b"; ");
+            }
+            out.extend_from_slice(one);
+            continue;
+        }
+        for cookie in one.split(|byte| *byte == b';').map(<[u8]>::trim_ascii) {
+            let name = cookie.strip_prefix(b"__Host-").unwrap_or(cookie);
+            if name.starts_with(ADMIN_COOKIE) {
+                continue;
+            }
+            if out.len() > start {
+                out.extend_from_slice(b"; ");
+            }
+            out.extend_from_slice(cookie);
+        }
+    }
+    out.len() > start || same.iter().all(|(_, one)| one.is_empty())
 }
 
 fn lower(name: &[u8]) -> impl Iterator<Item = u8> {

@@ -420,6 +420,7 @@ A field that comes more than once is one variable, its values joined by `, ` (th
 
 - `Content-Length` and `Content-Type`, which have variables of their own;
 - `Authorization` and `Proxy-Authorization`, unless the route has `pass_authorization = true`;
+- cookies of the admin pages (`hob-admin-PORT`), which browsers send to every port of a host;
 - `Proxy`, because many programs take `HTTP_PROXY` for a setting of theirs;
 - fields whose name has other characters than letters, digits and `-`: `X_User` would become the
   same variable as `X-User`, which perhaps another server in front vouches for;
@@ -686,6 +687,23 @@ mod tests {
         assert_eq!(value(&passed, "HTTP_AUTHORIZATION"), Some("Basic x"));
         assert_eq!(value(&passed, "HTTP_PROXY_AUTHORIZATION"), Some("y"));
         assert_eq!(value(&passed, "HTTP_PROXY"), None);
+    }
+
+    #[test]
+    fn cookies_of_the_admin_pages_are_kept_from_programs() {
+        for (cookies, left) in [
+            ("Cookie: a=1; hob-admin-9080=x; b=2\n", Some("a=1; b=2")),
+            (
+                "Cookie: __Host-hob-admin-1=x; b=2\nCookie: c=3\n",
+                Some("b=2; c=3"),
+            ),
+            ("Cookie: c=3\nCookie: hob-admin-1=x\n", Some("c=3")),
+            ("Cookie: a=hob-admin-1; b=2\n", Some("a=hob-admin-1; b=2")),
+            ("Cookie: hob-admin-9080=x\n", None),
+        ] {
+            let all = variables_of(&format!("GET / HTTP/1.1\nHost: a\n{cookies}\n"), |_| {});
+            assert_eq!(value(&all, "HTTP_COOKIE"), left, "{cookies}");
+        }
     }
 
     #[test]

@@ -144,7 +144,7 @@ pub(super) mod right {
 }
 
 /// The version of Landlock this kernel has; an error when it has none.
-pub(super) fn landlock_version() -> io::Result<u32> {
+pub(crate) fn landlock_version() -> io::Result<u32> {
     const VERSION: libc::c_uint = 1;
     let create = libc::SYS_landlock_create_ruleset;
     // SAFETY: without attributes and with this flag it only returns a number.

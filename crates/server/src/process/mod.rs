@@ -31,6 +31,7 @@ pub mod spawner;
 mod strings;
 
 pub(crate) use awaited::Awaited;
+pub(crate) use kernel::landlock_version;
 pub(crate) use launcher::end_for_thread;
 pub use launcher::{Child, End, Exit, Launcher, ProgramRef, SPAWNER_WAIT_MAX, STARTS_WAITING_MAX};
 pub use launcher::{Start, Usage};

@@ -1,6 +1,8 @@
 //! One record to one line.
 
+use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use super::escape::{put_json, put_text, put_word};
 use super::pen::{Block, Pen};
@@ -13,6 +15,13 @@ use crate::record::{Record, Texts};
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     sites: Vec<SiteNames>,
+    clients: Option<Arc<dyn ClientNames>>,
+}
+
+/// Who knows the names of clients.
+pub trait ClientNames: Debug + Send + Sync {
+    /// The name of an address, if it has one. The writer waits for it.
+    fn name(&self, client: IpAddr) -> Option<Arc<str>>;
 }
 
 #[derive(Clone, Debug)]
@@ -33,6 +42,15 @@ impl Names {
             name: name.to_owned(),
             routes: routes.into_iter().collect(),
         });
+    }
+
+    /// Says who knows the names of clients; without, they have none.
+    pub fn set_clients(&mut self, clients: Arc<dyn ClientNames>) {
+        self.clients = Some(clients);
+    }
+
+    fn client(&self, client: IpAddr) -> Option<Arc<str>> {
+        self.clients.as_ref()?.name(client)
     }
 
     fn site(&self, record: &Record) -> &[u8] {
@@ -234,6 +252,10 @@ impl Line<'_> {
         let record = self.record;
         match field {
             Field::Client => self.put_own(&self.last.client_text, pen),
+            Field::ClientName => {
+                let name = self.names.client(record.client);
+                self.put_word(name.as_deref().unwrap_or_default().as_bytes(), pen);
+            }
             Field::ClientPort => pen.put_number(u64::from(record.client_port)),
             Field::Time => pen.put_array(&self.last.clf),
             Field::TimeIso => self.put_time_iso(pen),

@@ -11,7 +11,7 @@ mod pen;
 
 use compile::{Field, Part, Style};
 pub use compile::{Format, FormatError};
-pub use line::{LineCache, Names};
+pub use line::{ClientNames, LineCache, Names};
 
 #[cfg(test)]
 mod tests;

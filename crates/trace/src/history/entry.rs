@@ -367,23 +367,30 @@ pub(super) fn decode<'a>(
         ..Record::empty()
     };
     reader.numbers(groups, &mut record)?;
-    let mut texts = Texts::default();
-    texts.method = match head[47] {
+    let method: &[u8] = match head[47] {
         0 => reader.text(groups & METHOD)?,
         code => METHODS.get(usize::from(code) - 1)?,
     };
-    texts.user = reader.text(groups & USER)?;
-    texts.detail = reader.text(groups & DETAIL)?;
+    let user = reader.text(groups & USER)?;
+    let detail = reader.text(groups & DETAIL)?;
     let reason = reader.text(groups & REASON)?;
     let note = reader.text(groups & NOTE)?;
-    texts.host = reader.text_or_same(groups, HOST, &mut seen.host)?;
-    texts.referer = reader.text_or_same(groups, REFERER, &mut seen.referer)?;
-    texts.user_agent = reader.text_or_same(groups, AGENT, &mut seen.agent)?;
+    let host = reader.text_or_same(groups, HOST, &mut seen.host)?;
+    let referer = reader.text_or_same(groups, REFERER, &mut seen.referer)?;
+    let user_agent = reader.text_or_same(groups, AGENT, &mut seen.agent)?;
     let tls_suite = reader.text_or_same(groups, SUITE, &mut seen.suite)?;
-    texts.target = reader.take(usize::from(u16_at(head, 2)))?;
+    let target = reader.take(usize::from(u16_at(head, 2)))?;
     let finished = Finished {
         record,
-        texts,
+        texts: Texts {
+            method,
+            target,
+            host,
+            referer,
+            user_agent,
+            user,
+            detail,
+        },
         tls_suite,
         reason,
         note,

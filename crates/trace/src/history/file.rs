@@ -262,7 +262,7 @@ impl Head {
             sequence: u64_at(bytes, 16),
         };
         let is_right = bytes[..4] == HEAD_MAGIC && u32_at(bytes, 4) == sum_of(&bytes[8..]);
-        (is_right && head.position >= ALIGN && head.position % ALIGN == 0).then_some(head)
+        (is_right && head.position >= ALIGN && head.position.is_multiple_of(ALIGN)).then_some(head)
     }
 }
 
@@ -286,7 +286,10 @@ fn encode(segment: &Segment, names: &[Arc<SeriesName>], sequence: u64) -> Vec<u8
         frame.extend_from_slice(&series.to_le_bytes());
         frame.push(name.handler as u8);
         for text in [&name.site, &name.route, &name.program] {
-            let end = text.floor_char_boundary(NAME_BYTES_MAX);
+            let mut end = text.len().min(NAME_BYTES_MAX);
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
             frame.extend_from_slice(&(end as u16).to_le_bytes());
             frame.extend_from_slice(&text.as_bytes()[..end]);
         }

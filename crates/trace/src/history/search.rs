@@ -22,10 +22,10 @@ pub(super) const SCANNED_MAX: u64 = 500_000;
 pub const FOUND_MAX: usize = 1000;
 
 /// The name of a request, as people pass it on: `2.1234.0`, server, connection and request; what an
-/// earlier start of hob answered has the second it was started in before: `1795392000-2.1234.0`.
+/// earlier start of hob answered has the time of that start before: `1795392000123-2.1234.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId {
-    /// The start of hob it belongs to, in Unix seconds; 0 is the present one.
+    /// The start of hob it belongs to, in Unix milliseconds; 0 is the present one.
     pub run: u64,
     /// Which server of that start.
     pub server: u64,

@@ -109,7 +109,7 @@ impl Open {
 /// Whose requests are in a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// When the keeper first started, in Unix seconds: tells the ids of one start of hob from those
+    /// When the keeper first started, in Unix milliseconds: tells the ids of one start of hob from those
     /// of another.
     pub run: u64,
     /// Which of the servers of that keeper.

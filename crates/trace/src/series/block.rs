@@ -71,6 +71,30 @@ pub struct Sum {
     pub cpu: Times,
 }
 
+impl Sum {
+    /// Adds those of another series.
+    pub fn merge(&mut self, other: &Sum) {
+        for (sum, more) in [
+            (&mut self.requests, other.requests),
+            (&mut self.errors, other.errors),
+            (&mut self.bytes_in, other.bytes_in),
+            (&mut self.bytes_out, other.bytes_out),
+            (&mut self.server_us, other.server_us),
+            (&mut self.program_us, other.program_us),
+            (&mut self.client_us, other.client_us),
+            (&mut self.run_cpu_us, other.run_cpu_us),
+        ] {
+            *sum = sum.wrapping_add(more);
+        }
+        self.last_unix_ms = self.last_unix_ms.max(other.last_unix_ms);
+        self.total.merge(&other.total);
+        self.first_byte.merge(&other.first_byte);
+        self.queue.merge(&other.queue);
+        self.start.merge(&other.start);
+        self.cpu.merge(&other.cpu);
+    }
+}
+
 impl Block {
     #[inline]
     fn record(&self, record: &Record) {

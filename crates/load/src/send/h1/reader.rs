@@ -15,7 +15,7 @@ use super::head::{self, Framing, Head};
 use crate::expect::ExpectedField;
 use crate::limits::{HEAD_BYTES_MAX, INTERIM_COUNT_MAX};
 use crate::send::body::Body;
-use crate::send::kept::Kept;
+use crate::send::kept::{Keep, Kept};
 
 /// What of the request decides how its answer is read.
 #[derive(Debug, Clone, Copy)]
@@ -141,6 +141,19 @@ impl AnswerReader {
         self.kept.clear();
         self.interim_count = 0;
         self.wanted = None;
+    }
+
+    /// The body of the next answer is wanted as it comes, see [`AnswerReader::take_body`].
+    pub fn want_body(&mut self) {
+        self.keep(Kept::new(Keep::Body));
+    }
+
+    /// What has come of the body since this was last asked, where it is wanted. What is more than
+    /// [`DOCUMENT_BYTES_MAX`](crate::limits::DOCUMENT_BYTES_MAX) between two askings is lost.
+    pub fn take_body(&mut self) -> Vec<u8> {
+        let kept = self.body.kept.as_mut();
+        kept.map(|kept| std::mem::take(&mut kept.body))
+            .unwrap_or_default()
     }
 
     /// So much of the next answer is to be kept.

@@ -56,6 +56,28 @@ fn body_ends_where_its_length_or_its_chunks_say() {
 }
 
 #[test]
+fn body_that_is_wanted_is_given_as_it_comes() {
+    let text =
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+    for cut in 0..=text.len() {
+        let mut reader = AnswerReader::default();
+        reader.want_body();
+        let mut body = Vec::new();
+        for piece in [&text[..cut], &text[cut..]] {
+            if !piece.is_empty() {
+                reader.read(piece, ASKED).unwrap();
+            }
+            body.extend(reader.take_body());
+        }
+        assert_eq!(body, b"abcde", "cut at {cut}");
+    }
+    // Nobody asked for the next one's.
+    let mut reader = AnswerReader::default();
+    reader.read(text, ASKED).unwrap();
+    assert_eq!(reader.take_body(), b"");
+}
+
+#[test]
 fn answers_without_a_body_end_with_their_head() {
     for status in ["204 No Content", "304 Not Modified"] {
         let text = format!("HTTP/1.1 {status}\r\nContent-Length: 9\r\n\r\n");

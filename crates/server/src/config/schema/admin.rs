@@ -24,9 +24,9 @@ pub static ADMIN: Table = Table {
         Key::new("names", Texts, Preset::Texts(&[]))
             .says(
                 "Host names that the pages are asked for by, besides the listener's own addresses \
-                 and, where only this machine can reach it, `localhost`. A request for another name \
-                 is refused (421): a page elsewhere could otherwise have a browser ask here in a \
-                 name of its own.",
+                 and, where only this machine can reach it, `localhost`. A request for another \
+                 name is refused (421): a page elsewhere could otherwise have a browser ask here \
+                 in a name of its own.",
             )
             .example("[\"admin.example.org\"]")
             .aka(&["hosts", "server_name"]),
@@ -95,7 +95,10 @@ pub static ADMIN_USER: Table = Table {
                 "Hash of the password, as `hob password` makes it: Argon2 in its usual form \
                  (`$argon2id$...`). With `${NAME}` it can come from the environment.",
             )
-            .example("\"$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$...\"")
+            .example(concat!(
+                "\"$argon2id$v=19$m=19456,t=2,p=1$gr3J5Pzo53rh2jbF01SBBA$",
+                "mQ/h5VKrKR37u7J5Fy6oIa+0BzXNZKxJrQ2QECrYrH8\""
+            ))
             .aka(&["hash", "password_hash"]),
         Key::new("role", Word(&["look", "operate"]), Preset::Text("look"))
             .says("`\"look\"` sees everything; `\"operate\"` may also do everything.")
@@ -117,8 +120,8 @@ pub static ADMIN_TLS: Table = Table {
             Nothing("`\"self-signed\"`"),
         )
         .says(
-            "File with the certificate and those between it and its root, in PEM. `\"self-signed\"` \
-             is one that hob makes and keeps in its `state` folder.",
+            "File with the certificate and those between it and its root, in PEM. \
+             `\"self-signed\"` is one that hob makes and keeps in its `state` folder.",
         )
         .example("\"/etc/hob/admin.pem\"")
         .aka(&["cert", "ssl_certificate", "certificate_file"]),

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hob_http::{Request, Response};
+use hob_http::{BodyError, Request, Response};
 use serde_json::Value;
 
 use super::endpoints::Role;
@@ -12,7 +12,7 @@ use super::query::value_of;
 use super::{Admin, reply};
 
 /// Largest body of a request to the API, in bytes (413).
-pub(super) const BODY_BYTES_MAX: usize = 1024 * 1024;
+const BODY_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A request whose sender is known.
 #[derive(Clone)]
@@ -97,14 +97,25 @@ impl Ask {
 
     /// The request's body, which must be a JSON object; an answer that refuses, where it is not.
     pub async fn json(&self) -> Result<Value, Response> {
+        self.json_up_to(BODY_BYTES_MAX).await
+    }
+
+    /// The same with another limit than usual, in bytes.
+    pub(super) async fn json_up_to(&self, bytes_max: u64) -> Result<Value, Response> {
+        let refusal = || reply::text(413, format!("the body is larger than {bytes_max} bytes"));
+        if !self.request.limit_body(bytes_max) {
+            return Err(refusal());
+        }
         let mut bytes = Vec::new();
         while let Some(chunk) = self.request.next_body().await {
-            let chunk = chunk
-                .map_err(|error| reply::text(400, &format!("the body cannot be read: {error}")))?;
-            if bytes.len() + chunk.len() > BODY_BYTES_MAX {
-                return Err(reply::text(413, "the body is larger than 1 MiB"));
+            match chunk {
+                Ok(chunk) => bytes.extend_from_slice(&chunk),
+                Err(BodyError::TooLarge) => return Err(refusal()),
+                Err(error) => {
+                    let text = format!("the body cannot be read: {error}");
+                    return Err(reply::text(400, text));
+                }
             }
-            bytes.extend_from_slice(&chunk);
         }
         if bytes.is_empty() {
             return Ok(Value::Object(serde_json::Map::new()));

@@ -8,8 +8,8 @@ use hob_http::{Answered, Response};
 use super::ask::Ask;
 use super::audit::{self, Action};
 use super::{
-    activity, cached, certificates, config_edit, configured, door, explained, history, live, logs,
-    overview, programs, reply, routes, running, status, steer,
+    activity, cached, certificates, config_edit, configured, door, environment, explained, history,
+    live, logs, overview, programs, reply, resources, routes, running, statistics, status, steer,
 };
 use crate::handle::metrics;
 
@@ -66,6 +66,36 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Look,
         answer: status::answer,
         text: "Processes, sites, listeners, cache, programs, certificates and every counter.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/environment",
+        role: Look,
+        answer: environment::answer,
+        text: "Where the server runs: build, machine, kernel, limits, and what programs are held to.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/statistics",
+        role: Look,
+        answer: statistics::answer,
+        text: "Requests by method, protocol, handler, status and cache, workers, bytes and TLS: since \
+               the start, today (UTC), and since they were set to zero.",
+    },
+    Endpoint {
+        method: Post,
+        path: "/v1/statistics/zero",
+        role: Operate,
+        answer: statistics::zero,
+        text: "Sets the counts of `zero` in `/v1/statistics` to zero.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/resources",
+        role: Look,
+        answer: resources::answer,
+        text: "Minutes of the last day, `from` and `to` in Unix seconds, in rows of `step` seconds: \
+               interfaces, soft interrupts, listen queues, descriptors, disks, memory; and alerts.",
     },
     Endpoint {
         method: Get,

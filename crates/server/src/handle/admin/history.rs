@@ -14,7 +14,7 @@ use hob_trace::{Fault, HandlerKind};
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::told::Told;
+use super::told::{Told, named};
 use super::{reply, threads};
 use crate::config::parse_duration;
 
@@ -42,7 +42,7 @@ pub(super) fn one(ask: &Ask) -> Answered {
         hand_over(&ask).await;
         let names = ask.admin.shared.series.names();
         match find(&ask, id).await {
-            Some(found) => reply::object(200, &told(&found, &names)),
+            Some(found) => reply::object(200, &named(&ask.admin.names, told(&found, &names))),
             None => reply::text(404, "no such request is in the history"),
         }
     }))
@@ -68,7 +68,11 @@ async fn list_of(ask: &Ask) -> Result<Response, Response> {
         false => Search::newest(history, &names, filter, before, limit),
     };
     let page = run(search).await;
-    let requests: Vec<Value> = page.found.iter().map(|found| told(found, &names)).collect();
+    let requests: Vec<Value> = page
+        .found
+        .iter()
+        .map(|found| named(&ask.admin.names, told(found, &names)))
+        .collect();
     let holdings = page.holdings;
     let oldest = (holdings.count > 0).then_some(holdings.oldest_unix_ms);
     let body = json!({

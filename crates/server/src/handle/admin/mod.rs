@@ -1,7 +1,7 @@
 //! The admin API: JSON over HTTP on the control socket, and on the admin listener.
 //!
-//! `endpoints` is the one table of what may be asked for and who answers; each part of the API has a
-//! file of its own. Every answer is a JSON object.
+//! `endpoints` is the one table of what may be asked for and who answers; each part of the API has
+//! a file of its own. Every answer is a JSON object. `door` is the way in for browsers.
 
 mod activity;
 mod ask;
@@ -13,6 +13,7 @@ mod configured;
 mod control;
 pub mod door;
 pub mod endpoints;
+mod environment;
 pub mod events;
 mod explained;
 pub mod helm;
@@ -23,16 +24,18 @@ mod overview;
 mod programs;
 pub mod query;
 mod reply;
+mod resources;
 mod routes;
 mod running;
 pub(crate) mod secret;
+mod statistics;
 mod status;
 mod steer;
 mod threads;
 mod told;
 
 use std::fs::File;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use hob_http::thread::Crew;
@@ -46,11 +49,14 @@ use crate::config::{Config, Sources};
 use crate::handle::admin::audit::Audit;
 use crate::handle::admin::door::Door;
 use crate::handle::admin::helm::Helm;
+use crate::names::ClientNames;
+use crate::resources::Resources;
 use crate::shared::Shared;
 
 pub use configured::Configured;
 pub use events::Readers;
 pub use live::Live;
+pub use statistics::Ledger;
 pub use status::Report;
 
 /// What the API tells and steers.
@@ -59,6 +65,12 @@ pub struct Admin {
     pub helm: Helm,
     /// Counters of all threads.
     pub counters: Arc<Counters>,
+    /// What requests were, and since when that is counted.
+    pub statistics: Ledger,
+    /// Names of clients.
+    pub names: Arc<ClientNames>,
+    /// What is used of the machine, and alerts.
+    pub resources: Resources,
     /// The threads.
     pub crew: Arc<Crew>,
     /// Cache and pool.
@@ -119,6 +131,13 @@ pub fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+impl Admin {
+    /// What is told of the generation being served.
+    pub(crate) fn report(&self) -> MutexGuard<'_, Report> {
+        lock(&self.report)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::ask::Ask;
 use super::routes::{rounded, times};
 use super::{Admin, activity, lock, reply};
-use crate::activity::alerts::Alert;
+use crate::resources::Alert;
 use crate::serve::usable_cores;
 
 /// Seconds of activity that come with it.
@@ -84,7 +84,7 @@ pub(super) fn overview(admin: &Admin) -> Value {
             "programs_cores": cores(|row| row.programs_cpu_us),
             "machine_cores": usable_cores(),
         },
-        "alerts": seen.alerts.iter().map(Alert::json).collect::<Vec<_>>(),
+        "alerts": admin.resources.alerts().iter().map(Alert::json).collect::<Vec<_>>(),
         "seconds": activity::json(&seconds),
     })
 }

@@ -4,24 +4,26 @@ use hob_http::Answered;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::reply;
+use super::{Admin, reply};
 use crate::handle::resident::operate::Operation;
 use crate::handle::resident::status::programs;
 use crate::handle::warm::status::hosts;
 
 /// `GET /v1/programs`
 pub(super) fn answer(ask: &Ask) -> Answered {
-    let shared = &ask.admin.shared;
+    Answered::Ready(reply::object(200, &told(&ask.admin)))
+}
+
+/// Every program that stays.
+pub(super) fn told(admin: &Admin) -> Value {
+    let shared = &admin.shared;
     let told = programs(&shared.fleet);
     let pools = told["pools"].as_array().cloned().unwrap_or_default();
     let list: Vec<Value> = pools.iter().map(program).collect();
-    Answered::Ready(reply::object(
-        200,
-        &json!({
-            "programs": list, "hosts": hosts(&shared.hosts),
-            "workers": told["workers"], "workers_max": told["workers_max"],
-        }),
-    ))
+    json!({
+        "programs": list, "hosts": hosts(&shared.hosts),
+        "workers": told["workers"], "workers_max": told["workers_max"],
+    })
 }
 
 /// One program in the words of the API.

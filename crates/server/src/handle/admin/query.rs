@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::route::percent;
 
-/// The value of a key in a query, its percent codes decoded; the first, where there are more. What is
-/// no UTF-8 is replaced.
+/// The value of a key in a query, its percent codes decoded; the first, where there are more. What
+/// is no UTF-8 is replaced.
 pub fn value_of(query: &[u8], key: &str) -> Option<String> {
     query.split(|&byte| byte == b'&').find_map(|pair| {
         let mut halves = pair.splitn(2, |&byte| byte == b'=');

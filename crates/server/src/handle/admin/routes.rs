@@ -1,4 +1,7 @@
-//! `GET /v1/routes`: what each route has had, and how long it took.
+//! `GET /v1/routes`: what each route has had, and how long it took; with `by`, all routes of a site,
+//! a handler, a class or a program together.
+
+use std::collections::BTreeMap;
 
 use hob_http::Answered;
 use hob_trace::HandlerKind;
@@ -9,34 +12,71 @@ use serde_json::{Value, json};
 use super::ask::Ask;
 use super::reply;
 
+/// What a row is of: what it has no word for is everything.
+type Labels = [Option<String>; LABELS.len()];
+
+const LABELS: [&str; 5] = ["site", "route", "handler", "class", "program"];
+
 /// Answers with a row for each route that has had a request; those of earlier configs too.
 pub(super) fn answer(ask: &Ask) -> Answered {
+    let by = match ask.query("by").filter(|by| !by.is_empty()) {
+        None => None,
+        Some(by) => match LABELS.iter().position(|label| *label == by) {
+            Some(label) => Some(label),
+            None => {
+                let text = "by is site, route, handler, class or program";
+                return Answered::Ready(reply::text(400, text));
+            }
+        },
+    };
     let series = &ask.admin.shared.series;
     let names = series.names();
     let recent = ask.admin.inside.seen().recent;
-    let sums = series.sums();
-    let rows = sums.iter().filter_map(|(number, sum)| {
-        let name = names.get(usize::from(*number))?;
-        let rate_s = recent.rates.get(number).copied().unwrap_or(0.0);
-        Some(route(name, *number == 0, sum, rate_s))
-    });
-    let routes: Vec<Value> = rows.collect();
+    let mut rows: BTreeMap<Labels, (Box<Sum>, f64)> = BTreeMap::new();
+    for (number, sum) in series.sums() {
+        let Some(name) = names.get(usize::from(number)) else {
+            continue;
+        };
+        let mut labels = labels(name, number == 0);
+        if let Some(by) = by {
+            let others = labels.iter_mut().enumerate().filter(|(at, _)| *at != by);
+            others.for_each(|(_, label)| *label = None);
+        }
+        let (all, rate_s) = rows.entry(labels).or_default();
+        all.merge(&sum);
+        *rate_s += recent.rates.get(&number).copied().unwrap_or(0.0);
+    }
+    let rows = rows.iter();
+    let routes: Vec<Value> = rows
+        .map(|(labels, (sum, rate_s))| row(labels, sum, *rate_s))
+        .collect();
     Answered::Ready(reply::object(200, &json!({ "routes": routes })))
 }
 
-fn route(name: &SeriesName, is_other: bool, sum: &Sum, rate_s: f64) -> Value {
+fn labels(name: &SeriesName, is_other: bool) -> Labels {
     let told = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let site = match is_other {
         // No site was chosen, or there are too many routes to tell them apart.
         true => Some("other".to_owned()),
         false => told(&name.site),
     };
+    [
+        site,
+        told(&name.route),
+        told(name.handler.word()),
+        told(class(name.handler)),
+        told(&name.program),
+    ]
+}
+
+fn row(labels: &Labels, sum: &Sum, rate_s: f64) -> Value {
+    let [site, route, handler, class, program] = labels;
     json!({
         "site": site,
-        "route": told(&name.route),
-        "handler": name.handler.word(),
-        "class": class(name.handler),
-        "program": told(&name.program),
+        "route": route,
+        "handler": handler,
+        "class": class,
+        "program": program,
         "requests": sum.requests,
         "errors": sum.errors,
         "bytes_in": sum.bytes_in,

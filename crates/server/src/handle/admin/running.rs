@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::ask::Ask;
 use super::told::{self, Told};
-use super::{lock, reply, threads};
+use super::{Admin, lock, reply, threads};
 use crate::answer::CONTROL_LISTENER;
 use crate::route::sites::Sites;
 
@@ -18,32 +18,56 @@ const COUNT_MAX: usize = 1000;
 pub(super) fn requests(ask: &Ask) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
-        let (found, is_more) = threads::look_at_all(&ask, |thread| thread.running(COUNT_MAX)).await;
-        let server = lock(&ask.admin.report).servers_started;
-        let sites = ask.admin.shared.sites();
-        let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
-        let mut all: Vec<Running> = found.into_iter().flat_map(|(running, _)| running).collect();
-        // Who looks is not what is looked for.
-        all.retain(|running| running.record.handler != HandlerKind::Admin);
-        all.sort_by_key(|running| std::cmp::Reverse(running.age_us));
-        let requests: Vec<Value> = all.iter().map(|one| request(one, server, &sites)).collect();
-        reply::object(200, &json!({ "requests": requests, "more": is_more }))
+        let found = threads::look_at_all(&ask, |thread| thread.running(COUNT_MAX)).await;
+        reply::object(200, &requests_of(&ask.admin, found))
     }))
+}
+
+/// The same for a thread that serves nobody.
+pub(super) fn requests_now(admin: &Admin) -> Value {
+    let found = threads::wait_for_all(admin, |thread| thread.running(COUNT_MAX));
+    requests_of(admin, found)
+}
+
+/// What threads have of something, with whether they have more; and whether one did not answer.
+type Found<T> = (Vec<(Vec<T>, bool)>, bool);
+
+fn requests_of(admin: &Admin, (found, is_more): Found<Running>) -> Value {
+    let server = lock(&admin.report).servers_started;
+    let sites = admin.shared.sites();
+    let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
+    let mut all: Vec<Running> = found.into_iter().flat_map(|(running, _)| running).collect();
+    // Who looks is not what is looked for.
+    all.retain(|running| running.record.handler != HandlerKind::Admin);
+    all.sort_by_key(|running| std::cmp::Reverse(running.age_us));
+    let named = |one: &Running| told::named(&admin.names, request(one, server, &sites));
+    let requests: Vec<Value> = all.iter().map(named).collect();
+    json!({ "requests": requests, "more": is_more })
 }
 
 /// `GET /v1/connections`
 pub(super) fn connections(ask: &Ask) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
-        let (found, is_more) =
-            threads::look_at_all(&ask, |thread| thread.connections(COUNT_MAX)).await;
-        let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
-        let mut all: Vec<Open> = found.into_iter().flat_map(|(open, _)| open).collect();
-        all.retain(|open| open.listener < CONTROL_LISTENER);
-        all.sort_by_key(|open| open.number);
-        let connections: Vec<Value> = all.iter().map(connection).collect();
-        reply::object(200, &json!({ "connections": connections, "more": is_more }))
+        let found = threads::look_at_all(&ask, |thread| thread.connections(COUNT_MAX)).await;
+        reply::object(200, &connections_of(&ask.admin, found))
     }))
+}
+
+/// The same for a thread that serves nobody.
+pub(super) fn connections_now(admin: &Admin) -> Value {
+    let found = threads::wait_for_all(admin, |thread| thread.connections(COUNT_MAX));
+    connections_of(admin, found)
+}
+
+fn connections_of(admin: &Admin, (found, is_more): Found<Open>) -> Value {
+    let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
+    let mut all: Vec<Open> = found.into_iter().flat_map(|(open, _)| open).collect();
+    all.retain(|open| open.listener < CONTROL_LISTENER);
+    all.sort_by_key(|open| open.number);
+    let named = |open: &Open| told::named(&admin.names, connection(open));
+    let connections: Vec<Value> = all.iter().map(named).collect();
+    json!({ "connections": connections, "more": is_more })
 }
 
 fn request(running: &Running, server: u64, sites: &Sites) -> Value {

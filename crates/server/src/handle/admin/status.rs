@@ -1,5 +1,6 @@
 //! What `hob status` shows.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_http::Answered;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use super::ask::Ask;
 use super::{Admin, lock, reply};
 use crate::acme::CertificateState;
+use crate::config::Config;
 use crate::handle::resident::status::programs;
 use crate::handle::warm::status::hosts;
 
@@ -34,6 +36,8 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Names of the sites, the default site as `*`.
     pub sites: Vec<String>,
+    /// The config in force.
+    pub config: Arc<Config>,
 }
 
 /// `GET /v1/status`
@@ -105,6 +109,7 @@ pub(super) fn status(admin: &Admin) -> Value {
             "idle": load.idle,
             "queued": load.queued,
         },
+        "names": admin.names.json(),
         "programs": all,
         "admin": admin_told(admin),
         "counters": counters,

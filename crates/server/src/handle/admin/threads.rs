@@ -2,13 +2,13 @@
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
-use std::time::Duration;
+use std::task::{Poll, Wake, Waker};
+use std::time::{Duration, Instant};
 
 use hob_http::thread::{Handle, Thread};
 
 use super::ask::Ask;
-use super::lock;
+use super::{Admin, lock};
 use crate::answer::Answers;
 
 /// How long threads are waited for; what one that is busy for longer has is left out.
@@ -25,7 +25,55 @@ pub(super) async fn look_at_all<T: Send + 'static>(
     ask: &Ask,
     look: impl Fn(&Thread<Answers>) -> T + Clone + Send + 'static,
 ) -> (Vec<T>, bool) {
-    let crew = &ask.admin.crew;
+    let gathered = send_out(&ask.admin, look);
+    let timer = ask.request.reactor().timer();
+    timer.set(PATIENCE);
+    poll_fn(|cx| {
+        let mut gathered = lock(&gathered);
+        if gathered.missing == 0 || timer.poll_elapsed(cx).is_ready() {
+            return Poll::Ready((std::mem::take(&mut gathered.found), gathered.missing > 0));
+        }
+        gathered.waker = Some(cx.waker().clone());
+        Poll::Pending
+    })
+    .await
+}
+
+/// The same for a thread that serves nobody and may wait.
+pub(super) fn wait_for_all<T: Send + 'static>(
+    admin: &Admin,
+    look: impl Fn(&Thread<Answers>) -> T + Clone + Send + 'static,
+) -> (Vec<T>, bool) {
+    let gathered = send_out(admin, look);
+    let until = Instant::now() + PATIENCE;
+    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let mut state = lock(&gathered);
+        if state.missing == 0 || left.is_zero() {
+            return (std::mem::take(&mut state.found), state.missing > 0);
+        }
+        state.waker = Some(waker.clone());
+        drop(state);
+        std::thread::park_timeout(left);
+    }
+}
+
+/// A thread that waits.
+struct Parked(std::thread::Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Asks every thread; what they find comes together in what is returned.
+fn send_out<T: Send + 'static>(
+    admin: &Admin,
+    look: impl Fn(&Thread<Answers>) -> T + Clone + Send + 'static,
+) -> Arc<Mutex<Gathered<T>>> {
+    let crew = &admin.crew;
     let gathered = Arc::new(Mutex::new(Gathered {
         found: Vec::new(),
         missing: crew.thread_count(),
@@ -38,17 +86,7 @@ pub(super) async fn look_at_all<T: Send + 'static>(
             put(&gathered, None);
         }
     }
-    let timer = ask.request.reactor().timer();
-    timer.set(PATIENCE);
-    poll_fn(|cx| {
-        let mut gathered = lock(&gathered);
-        if gathered.missing == 0 || timer.poll_elapsed(cx).is_ready() {
-            return Poll::Ready((std::mem::take(&mut gathered.found), gathered.missing > 0));
-        }
-        gathered.waker = Some(cx.waker().clone());
-        Poll::Pending
-    })
-    .await
+    gathered
 }
 
 fn put<T>(gathered: &Mutex<Gathered<T>>, found: Option<T>) {

@@ -4,6 +4,8 @@ use hob_trace::verdict::{Split, Verdict};
 use hob_trace::{CacheOutcome, Fault, Record, Texts, TlsHandshake, TlsVersion};
 use serde_json::{Map, Value, json};
 
+use crate::names::ClientNames;
+
 /// What is told of a request.
 pub(super) struct Told<'a> {
     /// Number of the server process, which counts from 1.
@@ -119,6 +121,15 @@ impl Told<'_> {
         }
         Value::Object(map)
     }
+}
+
+/// A request with its client's name, where that is known; else it is looked up for the next time.
+pub(super) fn named(names: &ClientNames, mut told: Value) -> Value {
+    let client = told["client"].as_str().and_then(|text| text.parse().ok());
+    if let Some(name) = client.and_then(|client| names.name_of(client)) {
+        told["client_name"] = json!(&*name);
+    }
+    told
 }
 
 /// The same of a request under way.

@@ -1,5 +1,6 @@
 //! What `hob status --programs` tells of resident programs.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hob_ipc::message::Carrier;
@@ -9,6 +10,7 @@ use crate::activity::workers::Workers;
 use crate::handle::resident::members::{Member, Stage};
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::scale::resident_bytes;
+use crate::resources::PoolFacts;
 use crate::shared::fleet::{Fleet, now_ms};
 
 /// All pools.
@@ -55,6 +57,32 @@ impl PoolLoad {
         self.pids.extend(other.pids);
         self.carriers.extend(other.carriers);
     }
+}
+
+/// Process ids of the workers of each pool, by its name.
+pub(crate) fn pids(fleet: &Fleet) -> Vec<(String, Vec<u32>)> {
+    let of = |pool: &Arc<Pool>| {
+        let state = pool.lock();
+        let pids = state.members.iter().filter_map(|one| one.post.pid());
+        (pool.name.clone(), pids.collect())
+    };
+    fleet.pools().iter().map(of).collect()
+}
+
+/// How it stands with each pool.
+pub(crate) fn pool_facts(fleet: &Fleet) -> Vec<PoolFacts> {
+    let of = |pool: &Arc<Pool>| {
+        let state = pool.lock();
+        let is_failing = state.is_unstartable && state.failures > 0;
+        PoolFacts {
+            name: pool.name.clone(),
+            waiting: state.waiting.len(),
+            waiting_max: pool.settings.queue,
+            failures: if is_failing { state.failures } else { 0 },
+            last_failure: state.last_failure.clone(),
+        }
+    };
+    fleet.pools().iter().map(of).collect()
 }
 
 impl Pool {

@@ -32,6 +32,19 @@ impl Hosts {
 /// What a host can be at.
 const STATES: [&str; 5] = ["off", "starting", "ready", "failed", "restarting"];
 
+/// Process ids of interpreters that are kept, by what they are.
+pub(crate) fn pids(hosts: &Hosts) -> Vec<(String, Vec<u32>)> {
+    let all = hosts.all();
+    let of = all.iter().map(|host| {
+        let interpreter = String::from_utf8_lossy(&host.birth.interpreter);
+        let dir = String::from_utf8_lossy(&host.birth.dir);
+        let pid = host.tally.pid.load(Ordering::Relaxed);
+        let pids = Some(pid).filter(|pid| *pid != 0).into_iter().collect();
+        (format!("warm {interpreter} in {dir}"), pids)
+    });
+    of.collect()
+}
+
 fn told(host: &Host) -> Value {
     let (birth, tally, condition) = (&host.birth, &host.tally, host.condition());
     let pid = Some(tally.pid.load(Ordering::Relaxed)).filter(|pid| *pid != 0);

@@ -27,7 +27,7 @@ const SEATS_TRIED_MAX: usize = 4;
 
 /// Where groups can be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub(crate) struct Places {
     /// Where this process is in the v2 hierarchy.
     v2: Option<PathBuf>,
     /// Where it is in v1 hierarchies, by controller.
@@ -38,7 +38,7 @@ pub(super) struct Places {
 
 impl Places {
     /// Where this process is.
-    pub(super) fn find() -> Places {
+    pub(crate) fn find() -> Places {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         let places = Places::parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
         Places {
@@ -79,6 +79,16 @@ impl Places {
             }
         }
         places
+    }
+
+    /// The group of this process in the hierarchy of v2.
+    pub(crate) fn v2(&self) -> Option<&Path> {
+        self.v2.as_deref()
+    }
+
+    /// Its groups in those of v1, by controller.
+    pub(crate) fn all_v1(&self) -> &[(String, PathBuf)] {
+        &self.v1
     }
 
     fn v1(&self, controller: &str) -> Option<&PathBuf> {

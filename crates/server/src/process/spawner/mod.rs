@@ -21,6 +21,7 @@ mod starts;
 mod tree;
 mod turn;
 
+pub(crate) use cgroup::Places;
 pub(crate) use tree::end_session;
 pub use turn::run;
 

@@ -15,6 +15,8 @@ use crate::handle::admin::endpoints::Role;
 use crate::handle::admin::{Admin, reply, secret};
 use crate::shared::fleet::now_ms;
 
+/// Largest body of a login, in bytes (413): anyone may send one.
+const BODY_BYTES_MAX: u64 = 8 * 1024;
 /// Passwords that are checked at a time (503).
 const CHECKS_MAX: usize = 2;
 /// The lane of the file pool in which passwords are checked.
@@ -37,7 +39,7 @@ pub(super) fn log_in(admin: &Arc<Admin>, request: &Request) -> Answered {
     Answered::Later(Box::pin(async move {
         let nobody = Visitor::nobody(&request);
         let ask = Ask::new(&admin, &request, nobody);
-        let body = match ask.json().await {
+        let body = match ask.json_up_to(BODY_BYTES_MAX).await {
             Ok(body) => body,
             Err(refusal) => return refusal,
         };

@@ -1,8 +1,8 @@
 //! The door of the admin listener: who may come in, and as whom.
 //!
-//! `enter` is the way of a request: the listener's own name (`origin`), the pages (`pages`), a login
-//! (`login`) or a session (`session`), then the API. Passwords (`password`) and tokens of printed
-//! URLs (`tokens`) are good for a session; failed tries are bounded (`tries`).
+//! `enter` is the way of a request: the listener's own name (`origin`), the pages (`pages`), a
+//! login (`login`) or a session (`session`), then the API. Passwords (`password`) and tokens of
+//! printed URLs (`tokens`) are good for a session; failed tries are bounded (`tries`).
 
 mod enter;
 mod login;
@@ -24,6 +24,9 @@ use super::lock;
 pub(super) use enter::answer;
 pub(super) use login::{log_out, new_url, outcome, who_am_i};
 pub(super) use settings::Settings;
+
+/// How names of cookies begin; the port follows.
+pub(crate) const ADMIN_COOKIE: &[u8] = b"hob-admin-";
 
 /// What is known at the door.
 #[derive(Default)]

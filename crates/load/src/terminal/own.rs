@@ -103,12 +103,14 @@ impl Backend for Own {
             }
             let wanted = (cell.fg, cell.modifier);
             if style != Some(wanted) {
-                let bold = if cell.modifier.contains(Modifier::BOLD) {
-                    ";1"
-                } else {
-                    ""
+                let has = |modifier, code| match cell.modifier.contains(modifier) {
+                    true => code,
+                    false => "",
                 };
-                self.add(format_args!("\x1b[0{bold};{}m", code_of(cell.fg)));
+                let bold = has(Modifier::BOLD, ";1");
+                let reversed = has(Modifier::REVERSED, ";7");
+                let colour = code_of(cell.fg);
+                self.add(format_args!("\x1b[0{bold}{reversed};{colour}m"));
                 style = Some(wanted);
             }
             self.text.push_str(cell.symbol());

@@ -1,0 +1,235 @@
+//! The flags of commands that look into a running hob.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use hob_load::parse_duration;
+
+const TOP_HELP: &str = "\
+Examples:
+  hob top
+      a screen of the running hob, once a second; 1 to 4 choose what it shows, ? tells all keys
+  hob top --view routes -d 5s
+      the slowest routes, every five seconds
+  ssh -t www hob top
+      the same from elsewhere: a screen of 80 by 24 is enough
+  hob top --once
+      one screenful as text, for a mail or a ticket; needs no terminal
+  hob top --json
+      a JSON document a second: overview, programs, running requests and routes
+
+Exit codes:
+  0  ended by q or Ctrl-C, or shown
+  1  the running hob refused, or the terminal did
+  2  the arguments or the config are wrong
+  3  no hob answers on the control socket";
+
+const HISTORY_HELP: &str = "\
+Examples:
+  hob history
+      the last 20 requests, the newest first
+  hob history status=5xx since=1h
+      those that failed within the last hour
+  hob history 'path=/cgi-bin/*' slower=100ms --slowest
+      the slowest of a folder of scripts
+  hob history client=192.0.2.7 --limit 200 --json
+      a client's last 200, as JSON
+  hob history 3.17.0
+      the whole life of one request, by its id
+
+Filters: KEY=VALUE, all of which must hold
+  client=ADDRESS   site=NAME      route=PATTERN   path=PATTERN (with *)
+  method=NAME      status=404     status=4xx      handler=cgi    fault=script
+  slower=100ms     since=1h       since=2026-01-31T12:00:00Z     until=...
+  q=TEXT           a word that stands somewhere in what is known of the request
+
+Exit codes:
+  0  shown, even if nothing was found
+  1  the running hob refused, or has no request of this id
+  2  the arguments or the config are wrong
+  3  no hob answers on the control socket";
+
+const WATCH_HELP: &str = "\
+Examples:
+  hob watch
+      everything that happens to every request, as it happens
+  hob watch 'path=/cgi-bin/* slower=100ms'
+      only requests to scripts, and of these only slow ones
+  hob watch client=192.0.2.7 --head --body
+      all that one client sends and is sent, as text and in hexadecimal
+  hob watch --trigger '~exit code' --keep 50
+      nothing until an event has these words; then the 50 before it, and all that follow
+  hob watch status=5xx --for 1m --json > events.json
+      a minute of failures, an object a line
+
+Filters: KEY=VALUE, of each key one, and of different keys all must hold
+  client=ADDRESS   site=NAME      path=PATTERN (with *)     method=NAME
+  status=5xx       handler=cgi    slower=100ms              header=NAME:REGEX
+A pattern is of the whole text, with * for any part of it; behind ~ it is a regular expression.
+
+Authorization, cookies and secret query keys are left out unless --secrets asks for them. What the
+watcher is too slow for is dropped, never waited for: how much is said on standard error.
+
+Exit codes:
+  0  ended by Ctrl-C, --for or --count
+  1  the running hob refused
+  2  the arguments or the config are wrong
+  3  no hob answers on the control socket, or not any more";
+
+const STATUS_HELP: &str = "\
+Examples:
+  hob status
+      processes, listeners, warnings, cache, programs, certificates, and every counter that is not 0
+  hob status --programs
+      programs that stay and interpreters that are kept warm, with their workers
+  hob status --certificates --json
+      certificates that come from an authority, as JSON
+  hob status --environment
+      build, machine, kernel, limits, and what programs are held to
+  hob status --statistics
+      requests since the start, today and since --zero, by what they were
+  hob status --config /etc/hob.toml
+      the hob that serves this config
+
+Exit codes:
+  0  shown
+  1  the running hob refused
+  2  the arguments or the config are wrong
+  3  no hob answers on the control socket";
+
+/// How to reach the running hob.
+#[derive(Args)]
+pub(crate) struct ControlOptions {
+    /// Control socket of the running hob
+    #[arg(long, value_name = "PATH", conflicts_with = "config")]
+    pub(crate) control: Option<PathBuf>,
+    /// Config of the running hob, which may name the control socket
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What of the state to show.
+#[derive(Args)]
+#[command(after_help = STATUS_HELP)]
+pub(crate) struct StatusOptions {
+    #[command(flatten)]
+    pub(crate) control: ControlOptions,
+    /// Only the cache
+    #[arg(long)]
+    pub(crate) cache: bool,
+    /// Only the certificates: those that are served and until when; of those that come from an
+    /// authority the next try and what went wrong. As JSON the latter alone
+    #[arg(long, conflicts_with = "cache")]
+    pub(crate) certificates: bool,
+    /// Only the resident programs: their workers, requests and memory
+    #[arg(long, conflicts_with_all = ["cache", "certificates"])]
+    pub(crate) programs: bool,
+    /// Where it runs: build, machine, kernel, limits, and what programs are held to
+    #[arg(long, conflicts_with_all = ["cache", "certificates", "programs"])]
+    pub(crate) environment: bool,
+    /// Requests by method, protocol, handler, status and cache: since the start, today, and since
+    /// the counts were set to zero
+    #[arg(long, conflicts_with_all = ["cache", "certificates", "programs", "environment"])]
+    pub(crate) statistics: bool,
+    /// Only a URL of the admin pages with which one browser can log in, once
+    #[arg(
+        long,
+        conflicts_with_all = ["cache", "certificates", "programs", "environment", "statistics"]
+    )]
+    pub(crate) admin_url: bool,
+    /// Set those counts to zero first
+    #[arg(long, requires = "statistics")]
+    pub(crate) zero: bool,
+}
+
+/// What a screen of `hob top` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopView {
+    /// Rates, times, workers, memory, alerts
+    Overview,
+    /// Programs and their workers
+    Programs,
+    /// Requests that are being answered
+    Running,
+    /// Routes, the slowest first
+    Routes,
+}
+
+/// What to show of the running hob, and how often.
+#[derive(Args)]
+#[command(after_help = TOP_HELP)]
+pub(crate) struct TopOptions {
+    #[command(flatten)]
+    pub(crate) control: ControlOptions,
+    /// Time between two looks
+    #[arg(
+        long,
+        short = 'd',
+        value_name = "TIME",
+        value_parser = parse_duration,
+        default_value = "1s"
+    )]
+    pub(crate) delay: Duration,
+    /// What to begin with
+    #[arg(long, value_enum, default_value = "overview")]
+    pub(crate) view: TopView,
+    /// Only rows that have this text somewhere
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) filter: String,
+    /// Print one screenful as text and end
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+/// Which finished requests to show.
+#[derive(Args)]
+#[command(after_help = HISTORY_HELP)]
+pub(crate) struct HistoryOptions {
+    #[command(flatten)]
+    pub(crate) control: ControlOptions,
+    /// KEY=VALUE, a word to look for, or the id of one request
+    #[arg(value_name = "FILTER|ID")]
+    pub(crate) filters: Vec<String>,
+    /// Requests to show at most
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// The slowest first, instead of the newest
+    #[arg(long)]
+    pub(crate) slowest: bool,
+}
+
+/// What to watch, and for how long.
+#[derive(Args)]
+#[command(after_help = WATCH_HELP)]
+pub(crate) struct WatchOptions {
+    #[command(flatten)]
+    pub(crate) control: ControlOptions,
+    /// KEY=VALUE
+    #[arg(value_name = "FILTER")]
+    pub(crate) filters: Vec<String>,
+    /// With the heads of requests and answers
+    #[arg(long)]
+    pub(crate) head: bool,
+    /// With the bodies of requests and answers
+    #[arg(long)]
+    pub(crate) body: bool,
+    /// With what is secret: Authorization, cookies, query keys
+    #[arg(long)]
+    pub(crate) secrets: bool,
+    /// Show nothing until an event has this pattern
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) trigger: Option<String>,
+    /// Events before the one of --trigger that are shown too
+    #[arg(long, value_name = "COUNT", requires = "trigger")]
+    pub(crate) keep: Option<u64>,
+    /// End after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) duration: Option<Duration>,
+    /// End after so many events
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    pub(crate) count: Option<u64>,
+}

@@ -1,0 +1,112 @@
+//! Certificates: those that come from an authority, and all that are served.
+
+use crate::escape;
+use crate::facts::Facts;
+use crate::history::moment;
+use crate::table::{Cell, Table, numbers, texts, words};
+
+/// A row for each, and below it what went wrong.
+pub(crate) fn text(certificates: Facts<'_>, width: Option<usize>) -> String {
+    let all: Vec<Facts<'_>> = certificates.each_item().collect();
+    if all.is_empty() {
+        return "no certificate comes from an authority\n".to_owned();
+    }
+    let mut table = Table::new(&[
+        texts("NAMES"),
+        words("STATE"),
+        words("UNTIL"),
+        words("NEXT TRY"),
+        words("PROVED BY"),
+    ]);
+    for one in &all {
+        table.push(vec![
+            Cell::text(one.texts("names").as_deref()),
+            Cell::text(one.text("state")),
+            Cell::text(one.text("until")),
+            Cell::text(one.text("next_try")),
+            Cell::text(one.text("challenge")),
+        ]);
+    }
+    let widths = table.widths(width);
+    let mut text = table.heading(&widths) + "\n";
+    for (index, one) in all.iter().enumerate() {
+        text.push_str(&table.row(index, &widths));
+        text.push('\n');
+        if let Some(error) = one.text("error") {
+            text.push_str(&format!("  {}\n", escape::line(error)));
+        }
+    }
+    text
+}
+
+/// Those that listeners show, whoever they are of.
+pub(crate) fn served(told: Facts<'_>, width: Option<usize>) -> String {
+    let mut table = Table::new(&[
+        texts("SERVED FOR"),
+        words("STATE"),
+        numbers("DAYS LEFT"),
+        words("UNTIL"),
+        words("LISTENER"),
+        texts("FROM"),
+    ]);
+    for one in told.each("certificates") {
+        let until = one.count("not_after_unix_s");
+        let until = until.map(|seconds| moment(seconds.saturating_mul(1000)));
+        table.push(vec![
+            Cell::text(one.texts("names").as_deref()),
+            Cell::text(one.text("state")),
+            Cell::number(one.number("days_left"), |days| format!("{days:.0}")),
+            Cell::text(until.as_deref()),
+            Cell::text(one.text("listener")),
+            Cell::text(one.text("source")),
+        ]);
+    }
+    match table.rows.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", table.text(width)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn certificates_are_rows_with_what_went_wrong() {
+        let all = json!([
+            {
+                "names": ["a.example", "b.example"], "state": "failed", "until": null,
+                "next_try": "2027-01-15 08:00 UTC", "challenge": "http-01",
+                "error": "no answer\nfrom it",
+            },
+        ]);
+        assert_eq!(
+            text(Facts(&all), None),
+            "NAMES                 STATE   UNTIL  NEXT TRY              PROVED BY\n\
+             a.example, b.example  failed  -      2027-01-15 08:00 UTC  http-01\n  \
+             no answer\\nfrom it\n"
+        );
+        assert_eq!(
+            text(Facts(&json!([])), None),
+            "no certificate comes from an authority\n"
+        );
+    }
+
+    #[test]
+    fn what_is_served_is_told_with_the_days_it_is_good_for() {
+        let told = json!({
+            "certificates": [{
+                "names": ["localhost"], "state": "good", "days_left": -1,
+                "not_after_unix_s": 1_800_000_000, "listener": "[::]:443",
+                "source": "self-signed",
+            }],
+        });
+        assert_eq!(
+            served(Facts(&told), None),
+            "\nSERVED FOR  STATE  DAYS LEFT  UNTIL                    LISTENER  FROM\n\
+             localhost   good          -1  2027-01-15 08:00:00 UTC  [::]:443  self-signed\n"
+        );
+    }
+}

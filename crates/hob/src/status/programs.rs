@@ -1,0 +1,188 @@
+//! Programs that stay, and interpreters that are kept warm.
+
+use hob_load::page::count;
+
+use crate::escape;
+use crate::facts::Facts;
+use crate::table::{Cell, Table, numbers, texts, words};
+
+/// Pools with their workers, then hosts.
+pub(crate) fn text(programs: Facts<'_>, width: Option<usize>) -> String {
+    let mut text = String::new();
+    for pool in programs.each("pools") {
+        text.push_str(&pool_text(pool, width));
+    }
+    text.push_str(&hosts(programs, width));
+    if text.is_empty() {
+        text.push_str("no program stays, and no interpreter is kept warm\n");
+    }
+    text
+}
+
+/// A pool in a line, then its workers and what they do.
+fn pool_text(pool: Facts<'_>, width: Option<usize>) -> String {
+    let name = escape::line(pool.text("name").unwrap_or("?"));
+    let number = |name| count(pool.count(name).unwrap_or(0));
+    let mut text = format!(
+        "{name}: {} of {} to {} workers, {} waiting, {} started, {} replaced, {} crashed\n",
+        count(pool.list("workers").len() as u64),
+        number("min"),
+        number("max"),
+        number("waiting"),
+        number("started"),
+        number("replaced"),
+        number("crashed"),
+    );
+    for (name, what) in [("growth", "grows"), ("last_failure", "last failure")] {
+        if let Some(said) = pool.text(name) {
+            text.push_str(&format!("  {what}: {}\n", escape::line(said)));
+        }
+    }
+    let mut table = Table::new(&[
+        numbers("PID"),
+        words("STATE"),
+        numbers("AGE"),
+        numbers("SERVED"),
+        numbers("MEMORY"),
+        words("CARRIER"),
+        words("LIBRARY"),
+        texts("DOES"),
+    ]);
+    for worker in pool.each("workers") {
+        let mut does = worker.each("requests").map(|request| {
+            let ms = count(request.count("ms").unwrap_or(0));
+            format!("{} for {ms} ms", request.text("request").unwrap_or("?"))
+        });
+        let first = does.next();
+        table.push(vec![
+            Cell::text(worker.count("pid").map(|pid| pid.to_string()).as_deref()),
+            Cell::text(worker.text("state")),
+            Cell::age(worker.count("age_s")),
+            Cell::count(worker.count("served")),
+            Cell::bytes(worker.count("memory_bytes")),
+            Cell::text(worker.text("carrier")),
+            Cell::text(worker.text("library")),
+            Cell::text(Some(first.as_deref().unwrap_or_default())),
+        ]);
+        for more in does {
+            let mut row = vec![Cell::text(Some("")); 7];
+            row.push(Cell::text(Some(&more)));
+            table.push(row);
+        }
+    }
+    if !table.rows.is_empty() {
+        text.push_str(&indented(
+            &table.text(width.map(|width| width.saturating_sub(2))),
+        ));
+    }
+    text
+}
+
+/// A row for each interpreter, and below it what went wrong last.
+fn hosts(programs: Facts<'_>, width: Option<usize>) -> String {
+    let mut table = Table::new(&[
+        texts("HOST"),
+        words("STATE"),
+        numbers("PID"),
+        numbers("AGE"),
+        numbers("SERVED"),
+        numbers("RUNNING"),
+        numbers("MEMORY"),
+        numbers("STARTS"),
+        numbers("FAILURES"),
+        numbers("CRASHES"),
+    ]);
+    let mut below = Vec::new();
+    for host in programs.each("hosts") {
+        let names = ["interpreter", "dir"];
+        let names: Vec<&str> = names.iter().filter_map(|name| host.text(name)).collect();
+        table.push(vec![
+            Cell::text(Some(&names.join(" in "))),
+            Cell::text(host.text("state")),
+            Cell::text(host.count("pid").map(|pid| pid.to_string()).as_deref()),
+            Cell::age(host.count("age_s")),
+            Cell::count(host.count("served")),
+            Cell::count(host.count("running")),
+            Cell::bytes(host.count("memory_bytes")),
+            Cell::count(host.count("starts")),
+            Cell::count(host.count("failures")),
+            Cell::count(host.count("crashes")),
+        ]);
+        below.push(host_below(host));
+    }
+    if table.rows.is_empty() {
+        return String::new();
+    }
+    let widths = table.widths(width);
+    let mut text = table.heading(&widths) + "\n";
+    for (index, below) in below.iter().enumerate() {
+        text.push_str(&table.row(index, &widths));
+        text.push('\n');
+        text.push_str(below);
+    }
+    text
+}
+
+/// What a host is and holds, and what went wrong with it last.
+fn host_below(host: Facts<'_>) -> String {
+    let mut text = String::new();
+    for (name, what) in [("version", ""), ("last_failure", "last failure: ")] {
+        if let Some(said) = host.text(name) {
+            text.push_str(&format!("  {what}{}\n", escape::line(said)));
+        }
+    }
+    if let Some(modules) = host.texts("preload") {
+        text.push_str(&format!("  has loaded {}\n", escape::line(&modules)));
+    }
+    text
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pools_and_hosts_are_told_with_what_they_do() {
+        let programs = json!({
+            "pools": [{
+                "name": "app", "min": 1, "max": 8, "waiting": 2, "started": 3, "crashed": 1,
+                "replaced": 0, "last_failure": "exit\ncode 1",
+                "workers": [
+                    {
+                        "pid": 12, "state": "busy", "age_s": 61, "served": 1234,
+                        "memory_bytes": 2_000_000, "carrier": "shm", "library": "hob-python/1",
+                        "requests": [
+                            { "request": "GET /a\u{1b}[2J", "ms": 12 },
+                            { "request": "GET /b", "ms": 1 },
+                        ],
+                    },
+                    { "pid": null, "state": "starting", "requests": [] },
+                ],
+            }],
+            "hosts": [{
+                "interpreter": "/usr/bin/python3", "dir": "/srv", "state": "failed",
+                "preload": ["json"], "last_failure": "no module x",
+            }],
+        });
+        let wanted = [
+            "app: 2 of 1 to 8 workers, 2 waiting, 3 started, 0 replaced, 1 crashed",
+            "  last failure: exit\\ncode 1",
+            "  PID  STATE         AGE  SERVED  MEMORY  CARRIER  LIBRARY       DOES",
+            "   12  busy      1 m 1 s   1,234  2.0 MB  shm      hob-python/1  GET /a\\x1b[2J for 12 ms",
+            "                                                                 GET /b for 1 ms",
+            "    -  starting        -       -       -  -        -",
+            "HOST                      STATE   PID  AGE  SERVED  RUNNING  MEMORY  STARTS  FAILURES  CRASHES",
+            "/usr/bin/python3 in /srv  failed    -    -       -        -       -       -         -        -",
+            "  last failure: no module x",
+            "  has loaded json",
+        ];
+        let text = text(Facts(&programs), None);
+        assert_eq!(text.lines().collect::<Vec<_>>(), wanted);
+    }
+}

@@ -1,0 +1,134 @@
+//! What the running hob told at one look.
+
+use serde_json::{Value, json};
+
+use crate::Refusal;
+use crate::control::Hob;
+use crate::facts::Facts;
+
+/// What is asked for beside the overview.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) programs: bool,
+    pub(crate) running: bool,
+    pub(crate) routes: bool,
+}
+
+impl Wanted {
+    pub(crate) const ALL: Wanted = Wanted {
+        programs: true,
+        running: true,
+        routes: true,
+    };
+}
+
+/// One look. What was not asked for, or is not told, is null.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) overview: Value,
+    pub(crate) programs: Value,
+    pub(crate) running: Value,
+    pub(crate) routes: Value,
+}
+
+impl Snapshot {
+    /// Asks for it.
+    pub(crate) fn take(hob: &mut Hob, wanted: Wanted) -> Result<Snapshot, Refusal> {
+        let running = part(hob, wanted.running, "running", "requests")?;
+        let routes = part(hob, wanted.routes, "routes", "routes")?;
+        let programs = programs(hob, wanted.programs)?;
+        Ok(Snapshot {
+            overview: hob.get("/v1/overview")?,
+            programs,
+            running,
+            routes,
+        })
+    }
+
+    /// All of it as one document.
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "overview": self.overview,
+            "programs": self.programs,
+            "running": self.running,
+            "routes": self.routes,
+        })
+    }
+
+    /// The overview.
+    pub(crate) fn overview(&self) -> Facts<'_> {
+        Facts(&self.overview)
+    }
+}
+
+/// A list of the API. One that this server does not have is null.
+fn part(hob: &mut Hob, is_wanted: bool, path: &str, field: &str) -> Result<Value, Refusal> {
+    if !is_wanted {
+        return Ok(Value::Null);
+    }
+    let told = hob.ask("GET", &format!("/v1/{path}"))?;
+    if told.status == 404 {
+        return Ok(Value::Null);
+    }
+    let mut told = told.told()?;
+    let list = told.get_mut(field).map(Value::take);
+    Ok(list.unwrap_or(Value::Null))
+}
+
+/// Programs, and interpreters that are kept warm in the same words.
+fn programs(hob: &mut Hob, is_wanted: bool) -> Result<Value, Refusal> {
+    if !is_wanted {
+        return Ok(Value::Null);
+    }
+    let told = hob.ask("GET", "/v1/programs")?;
+    if told.status == 404 {
+        return Ok(Value::Null);
+    }
+    let told = told.told()?;
+    let mut list = Facts(&told).list("programs").to_vec();
+    list.extend(Facts(&told).each("hosts").map(host));
+    Ok(list.into())
+}
+
+/// An interpreter as a program of one worker.
+fn host(host: Facts<'_>) -> Value {
+    let names = ["interpreter", "dir"];
+    let names: Vec<&str> = names.iter().filter_map(|name| host.text(name)).collect();
+    let of = |name| host.0.get(name).cloned().unwrap_or(Value::Null);
+    let worker = json!({
+        "pid": of("pid"),
+        "state": of("state"),
+        "requests": of("served"),
+        "age_s": of("age_s"),
+        "memory_bytes": of("memory_bytes"),
+        "running": of("running"),
+    });
+    json!({
+        "name": names.join(" in "),
+        "handler": "warm",
+        "busy": of("running"),
+        "workers": [worker],
+        "restarts": of("crashes"),
+        "last_error": of("last_failure"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpreters_are_programs_of_one_worker() {
+        let told = json!({
+            "interpreter": "/usr/bin/perl", "dir": "/srv", "state": "ready", "pid": 7,
+            "served": 5, "running": 1, "crashes": 2, "last_failure": null,
+        });
+        let program = host(Facts(&told));
+        assert_eq!(program["name"], "/usr/bin/perl in /srv");
+        assert_eq!(program["workers"][0]["requests"], 5);
+        assert_eq!(
+            (&program["busy"], &program["restarts"]),
+            (&json!(1), &json!(2))
+        );
+    }
+}

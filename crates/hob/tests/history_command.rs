@@ -1,0 +1,129 @@
+//! `hob history`: what was answered, chosen by filters, and the life of one request.
+#![allow(clippy::unwrap_used)]
+
+mod harness;
+
+use harness::client::{ask, get};
+use harness::{Hob, Place, text_of};
+use serde_json::Value;
+
+/// What would clear the screen, turn writing round and set a title.
+const HOSTILE_AGENT: &str = "evil\u{9b}2J\u{202e}agent";
+
+/// A place with a script that fails, saying why.
+fn serve() -> (Place, Hob) {
+    let place = Place::new();
+    place.folder("cgi");
+    let script = place.path("cgi/fail");
+    let text = "#!/bin/sh\nprintf 'no \\033[2J luck\\n' >&2\nexit 3\n";
+    std::fs::write(&script, text).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).unwrap();
+    let hob = place.serve_text(
+        "[[listen]]\naddress = \"127.0.0.1:0\"\n[[site]]\nroot = \"site\"\n\
+         [[site.route]]\npath = \"/cgi/*\"\ncgi = { dir = \"cgi\" }\n",
+    );
+    (place, hob)
+}
+
+fn history(place: &Place, arguments: &[&str]) -> String {
+    let output = place.run(&[&["history"], arguments].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The targets of what is found, in its order.
+fn targets(place: &Place, arguments: &[&str]) -> Vec<String> {
+    let text = history(place, &[arguments, &["--json"]].concat());
+    let found: Value = serde_json::from_str(&text).unwrap();
+    let requests = found["requests"].as_array().unwrap();
+    let target = |request: &Value| request["target"].as_str().unwrap().to_owned();
+    requests.iter().map(target).collect()
+}
+
+#[test]
+fn requests_are_listed_newest_first_and_chosen_by_filters() {
+    let (place, hob) = serve();
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    assert_eq!(ask(hob.port(), "GET", "/missing?a=b", "").status, 404);
+    assert_eq!(ask(hob.port(), "GET", "/cgi/fail", "").status, 502);
+    place.wait_for_counter("requests", 3);
+    assert_eq!(
+        targets(&place, &[]),
+        ["/cgi/fail", "/missing?a=b", "/hello.txt"]
+    );
+    for (filters, found) in [
+        (&["status=5xx"][..], &["/cgi/fail"][..]),
+        (&["status=404"], &["/missing?a=b"]),
+        (&["path=/cgi/* handler=cgi"], &["/cgi/fail"]),
+        (&["path=/cgi/*", "status=200"], &[]),
+        (&["missing"], &["/missing?a=b"]),
+        (&["slower=1h"], &[]),
+        (
+            &["since=1h", "client=127.0.0.1", "--limit", "1"],
+            &["/cgi/fail"],
+        ),
+        (&["until=2020-01-01T00:00:00Z"], &[]),
+    ] {
+        assert_eq!(targets(&place, filters), found, "{filters:?}");
+    }
+    let slowest = targets(&place, &["--slowest"]);
+    assert_eq!(slowest[0], "/cgi/fail");
+    let text = history(&place, &[]);
+    assert!(text.starts_with("TIME "), "{text}");
+    assert!(text.contains("GET /missing?a=b\n"), "{text}");
+    assert!(text.contains("\n          script: "), "{text}");
+    assert!(text.contains("3 shown of 3 that are kept"), "{text}");
+    hob.stop();
+}
+
+#[test]
+fn request_is_shown_in_full_by_its_id() {
+    let (place, hob) = serve();
+    let fields = format!("User-Agent: {HOSTILE_AGENT}\r\n");
+    assert_eq!(ask(hob.port(), "GET", "/cgi/fail?x", &fields).status, 502);
+    place.wait_for_counter("requests", 1);
+    let list: Value = serde_json::from_str(&history(&place, &["--json"])).unwrap();
+    let id = list["requests"][0]["id"].as_str().unwrap();
+    let text = history(&place, &[id]);
+    assert!(text.starts_with("GET /cgi/fail?x\n"), "{text}");
+    for wanted in [
+        "status                502\n",
+        "client                127.0.0.1, port ",
+        "handler               cgi\n",
+        "browser               evil\\u{9b}2J\\u{202e}agent\n",
+        "what there is to say  ",
+        "runs the program",
+        "█",
+    ] {
+        assert!(text.contains(wanted), "{wanted:?} is not in\n{text}");
+    }
+    assert!(text.contains("no \\x1b[2J luck"), "{text}");
+    // The same as JSON, which means what was sent and steers nothing either.
+    let json = history(&place, &[id, "--json"]);
+    assert!(!json.contains(['\u{9b}', '\u{202e}', '\x1b']), "{json:?}");
+    let request: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(request["user_agent"], HOSTILE_AGENT);
+    hob.stop();
+}
+
+#[test]
+fn what_is_not_there_and_what_is_no_filter_is_refused() {
+    let (place, hob) = serve();
+    let output = place.run(&["history", "1.999.0"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
+    for wrong in ["stats=5xx", "slower=fast", "since=yesterday", "client="] {
+        let output = place.run(&["history", wrong]);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{wrong}: {}",
+            text_of(&output)
+        );
+    }
+    // What only the server can tell.
+    let output = place.run(&["history", "status=many"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
+    hob.stop();
+    assert_eq!(place.run(&["history"]).status.code(), Some(3));
+}

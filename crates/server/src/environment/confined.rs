@@ -1,0 +1,186 @@
+//! What the server and each program are held to: accounts, limits, and the sandbox as it was applied.
+
+use rustix::process::{Resource, Rlimit, getrlimit};
+use serde_json::{Value, json};
+
+use crate::config::{Cgroup, Config, Handler, Namespace, Program, Sandbox};
+use crate::handle::resident::status::pids;
+use crate::process::landlock_version;
+use crate::resources::{parse, read};
+use crate::shared::fleet::Fleet;
+
+/// Limits of the server process, by the names the config has for those of programs.
+const LIMITS: &[(&str, Resource)] = &[
+    ("open_files", Resource::Nofile),
+    ("processes", Resource::Nproc),
+    ("address_space_bytes", Resource::As),
+    ("data_bytes", Resource::Data),
+    ("stack_bytes", Resource::Stack),
+    ("core_bytes", Resource::Core),
+    ("file_size_bytes", Resource::Fsize),
+    ("locked_memory_bytes", Resource::Memlock),
+    ("cpu_s", Resource::Cpu),
+];
+
+/// Limits of this process: what holds, and what it could be raised to; null is no limit.
+pub(super) fn limits() -> Value {
+    let told = LIMITS.iter().map(|(name, resource)| {
+        let Rlimit { current, maximum } = getrlimit(*resource);
+        (
+            (*name).to_owned(),
+            json!({ "soft": current, "hard": maximum }),
+        )
+    });
+    Value::Object(told.collect())
+}
+
+/// What the kernel says of a process: who it is, and what it may not do any more.
+pub(super) fn process(pid: u32) -> Value {
+    let status = read(&format!("/proc/{pid}/status"));
+    let word = |name: &str| parse::line_of(&status, name);
+    let number = |name: &str| {
+        word(name)?
+            .split_ascii_whitespace()
+            .next()?
+            .parse::<u64>()
+            .ok()
+    };
+    let seccomp = match number("Seccomp") {
+        Some(0) => Some("off"),
+        Some(1) => Some("strict"),
+        Some(2) => Some("filter"),
+        _ => None,
+    };
+    let groups = read(&format!("/proc/{pid}/cgroup"));
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    json!({
+        "pid": pid,
+        "user_id": number("Uid"),
+        "group_id": number("Gid"),
+        "no_new_privileges": number("NoNewPrivs").map(|flag| flag == 1),
+        "seccomp": seccomp,
+        "capabilities": word("CapEff"),
+        "cgroup": group,
+    })
+}
+
+/// What programs are held to: by the config, and as the kernel says of those that run.
+pub(super) fn programs(config: &Config, fleet: &Fleet) -> Value {
+    let running = pids(fleet);
+    let landlock = landlock_version().ok();
+    let mut all = Vec::new();
+    for site in &config.sites {
+        for route in &site.routes {
+            let index = match &route.handler {
+                Handler::Cgi(cgi) => cgi.program,
+                Handler::Resident(resident) => resident.program,
+                _ => continue,
+            };
+            let Some(program) = config.programs.get(index) else {
+                continue;
+            };
+            // A pool is called by its route, and what runs.
+            let named = |(name, _): &&(String, Vec<u32>)| {
+                let rest = name.strip_prefix(&route.path);
+                rest.is_some_and(|rest| rest.starts_with(' '))
+            };
+            let pids = running.iter().filter(named).flat_map(|(_, pids)| pids);
+            let mut told = wanted(program, landlock);
+            told["site"] = site.name().into();
+            told["route"] = route.path.as_str().into();
+            told["running"] = pids.take(RUNNING_MAX).map(|pid| process(*pid)).collect();
+            all.push(told);
+        }
+    }
+    all.into()
+}
+
+/// Processes of a program that are told of.
+const RUNNING_MAX: usize = 4;
+
+fn wanted(program: &Program, landlock: Option<u32>) -> Value {
+    let Sandbox {
+        no_new_privileges,
+        read,
+        write,
+        execute,
+        namespaces,
+    } = &program.sandbox;
+    let restricts = !(read.is_empty() && write.is_empty() && execute.is_empty());
+    let files = match (restricts, landlock) {
+        (false, _) => "not restricted".to_owned(),
+        (true, None) => "not restricted: this kernel has no Landlock".to_owned(),
+        (true, Some(_)) => format!(
+            "Landlock: reads {}, writes {}, executes {} folders",
+            read.len(),
+            write.len(),
+            execute.len()
+        ),
+    };
+    let namespaces: Vec<&str> = namespaces.iter().map(|one| word(*one)).collect();
+    json!({
+        "user": program.user,
+        "no_new_privileges": no_new_privileges,
+        "files": files,
+        "namespaces": namespaces,
+        "cgroup": group(&program.cgroup),
+    })
+}
+
+fn group(group: &Cgroup) -> Value {
+    if !group.is_wanted {
+        return Value::Null;
+    }
+    json!({
+        "memory_bytes": group.memory,
+        "pids": group.pids,
+        "cpu_weight": group.cpu_weight,
+    })
+}
+
+fn word(namespace: Namespace) -> &'static str {
+    match namespace {
+        Namespace::Net => "net",
+        Namespace::Ipc => "ipc",
+        Namespace::Uts => "uts",
+        Namespace::Pid => "pid",
+        Namespace::Mount => "mount",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_process_and_limits_are_told() {
+        let own = process(std::process::id());
+        assert_eq!(own["user_id"], rustix::process::geteuid().as_raw());
+        assert!(own["no_new_privileges"].is_boolean(), "{own}");
+        let limits = limits();
+        assert_eq!(
+            limits.as_object().map(serde_json::Map::len),
+            Some(LIMITS.len())
+        );
+        assert_eq!(process(u32::MAX)["user_id"], Value::Null);
+    }
+
+    #[test]
+    fn sandbox_without_landlock_is_not_told_as_one() {
+        let mut program = Program::default();
+        assert_eq!(wanted(&program, Some(5))["files"], "not restricted");
+        program.sandbox.read.push("/srv".into());
+        program.sandbox.namespaces.push(Namespace::Net);
+        assert_eq!(
+            wanted(&program, None)["files"],
+            "not restricted: this kernel has no Landlock"
+        );
+        let told = wanted(&program, Some(5));
+        assert_eq!(
+            told["files"],
+            "Landlock: reads 1, writes 0, executes 0 folders"
+        );
+        assert_eq!(told["namespaces"], json!(["net"]));
+        assert_eq!(told["cgroup"], Value::Null);
+    }
+}

@@ -1,0 +1,279 @@
+//! The resolver as the rest of the server sees it, and the threads that ask.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hob_trace::ThreadCounters;
+use hob_trace::metric::Counters;
+use serde_json::{Value, json};
+
+use super::asking::{Looked, Servers};
+use super::cache::{Cache, Found};
+use super::files;
+use crate::config;
+use crate::resources::read;
+use crate::shared::fleet::now_ms;
+
+/// Threads that ask: one slow answer does not keep the others waiting.
+const THREAD_COUNT: usize = 2;
+/// A name holds at least so long, whatever its owner says: it is for people.
+const KEEP_MIN: Duration = Duration::from_secs(60);
+/// How long it holds that nobody answered.
+const KEEP_FAILURE: Duration = Duration::from_secs(30);
+/// Longest wait for names that logs want, all names of a span together: their writer must keep up.
+const LOG_WAIT_MAX: Duration = Duration::from_secs(1);
+/// That span, in milliseconds.
+const LOG_SPAN_MS: u64 = 10_000;
+
+/// Names of clients: what is known at once, the rest soon.
+pub struct ClientNames {
+    state: Mutex<State>,
+    /// Something is to be looked up, or it is over.
+    wanted: Condvar,
+    /// Something was looked up.
+    settled: Condvar,
+}
+
+struct State {
+    /// None while names are off.
+    settings: Option<Settings>,
+    cache: Cache,
+    /// Of `/etc/hosts`.
+    own: HashMap<IpAddr, Arc<str>>,
+    /// Addresses for which there was no room, since a thread last counted them.
+    refused: u64,
+    /// When the span began in which logs have waited, on the loop's clock, and for how long.
+    log_span_ms: u64,
+    log_waited: Duration,
+    has_threads: bool,
+    is_over: bool,
+}
+
+#[derive(Clone, PartialEq)]
+struct Settings {
+    servers: Arc<Servers>,
+    keep: Duration,
+    keep_unknown: Duration,
+}
+
+impl ClientNames {
+    /// Off.
+    pub(crate) fn new() -> Arc<ClientNames> {
+        Arc::new(ClientNames {
+            state: Mutex::new(State {
+                settings: None,
+                cache: Cache::default(),
+                own: HashMap::new(),
+                refused: 0,
+                log_span_ms: 0,
+                log_waited: Duration::ZERO,
+                has_threads: false,
+                is_over: false,
+            }),
+            wanted: Condvar::new(),
+            settled: Condvar::new(),
+        })
+    }
+
+    /// Starts the threads that ask, unless they run. They end with the server; nothing of theirs is
+    /// waited for.
+    pub(crate) fn start(self: &Arc<Self>, counters: &Counters) -> io::Result<()> {
+        if std::mem::replace(&mut self.lock().has_threads, true) {
+            return Ok(());
+        }
+        for _ in 0..THREAD_COUNT {
+            let (names, counters) = (Arc::clone(self), counters.new_thread());
+            let thread = std::thread::Builder::new().name("hob-names".to_owned());
+            thread.spawn(move || names.run(&counters))?;
+        }
+        Ok(())
+    }
+
+    /// Puts settings in force; none turns names off. What is known is forgotten when they differ.
+    pub(crate) fn set(&self, names: Option<&config::ClientNames>) {
+        let own = match names {
+            Some(_) => {
+                let text = read("/etc/hosts");
+                let own = files::hosts(&text).map(|(address, name)| (address, Arc::from(name)));
+                own.collect()
+            }
+            None => HashMap::new(),
+        };
+        let settings = names.map(Settings::of);
+        let mut state = self.lock();
+        state.own = own;
+        if state.settings != settings {
+            state.cache.clear();
+            state.log_waited = Duration::ZERO;
+            state.settings = settings;
+        }
+        if let Some(names) = names {
+            state.cache.entry_count_max = names.entries;
+            state.cache.waiting_count_max = names.queue;
+        }
+        drop(state);
+        self.settled.notify_all();
+    }
+
+    /// The threads may end.
+    pub(crate) fn end(&self) {
+        self.lock().is_over = true;
+        self.wanted.notify_all();
+        self.settled.notify_all();
+    }
+
+    /// The name of a client, if it is known. Where it is not, it is looked up: ask again later.
+    pub fn name_of(&self, client: IpAddr) -> Option<Arc<str>> {
+        match self.ask(&mut self.lock(), client.to_canonical()) {
+            Found::Name(name) | Found::Wanted(name) => name,
+            Found::Full => None,
+        }
+    }
+
+    /// The name of a client, waited for a while: for the thread that writes a log, and no other.
+    pub fn await_name(&self, client: IpAddr) -> Option<Arc<str>> {
+        let client = client.to_canonical();
+        let mut state = self.lock();
+        let known = match self.ask(&mut state, client) {
+            Found::Name(name) => return name,
+            Found::Full => return None,
+            Found::Wanted(known) => known,
+        };
+        let now_ms = now_ms();
+        if now_ms.saturating_sub(state.log_span_ms) >= LOG_SPAN_MS {
+            state.log_span_ms = now_ms;
+            state.log_waited = Duration::ZERO;
+        }
+        let left = LOG_WAIT_MAX.saturating_sub(state.log_waited);
+        if left.is_zero() || state.is_over {
+            return known;
+        }
+        let begin = Instant::now();
+        let is_wanted = |state: &mut State| !state.cache.is_settled(client) && !state.is_over;
+        let waited = self.settled.wait_timeout_while(state, left, is_wanted);
+        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.log_waited += begin.elapsed();
+        match self.ask(&mut state, client) {
+            Found::Name(name) => name,
+            Found::Wanted(_) | Found::Full => known,
+        }
+    }
+
+    /// How full it is.
+    pub(crate) fn json(&self) -> Value {
+        let state = self.lock();
+        let (entries, waiting) = state.cache.counts();
+        json!({
+            "on": state.settings.is_some(),
+            "entries": entries,
+            "entries_max": state.cache.entry_count_max,
+            "waiting": waiting,
+            "waiting_max": state.cache.waiting_count_max,
+        })
+    }
+
+    fn ask(&self, state: &mut State, client: IpAddr) -> Found {
+        if state.settings.is_none() || client.is_unspecified() {
+            return Found::Name(None);
+        }
+        if let Some(name) = state.own.get(&client) {
+            return Found::Name(Some(Arc::clone(name)));
+        }
+        let (_, before) = state.cache.counts();
+        let found = state.cache.ask(client, now_ms());
+        if found == Found::Full {
+            state.refused += 1;
+        }
+        if state.cache.counts().1 > before {
+            self.wanted.notify_one();
+        }
+        found
+    }
+
+    fn run(&self, counters: &ThreadCounters) {
+        while let Some((client, settings)) = self.next(counters) {
+            let looked = settings.servers.name_of(client);
+            counters.names_asked.add(1);
+            let (name, keep) = match looked {
+                Looked::Name(name, ttl_s) => {
+                    counters.names_found.add(1);
+                    let keep = Duration::from_secs(ttl_s.into());
+                    (Some(Arc::from(name)), keep.min(settings.keep).max(KEEP_MIN))
+                }
+                Looked::Nothing => (None, settings.keep_unknown),
+                Looked::Mismatch => {
+                    counters.names_mismatched.add(1);
+                    (None, settings.keep_unknown)
+                }
+                Looked::Failed => {
+                    counters.names_failed.add(1);
+                    (None, KEEP_FAILURE)
+                }
+            };
+            let until_ms = now_ms() + keep.as_millis() as u64;
+            self.lock().cache.settle(client, name, until_ms);
+            self.settled.notify_all();
+        }
+    }
+
+    /// Waits for the next address; none when it is over.
+    fn next(&self, counters: &ThreadCounters) -> Option<(IpAddr, Settings)> {
+        let mut state = self.lock();
+        loop {
+            counters
+                .limit_names_queue
+                .add(std::mem::take(&mut state.refused));
+            if state.is_over {
+                return None;
+            }
+            let settings = state.settings.clone();
+            if let Some(settings) = settings
+                && let Some(client) = state.cache.next()
+            {
+                return Some((client, settings));
+            }
+            // Without a time: there is nothing to do until somebody asks, or it is over.
+            let waited = self.wanted.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl hob_trace::format::ClientNames for ClientNames {
+    fn name(&self, client: IpAddr) -> Option<Arc<str>> {
+        self.await_name(client)
+    }
+}
+
+impl std::fmt::Debug for ClientNames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientNames").finish_non_exhaustive()
+    }
+}
+
+impl Settings {
+    fn of(names: &config::ClientNames) -> Settings {
+        let addresses = match names.server {
+            Some(server) => vec![server],
+            None => files::name_servers(&read("/etc/resolv.conf")).collect(),
+        };
+        Settings {
+            servers: Arc::new(Servers {
+                addresses,
+                time: names.time,
+            }),
+            keep: names.keep,
+            keep_unknown: names.keep_unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

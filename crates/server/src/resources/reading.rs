@@ -1,0 +1,193 @@
+//! One look at the machine: everything that is read at a moment, as the kernel counts it.
+
+use std::fs;
+
+use rustix::process::{Resource, getrlimit};
+
+use super::parse::{self, CpuTime, Pressure, Traffic};
+
+/// Largest file below `/proc` that is read, in bytes; what is longer is cut.
+const FILE_BYTES_MAX: usize = 256 * 1024;
+
+/// What was counted until a moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Reading {
+    /// The moment, on the monotonic clock, in milliseconds.
+    pub(crate) now_ms: u64,
+    /// Interfaces with their traffic and speed.
+    pub(crate) interfaces: Vec<Interface>,
+    /// All CPUs together, then each.
+    pub(crate) cpus: Vec<CpuTime>,
+    /// Soft interrupts for packets that came.
+    pub(crate) net_rx: u64,
+    /// Connections that found the queue of their listener full.
+    pub(crate) listen_overflows: u64,
+    /// Connections that were not taken, for this or another reason.
+    pub(crate) listen_drops: u64,
+    /// Time the busiest disk had something to do, in milliseconds.
+    pub(crate) disk_busy_ms: u64,
+    /// Waiting for a disk, where the kernel counts it.
+    pub(crate) io: Pressure,
+    /// Waiting for memory, where the kernel counts it.
+    pub(crate) memory: Pressure,
+    /// Memory of the machine, in bytes.
+    pub(crate) memory_bytes: u64,
+    /// Of it, what can be had without swapping.
+    pub(crate) memory_available_bytes: u64,
+    /// The server's own.
+    pub(crate) server: Part,
+    /// Descriptors the server has open.
+    pub(crate) descriptors: u64,
+    /// Pools of programs by name.
+    pub(crate) pools: Vec<(String, Part)>,
+}
+
+/// A network interface.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Interface {
+    pub(crate) name: String,
+    pub(crate) traffic: Traffic,
+    /// Bits a second that its link carries; none where it has no link, or does not say.
+    pub(crate) speed_bits_s: Option<u64>,
+}
+
+/// The server, or the workers of one pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Memory, in bytes.
+    pub(crate) memory_bytes: u64,
+    /// Pages that had to be fetched from a disk.
+    pub(crate) major_faults: u64,
+    /// Waiting for memory in its control group, where it has one.
+    pub(crate) memory: Pressure,
+}
+
+impl Reading {
+    /// Looks at the machine now. `pools` names pools with the process ids of their workers.
+    pub(crate) fn take(now_ms: u64, pools: Vec<(String, Vec<u32>)>) -> Reading {
+        let (stat, softirqs) = (read("/proc/stat"), read("/proc/softirqs"));
+        let (netstat, memory) = (read("/proc/net/netstat"), read("/proc/meminfo"));
+        let counted = |name| parse::netstat(&netstat, "TcpExt", name).unwrap_or(0);
+        let pressure = |kind: &str| {
+            parse::pressure(&read(&format!("/proc/pressure/{kind}"))).unwrap_or_default()
+        };
+        let bytes = |name| parse::kib_line(&memory, name).unwrap_or(0);
+        Reading {
+            now_ms,
+            interfaces: interfaces(),
+            cpus: parse::cpu_times(&stat),
+            net_rx: parse::softirqs(&softirqs, "NET_RX"),
+            listen_overflows: counted("ListenOverflows"),
+            listen_drops: counted("ListenDrops"),
+            disk_busy_ms: parse::disk_busy_ms(&read("/proc/diskstats")),
+            io: pressure("io"),
+            memory: pressure("memory"),
+            memory_bytes: bytes("MemTotal"),
+            memory_available_bytes: bytes("MemAvailable"),
+            server: part(&[std::process::id()]),
+            descriptors: descriptors(),
+            pools: pools
+                .into_iter()
+                .map(|(name, pids)| (name, part(&pids)))
+                .collect(),
+        }
+    }
+}
+
+/// A small file of the kernel's; empty where it cannot be read.
+pub(crate) fn read(path: &str) -> String {
+    let mut bytes = fs::read(path).unwrap_or_default();
+    bytes.truncate(FILE_BYTES_MAX);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn interfaces() -> Vec<Interface> {
+    let text = read("/proc/net/dev");
+    let named = parse::interfaces(&text).map(|(name, traffic)| Interface {
+        speed_bits_s: speed_bits_s(name),
+        name: name.to_owned(),
+        traffic,
+    });
+    named.collect()
+}
+
+/// The speed of a link; virtual ones say -1, or nothing.
+fn speed_bits_s(name: &str) -> Option<u64> {
+    if name.contains('/') || name.starts_with('.') {
+        return None;
+    }
+    let text = read(&format!("/sys/class/net/{name}/speed"));
+    let megabits: u64 = text.trim().parse().ok()?;
+    megabits.checked_mul(1_000_000).filter(|speed| *speed > 0)
+}
+
+fn part(pids: &[u32]) -> Part {
+    let mut sum = Part::default();
+    let page = rustix::param::page_size() as u64;
+    for pid in pids {
+        let Some(process) = parse::process(&read(&format!("/proc/{pid}/stat"))) else {
+            continue;
+        };
+        sum.memory_bytes += process.resident_pages.saturating_mul(page);
+        sum.major_faults = sum.major_faults.saturating_add(process.major_faults);
+    }
+    if let Some(pid) = pids.first() {
+        sum.memory = group_pressure(*pid).unwrap_or_default();
+    }
+    sum
+}
+
+/// The memory pressure of a process's control group (v2), where it has one of its own.
+fn group_pressure(pid: u32) -> Option<Pressure> {
+    let groups = read(&format!("/proc/{pid}/cgroup"));
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let path = path.trim().trim_matches('/');
+    if path.is_empty() || path.contains("..") {
+        return None;
+    }
+    let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+    let mut texts = mounts
+        .iter()
+        .map(|mount| read(&format!("{mount}/{path}/memory.pressure")));
+    texts.find_map(|text| parse::pressure(&text))
+}
+
+/// Descriptors this process has open.
+pub(crate) fn descriptors() -> u64 {
+    let folder = "/proc/self/fd";
+    // Since Linux 6.2 the folder's size is their number.
+    let size = fs::metadata(folder).map_or(0, |folder| folder.len());
+    match size {
+        0 => fs::read_dir(folder).map_or(0, |entries| entries.count() as u64),
+        size => size,
+    }
+}
+
+/// Descriptors this process may have; none for no limit.
+pub(crate) fn descriptors_max() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_read_whole() {
+        let pools = vec![("pool".to_owned(), vec![std::process::id(), u32::MAX])];
+        let reading = Reading::take(7, pools);
+        assert!(reading.interfaces.iter().any(|one| one.name == "lo"));
+        assert!(reading.cpus.len() >= 2 && reading.memory_bytes > 0);
+        assert!(reading.server.memory_bytes > 0);
+        assert_eq!(reading.pools[0].1.memory_bytes, reading.server.memory_bytes);
+        assert!((3..1_000_000).contains(&reading.descriptors));
+    }
+
+    #[test]
+    fn odd_names_are_not_looked_up() {
+        for name in ["lo", "../../etc", ".", "no-such-link"] {
+            assert_eq!(speed_bits_s(name), None);
+        }
+        assert_eq!(read("/proc/no/such/file"), "");
+    }
+}

@@ -1,0 +1,148 @@
+//! The look at everything, once a second, and the board where others read what came of it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use super::alarms::{Alarms, Alert};
+use super::conditions::{self, Expiry, Facts};
+use super::minute::Minutes;
+use super::reading::{Reading, descriptors, descriptors_max};
+use crate::cache::store::Holdings;
+use crate::handle::admin::Admin;
+use crate::handle::resident::status::{pids, pool_facts};
+use crate::handle::warm;
+use crate::shared::fleet::now_ms;
+
+/// What was seen, for whoever asks.
+#[derive(Debug, Default)]
+pub struct Resources {
+    minutes: Mutex<Minutes>,
+    alerts: Mutex<Vec<Alert>>,
+    certificates: Mutex<Vec<Expiry>>,
+}
+
+impl Resources {
+    /// What an operator should look at, the worst first.
+    pub fn alerts(&self) -> Vec<Alert> {
+        lock(&self.alerts).clone()
+    }
+
+    /// The certificates that are served from now on.
+    pub fn set_certificates(&self, certificates: Vec<Expiry>) {
+        *lock(&self.certificates) = certificates;
+    }
+
+    /// Minutes from one Unix time to another, in rows of `step_s` seconds.
+    pub fn json(&self, from_s: u64, to_s: u64, step_s: u64) -> Value {
+        let mut told = lock(&self.minutes).json(from_s, to_s, step_s);
+        told["descriptors_max"] = json!(descriptors_max());
+        told["alerts"] = self.alerts().iter().map(Alert::json).collect();
+        told
+    }
+}
+
+/// Looks at everything. One thread has it, and no serving thread: it reads files.
+pub struct Sampler {
+    admin: Arc<Admin>,
+    alarms: Alarms,
+    before: Facts,
+    /// The last minute's end: its number, what was read, and what the cache held.
+    minute: (u64, Reading, Facts, Holdings),
+}
+
+impl Sampler {
+    /// Begins to look at this server.
+    pub fn new(admin: &Arc<Admin>) -> Sampler {
+        let facts = facts(admin);
+        let reading = Reading::take(now_ms(), pools(admin));
+        let minute = unix_ms() / 60_000;
+        Sampler {
+            alarms: Alarms::default(),
+            before: facts.clone(),
+            minute: (minute, reading, facts, admin.shared.store.holdings()),
+            admin: Arc::clone(admin),
+        }
+    }
+
+    /// Looks at everything now, which is this Unix time. To be called every second.
+    pub fn sample(&mut self, unix_ms: u64) {
+        self.admin.statistics.tick(unix_ms);
+        let facts = facts(&self.admin);
+        conditions::events(&mut self.alarms, &self.before, &facts, unix_ms);
+        conditions::levels(&mut self.alarms, &facts, unix_ms);
+        // A clock that is put back does not bring minutes back.
+        if unix_ms / 60_000 > self.minute.0 {
+            self.end_minute(&facts, unix_ms);
+        }
+        self.before = facts;
+        *lock(&self.admin.resources.alerts) = self.alarms.alerts();
+    }
+
+    fn end_minute(&mut self, facts: &Facts, unix_ms: u64) {
+        let reading = Reading::take(now_ms(), pools(&self.admin));
+        let holdings = self.admin.shared.store.holdings();
+        let (_, before, facts_before, holdings_before) = &self.minute;
+        let mut minutes = lock(&self.admin.resources.minutes);
+        let number = unix_ms / 60_000;
+        let minute = minutes.add(number, before, &reading);
+        conditions::machine(&mut self.alarms, &minute, minutes.links(), unix_ms);
+        drop(minutes);
+        conditions::cache(
+            &mut self.alarms,
+            (&facts_before.counters, holdings_before),
+            (&facts.counters, &holdings),
+            unix_ms,
+        );
+        self.minute = (number, reading, facts.clone(), holdings);
+    }
+}
+
+/// Process ids of all programs that stay, by pool or kept interpreter.
+fn pools(admin: &Admin) -> Vec<(String, Vec<u32>)> {
+    let mut pools = pids(&admin.shared.fleet);
+    pools.extend(warm::status::pids(&admin.shared.hosts));
+    pools
+}
+
+/// What the server knows of itself now.
+fn facts(admin: &Admin) -> Facts {
+    let (workers, workers_max) = admin.shared.fleet.load();
+    let report = lock(&admin.report);
+    let refused = report.certificates.iter().filter_map(|state| {
+        let name = state.names.first().cloned().unwrap_or_default();
+        Some((name, state.error.clone()?))
+    });
+    let refused_certificates = refused.collect();
+    let seen = admin.inside.seen();
+    let connections_max = report.config.limits.connections as u64;
+    drop(report);
+    Facts {
+        counters: admin.counters.merged(),
+        connections_max,
+        descriptors: descriptors(),
+        descriptors_max: descriptors_max(),
+        workers: workers as u64,
+        workers_max: workers_max as u64,
+        pools: pool_facts(&admin.shared.fleet),
+        certificates: lock(&admin.resources.certificates).clone(),
+        refused_certificates,
+        requests: seen.last.requests.into(),
+        errors: seen.last.errors.into(),
+        queued: seen.workers.queued as u64,
+        idle: seen.workers.idle as u64,
+        busy: seen.workers.busy as u64,
+        failed_write: seen.failed_write,
+    }
+}
+
+/// Now, in Unix milliseconds.
+pub(crate) fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_millis() as u64)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
