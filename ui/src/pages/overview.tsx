@@ -16,6 +16,7 @@ import {
   bytesRate,
   cores,
   count,
+  many,
   micros,
   percent,
   rate,
@@ -117,7 +118,11 @@ function Tiles(props: { of: Overview }): JSX.Element {
       <Tile
         name="Slow end (p99)"
         value={micros(of.latency?.p99_us)}
-        more={`half within ${micros(of.latency?.p50_us)}, worst ${micros(of.latency?.max_us)}`}
+        more={
+          of.latency?.count
+            ? `half within ${micros(of.latency.p50_us)}, worst ${micros(of.latency.max_us)}`
+            : "no request in the last minute"
+        }
         href={link("routes")}
         values={at("p99_us")}
         colour="line-4"
@@ -200,7 +205,7 @@ function MachineTiles(props: { of: Overview; at(name: string): (number | null)[]
       <Tile
         name="Cache"
         value={of.cache?.hit_ratio == null ? "no use yet" : `${percent(of.cache.hit_ratio)} hits`}
-        more={`${count(of.cache?.entries)} files, ${bytes(of.cache?.bytes)} of ${bytes(of.cache?.bytes_max)}`}
+        more={`${many(of.cache?.entries, "file")}, ${bytes(of.cache?.bytes)} of ${bytes(of.cache?.bytes_max)}`}
         href={link("cache")}
       />
       <Tile
