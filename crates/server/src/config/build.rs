@@ -178,7 +178,7 @@ fn build_watch(root: &Section, faults: &mut Faults<'_>) -> WatchSettings {
     }
     for (word, spot) in section.texts("hidden_query") {
         if word.is_empty() {
-            faults.error(spot, "an empty word would hide every key".to_owned());
+            faults.error(spot, "an empty word would hide every key");
         }
     }
     WatchSettings {

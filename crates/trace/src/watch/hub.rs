@@ -57,7 +57,7 @@ impl Hub {
     /// Somebody watches no more.
     pub fn remove(&self, watcher: &Arc<Watcher>) {
         let mut slots = self.lock();
-        slots.dropped += watcher.dropped();
+        slots.dropped += watcher.dropped_so_far();
         let place = &mut slots.watchers[watcher.slot as usize];
         if place
             .as_ref()
@@ -97,7 +97,7 @@ impl Hub {
             .watchers
             .iter()
             .flatten()
-            .map(|watcher| watcher.dropped());
+            .map(|watcher| watcher.dropped_so_far());
         slots.dropped + now.sum::<u64>()
     }
 

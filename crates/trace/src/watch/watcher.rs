@@ -165,7 +165,7 @@ impl Watcher {
     }
 
     /// Events that did not fit, since it began.
-    pub fn dropped(&self) -> u64 {
+    pub fn dropped_so_far(&self) -> u64 {
         self.lock().dropped_total
     }
 
