@@ -18,6 +18,7 @@ use hob_trace::format::{Format, Names};
 use hob_trace::history::{History, Origin, Retention};
 use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
+use hob_trace::watch::Hidden;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
 use crate::activity::{Files, Hook, Inside, Sampler};
@@ -30,6 +31,7 @@ use crate::handle::admin::{Admin, Configured, Ledger, Live, Readers, Report, cer
 use crate::handle::files::pin;
 use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
 use crate::names::ClientNames;
+use crate::otlp::Exporter;
 use crate::process;
 use crate::resources::{self, Resources};
 use crate::route::sites::Sites;
@@ -227,7 +229,6 @@ impl Server {
         sites.set_client_rules(&tls::client_rules(&config, &keys)?);
         let purposes: Vec<Purpose> = config.listeners.iter().map(|one| one.purpose).collect();
         let mut numbered = self.number_listeners(listeners, &purposes, control);
-        self.admin.resources.set_certificates(tls::expiries(&keys));
         self.join_datagrams(&mut numbered, datagrams);
         for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
             let port = listener.tls.as_ref().and_then(|tls| tls.http3_port);
@@ -243,12 +244,16 @@ impl Server {
                 sites.listener_logs.insert(*number, log);
             }
         }
+        let watch = &config.watch;
+        let hidden = Hidden::new(&watch.hidden_query, &watch.hidden_fields);
+        self.shared.watching.set_hidden(hidden);
         let fleet = &self.shared.fleet;
         fleet.set_workers_max(config.limits.workers);
         self.admin
             .configure(&config, &sources, &report.addresses, audit);
         *lock(&self.admin.certificates) = certificates::held(&config, &keys, &report.addresses);
         self.admin.inside.history.set_retention(retention(&config));
+        self.set_otlp(&config);
         self.shared.set_sites(sites);
         self.shared.fleet.tend();
         self.shared.hosts.tend(&self.shared.fleet);
@@ -275,6 +280,22 @@ impl Server {
         let limits = limits(&config.limits);
         self.config = config;
         Ok((numbered, limits))
+    }
+
+    /// Sends traces where the config says. What the exporter before still has, it sends.
+    fn set_otlp(&self, config: &Config) {
+        let current = self.shared.otlp.load();
+        if current.as_ref().map(|exporter| exporter.settings()) == config.otlp.as_ref() {
+            return;
+        }
+        let exporter = config.otlp.clone().and_then(|settings| {
+            let series = Arc::clone(&self.shared.series);
+            let started = Exporter::start(settings, series, self.counters.new_thread());
+            started
+                .inspect_err(|error| tracing::error!(%error, "traces are not sent"))
+                .ok()
+        });
+        self.shared.otlp.store(exporter.map(Arc::new));
     }
 
     /// TLS of each listener.
@@ -501,6 +522,11 @@ impl Server {
         self.admin.names.end();
         // After the threads, which have handed over what they had.
         drop(self.sampler.take());
+        if let Some(exporter) = self.shared.otlp.swap(None)
+            && !exporter.close(LOG_PATIENCE)
+        {
+            tracing::warn!("the collector did not take the last traces in time");
+        }
         if let Some(log) = self.log.take()
             && !log.close(LOG_PATIENCE)
         {
@@ -565,7 +591,6 @@ impl Server {
         let addresses = lock(&self.admin.report).addresses.clone();
         let held = certificates::held(&self.config, keys, &addresses);
         *lock(&self.admin.certificates) = held;
-        self.admin.resources.set_certificates(tls::expiries(keys));
         for (listening, terms) in self.listeners.iter_mut().zip(terms) {
             listening.tls = terms;
         }
@@ -617,6 +642,7 @@ impl Server {
     fn drain(&self, drain: Drain) {
         self.admin.readers.end_all();
         self.shared.fleet.drain_tunnels();
+        self.shared.watching.hub.end_all();
         for index in 0..self.crew.thread_count() {
             Handle::new(&self.crew, index)
                 .run(move |thread: &mut Thread<Answers>| thread.drain(drain));
@@ -695,7 +721,6 @@ fn report(generation: &Generation) -> Report {
         certificates: Vec::new(),
         addresses: facts.addresses.clone(),
         warnings: facts.warnings.clone(),
-        config: Arc::new(generation.config.clone()),
         sites: generation
             .config
             .sites

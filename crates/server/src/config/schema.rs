@@ -6,6 +6,7 @@
 
 mod acme;
 mod admin;
+mod answers;
 mod files;
 mod inside;
 mod metrics;
@@ -13,6 +14,7 @@ mod names;
 mod programs;
 mod resident;
 mod tls;
+mod watch;
 
 use std::time::Duration;
 
@@ -25,6 +27,7 @@ use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
+pub use answers::{REDIRECT, RESPOND};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
 pub use inside::{ACTIVITY, HISTORY};
@@ -33,6 +36,7 @@ pub use names::NAMES;
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
+pub use watch::WATCH;
 
 /// The top level of a config file.
 pub static ROOT: Table = Table {
@@ -120,6 +124,7 @@ pub static ROOT: Table = Table {
             "certbot",
             "autocert",
         ]),
+        Key::new("watch", Kind::Table(&WATCH), Nothing("")),
         Key::new("admin", Kind::Table(&ADMIN), Nothing("no admin pages")).aka(&["dashboard", "ui"]),
         Key::new("metrics", Kind::Table(&METRICS), Nothing("")).aka(&["prometheus", "stats"]),
         Key::new("otlp", OrText("endpoint", &OTLP), Nothing("")).aka(&["otel", "tracing"]),
@@ -615,6 +620,7 @@ pub static ANSWER: Table = Table {
     text: "What is done to answers.",
     base: None,
     keys: &[
+        watch::SERVER_TIMING,
         Key::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
             .says(
                 "Header fields set in every answer, errors too; an empty value removes the field. \
@@ -694,65 +700,6 @@ pub static ANSWER: Table = Table {
             )
             .example("\"8MiB\"")
             .aka(&["buffer", "buffer_size"]),
-    ],
-};
-
-/// `[site.route.redirect]`
-pub static REDIRECT: Table = Table {
-    name: "redirect",
-    header: "`redirect` of a route",
-    text: "Sends the client to another place. A plain string is the target.",
-    base: None,
-    keys: &[
-        Key::new("to", Text, Required)
-            .says(
-                "Target: a path or a URL. Captures of the route's path are put in, as are \
-                 `{path}`, `{query}` and `{host}`.",
-            )
-            .example("\"https://example.org{path}\"")
-            .aka(&["target", "url", "location"]),
-        Key::new(
-            "status",
-            Integer { min: 100, max: 999 },
-            Preset::Integer(302),
-        )
-        .says(
-            "301 or 308 for good, 302, 303 or 307 for now; 307 and 308 keep the method. \
-                 Browsers remember the permanent ones, also a mistaken one, so the default is \
-                 temporary.",
-        )
-        .example("308")
-        .aka(&["code"]),
-    ],
-};
-
-/// `[site.route.respond]`
-pub static RESPOND: Table = Table {
-    name: "respond",
-    header: "`respond` of a route",
-    text: "A fixed answer.",
-    base: None,
-    keys: &[
-        Key::new(
-            "status",
-            Integer { min: 200, max: 599 },
-            Preset::Integer(200),
-        )
-        .says("Status code.")
-        .example("410")
-        .aka(&["code"]),
-        Key::new(
-            "content_type",
-            Text,
-            Preset::Text("text/plain; charset=utf-8"),
-        )
-        .says("Media type of the body.")
-        .example("\"application/json\"")
-        .aka(&["type", "mime"]),
-        Key::new("body", Text, Preset::Text(""))
-            .says("The body.")
-            .example("\"gone\"")
-            .aka(&["text", "content"]),
     ],
 };
 

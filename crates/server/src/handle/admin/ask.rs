@@ -8,7 +8,7 @@ use hob_http::{BodyError, Request, Response};
 use serde_json::Value;
 
 use super::endpoints::Role;
-use super::query::value_of;
+use super::query::{pairs_of, value_of};
 use super::{Admin, reply};
 
 /// Largest body of a request to the API, in bytes (413).
@@ -89,6 +89,11 @@ impl Ask {
         value_of(head.query()?, key)
     }
 
+    /// Every key of the query and its value, their percent codes decoded, in order.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        pairs_of(self.request.head().query().unwrap_or_default())
+    }
+
     /// A number of the query; `usual` where it is not there or is no number.
     pub fn number(&self, key: &str, usual: u64) -> u64 {
         let value = self.query(key);
@@ -101,6 +106,10 @@ impl Ask {
     }
 
     /// The same with another limit than usual, in bytes.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the answer that refuses is given as it is, once"
+    )]
     pub(super) async fn json_up_to(&self, bytes_max: u64) -> Result<Value, Response> {
         let refusal = || reply::text(413, format!("the body is larger than {bytes_max} bytes"));
         if !self.request.limit_body(bytes_max) {

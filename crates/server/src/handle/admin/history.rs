@@ -196,6 +196,10 @@ fn told(found: &Found, names: &[Arc<SeriesName>]) -> Value {
     }
     .finished();
     value["id"] = found.id.to_string().into();
+    if finished.record.trace.is_some() {
+        let id = finished.record.trace.id_text();
+        value["trace_id"] = String::from_utf8_lossy(&id).into();
+    }
     for (key, text) in [
         ("tls_suite", finished.tls_suite),
         ("reason", finished.reason),
