@@ -218,6 +218,9 @@ pub(crate) struct CheckOptions {
     /// Print what programs are told of a request instead, in Markdown
     #[arg(long, conflicts_with_all = ["config", "json", "explain", "reference", "schema"])]
     pub(crate) variables: bool,
+    /// Print what `/metrics` tells instead, in Markdown
+    #[arg(long, exclusive = true)]
+    pub(crate) metrics: bool,
     /// Print what the admin API can be asked instead, in Markdown
     #[arg(long, exclusive = true)]
     pub(crate) endpoints: bool,

@@ -2,7 +2,7 @@
 
 use hob_server::config::{self, Sources};
 use hob_server::handle::admin::endpoints;
-use hob_server::handle::variables;
+use hob_server::handle::{metrics, variables};
 
 use crate::Refusal;
 use crate::args::{CheckOptions, Surroundings};
@@ -18,6 +18,10 @@ pub(crate) fn run(options: &CheckOptions, _: &Surroundings) -> Result<(), Refusa
     }
     if options.variables {
         print!("{}", variables::reference());
+        return Ok(());
+    }
+    if options.metrics {
+        print!("{}", metrics::reference());
         return Ok(());
     }
     if options.endpoints {

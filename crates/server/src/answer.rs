@@ -45,6 +45,7 @@ use crate::handle::resident::{self, Home, Resident};
 use crate::handle::warm::keep::{self, Means};
 use crate::handle::warm::{Host, Links};
 use crate::handle::{Handler, metrics, plain, redirect, respond};
+use crate::otlp::Tracer;
 use crate::process::Launcher;
 use crate::route::pattern::Captures;
 use crate::route::sites::{Route, Site, Sites};
@@ -73,6 +74,8 @@ struct Desk {
     shared: Arc<Shared>,
     counters: Arc<ThreadCounters>,
     tally: Arc<ThreadTally>,
+    /// Gives requests their traces, where they have any.
+    tracer: RefCell<Option<Tracer>>,
     admin: Arc<Admin>,
     sites: RefCell<Arc<Sites>>,
     generation: Cell<u64>,
@@ -110,6 +113,7 @@ impl Answers {
                 shared: Arc::clone(shared),
                 counters,
                 tally: shared.tallies.new_thread(),
+                tracer: RefCell::new(shared.otlp.load().as_ref().map(Tracer::new)),
                 admin: Arc::clone(admin),
                 local: RefCell::default(),
                 now_ms: Cell::new(0),
@@ -169,6 +173,20 @@ impl Answers {
 }
 
 impl Desk {
+    /// Traces go where the config in force says.
+    fn renew_tracer(&self) {
+        let exporter = self.shared.otlp.load();
+        let mut tracer = self.tracer.borrow_mut();
+        let is_same = match (&*tracer, &*exporter) {
+            (Some(tracer), Some(exporter)) => tracer.is_of(exporter),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_same {
+            *tracer = exporter.as_ref().map(Tracer::new);
+        }
+    }
+
     fn route(self: &Rc<Desk>, sites: &Arc<Sites>, request: &Request) -> Answered {
         let head = request.head();
         let site_index = sites.site_of(head.host());
@@ -427,6 +445,9 @@ impl Answer for Answers {
         if request.facts().listener >= CONTROL_LISTENER {
             return admin::answer(&self.desk.admin, request);
         }
+        if let Some(tracer) = &*self.desk.tracer.borrow() {
+            tracer.begin(request);
+        }
         let sites = self.desk.sites.borrow();
         if let Some(page) = proof::page(&self.desk.admin, &sites, request) {
             return Answered::Ready(page);
@@ -492,6 +513,11 @@ impl Answer for Answers {
         if record.log != 0 {
             self.ring.borrow_mut().push(&record, &texts);
         }
+        if record.trace.is_sampled
+            && let Some(tracer) = &*self.desk.tracer.borrow()
+        {
+            tracer.finished(&record, &texts);
+        }
         self.recorder.finished(&record, &texts);
         let may_be_watched = request.is_watched() || record.route == Record::NO_ROUTE;
         if may_be_watched && request.reactor().station().is_on() {
@@ -525,6 +551,7 @@ impl Answer for Answers {
         if generation != desk.generation.get() {
             desk.generation.set(generation);
             *desk.sites.borrow_mut() = desk.shared.sites();
+            desk.renew_tracer();
         }
         if let Some(home) = desk.home.get() {
             home.reactor.station().refresh(&desk.shared.watching.hub);

@@ -9,6 +9,7 @@ mod environment;
 pub mod handle;
 pub mod life;
 pub mod names;
+pub mod otlp;
 pub mod process;
 pub mod resources;
 pub mod route;

@@ -31,6 +31,7 @@ use crate::handle::admin::{Admin, Configured, Ledger, Live, Readers, Report, cer
 use crate::handle::files::pin;
 use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
 use crate::names::ClientNames;
+use crate::otlp::Exporter;
 use crate::process;
 use crate::resources::{self, Resources};
 use crate::route::sites::Sites;
@@ -252,6 +253,7 @@ impl Server {
             .configure(&config, &sources, &report.addresses, audit);
         *lock(&self.admin.certificates) = certificates::held(&config, &keys, &report.addresses);
         self.admin.inside.history.set_retention(retention(&config));
+        self.set_otlp(&config);
         self.shared.set_sites(sites);
         self.shared.fleet.tend();
         self.shared.hosts.tend(&self.shared.fleet);
@@ -278,6 +280,22 @@ impl Server {
         let limits = limits(&config.limits);
         self.config = config;
         Ok((numbered, limits))
+    }
+
+    /// Sends traces where the config says. What the exporter before still has, it sends.
+    fn set_otlp(&self, config: &Config) {
+        let current = self.shared.otlp.load();
+        if current.as_ref().map(|exporter| exporter.settings()) == config.otlp.as_ref() {
+            return;
+        }
+        let exporter = config.otlp.clone().and_then(|settings| {
+            let series = Arc::clone(&self.shared.series);
+            let started = Exporter::start(settings, series, self.counters.new_thread());
+            started
+                .inspect_err(|error| tracing::error!(%error, "traces are not sent"))
+                .ok()
+        });
+        self.shared.otlp.store(exporter.map(Arc::new));
     }
 
     /// TLS of each listener.
@@ -504,6 +522,11 @@ impl Server {
         self.admin.names.end();
         // After the threads, which have handed over what they had.
         drop(self.sampler.take());
+        if let Some(exporter) = self.shared.otlp.swap(None)
+            && !exporter.close(LOG_PATIENCE)
+        {
+            tracing::warn!("the collector did not take the last traces in time");
+        }
         if let Some(log) = self.log.take()
             && !log.close(LOG_PATIENCE)
         {

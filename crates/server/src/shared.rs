@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use hob_http::listen;
 use hob_http::thread::{Listening, Visits};
 use hob_trace::series::Series;
@@ -23,6 +23,7 @@ use crate::handle::cgi::gate::Gate;
 use crate::handle::files::find::Fetched;
 use crate::handle::files::load::Moment;
 use crate::handle::warm::Hosts;
+use crate::otlp::Exporter;
 use crate::route::sites::Sites;
 use crate::shared::fleet::Fleet;
 use crate::watch::Watching;
@@ -53,6 +54,8 @@ pub struct Shared {
     pub hosts: Hosts,
     /// Who watches requests as they live.
     pub watching: Watching,
+    /// Where traces go; nowhere most of the time.
+    pub otlp: ArcSwapOption<Exporter>,
     /// Requests by site and handler.
     pub tallies: Tallies,
     cache_bytes: AtomicU64,
@@ -84,6 +87,7 @@ impl Shared {
             fleet: Fleet::new(),
             hosts: Hosts::default(),
             watching: Watching::default(),
+            otlp: ArcSwapOption::empty(),
             tallies: Tallies::new(),
             cache_bytes: AtomicU64::new(0),
             content_bytes_max: AtomicU64::new(0),

@@ -119,7 +119,7 @@ impl Caller {
 //= w3c-trace-context#tracestate-header
 pub fn is_tracestate(text: &[u8]) -> bool {
     let is_member = |member: &[u8]| {
-        let member = member.trim_ascii();
+        let member = trimmed(member);
         let Some(border) = member.iter().position(|byte| *byte == b'=') else {
             // Empty members are allowed.
             return member.is_empty();
@@ -140,6 +140,14 @@ pub fn is_tracestate(text: &[u8]) -> bool {
         && text.len() <= TRACESTATE_BYTES_MAX
         && members().count() <= TRACESTATE_MEMBERS_MAX
         && members().all(is_member)
+}
+
+/// Without the blanks that may stand around members of a list.
+fn trimmed(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = text {
+        text = rest;
+    }
+    text
 }
 
 fn put_hex(bytes: &[u8], text: &mut [u8]) {

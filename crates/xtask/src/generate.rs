@@ -39,6 +39,11 @@ pub(crate) const FILES: &[Generated] = &[
         comment: ("<!-- ", " -->"),
     },
     Generated {
+        path: "docs/src/reference/metrics.md",
+        source: Source::Program(&["check", "--metrics"]),
+        comment: ("<!-- ", " -->"),
+    },
+    Generated {
         path: "docs/src/reference/admin.md",
         source: Source::Program(&["check", "--endpoints"]),
         comment: ("<!-- ", " -->"),

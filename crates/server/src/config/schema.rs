@@ -6,13 +6,13 @@
 
 mod acme;
 mod admin;
+mod answers;
 mod files;
 mod inside;
 mod metrics;
 mod names;
 mod programs;
 mod resident;
-mod respond;
 mod tls;
 mod watch;
 
@@ -27,6 +27,7 @@ use super::key::{Key, Kind, MapOf, MapValue, Preset, Table};
 
 pub use acme::{ACME, DNS, EXTERNAL_ACCOUNT};
 pub use admin::{ADMIN, ADMIN_TLS, ADMIN_USER};
+pub use answers::{REDIRECT, RESPOND};
 use files::COMPRESS_TYPES;
 pub use files::{FILES, ROUTE_FILES};
 pub use inside::{ACTIVITY, HISTORY};
@@ -34,7 +35,6 @@ pub use metrics::{METRICS, OTLP, ROUTE_METRICS};
 pub use names::NAMES;
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
-pub use respond::RESPOND;
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
 pub use watch::WATCH;
 
@@ -700,35 +700,6 @@ pub static ANSWER: Table = Table {
             )
             .example("\"8MiB\"")
             .aka(&["buffer", "buffer_size"]),
-    ],
-};
-
-/// `[site.route.redirect]`
-pub static REDIRECT: Table = Table {
-    name: "redirect",
-    header: "`redirect` of a route",
-    text: "Sends the client to another place. A plain string is the target.",
-    base: None,
-    keys: &[
-        Key::new("to", Text, Required)
-            .says(
-                "Target: a path or a URL. Captures of the route's path are put in, as are \
-                 `{path}`, `{query}` and `{host}`.",
-            )
-            .example("\"https://example.org{path}\"")
-            .aka(&["target", "url", "location"]),
-        Key::new(
-            "status",
-            Integer { min: 100, max: 999 },
-            Preset::Integer(302),
-        )
-        .says(
-            "301 or 308 for good, 302, 303 or 307 for now; 307 and 308 keep the method. \
-                 Browsers remember the permanent ones, also a mistaken one, so the default is \
-                 temporary.",
-        )
-        .example("308")
-        .aka(&["code"]),
     ],
 };
 

@@ -1,6 +1,7 @@
 //! Fields of a request as variables of its program.
 
 use crate::handle::admin::door::ADMIN_COOKIE;
+use crate::handle::trace_fields::is_of_trace;
 use crate::handle::variables::{Asked, Layout};
 
 /// Fields of the request as variables, each name once, in the order of their names.
@@ -9,7 +10,10 @@ pub(crate) fn fields(asked: &Asked<'_>, layout: &mut impl Layout) {
     let head = asked.request.head();
     // Programs find there what they look for before they open a tunnel.
     let asks = asked.may_tunnel && head.upgrade().is_some() && asked.request.tunnel().is_some();
-    let passed = |name: &[u8]| is_passed(name, asked.passes_authorization, asks);
+    let is_traced = asked.request.record().trace.is_some();
+    let passed = |name: &[u8]| {
+        is_passed(name, asked.passes_authorization, asks) && !(is_traced && is_of_trace(name))
+    };
     let mut few = [(&b""[..], &b""[..]); FIELDS_USUAL];
     let mut many = Vec::new();
     let mut count = 0;

@@ -12,6 +12,7 @@ pub mod redirect;
 pub mod resident;
 pub mod respond;
 pub mod script_control;
+mod trace_fields;
 pub mod variables;
 pub mod warm;
 

@@ -49,6 +49,7 @@ const NUMBERS_BYTES_MAX: usize = 6 * 8 + 4 * 4 + 3 * 4 + 3 * 4 + 4 + 16;
 pub(super) const ENTRY_BYTES_MAX: usize = HEAD_BYTES
     + NUMBERS_BYTES_MAX
     + TEXT_KINDS * 2
+    + TRACE_BYTES
     + METHOD_BYTES_MAX
     + TARGET_BYTES_MAX
     + HOST_BYTES_MAX
@@ -58,6 +59,8 @@ pub(super) const ENTRY_BYTES_MAX: usize = HEAD_BYTES
     + DETAIL_BYTES_MAX
     + 3 * WORDS_BYTES_MAX;
 const TEXT_KINDS: usize = 10;
+/// Bytes of a trace's id.
+const TRACE_BYTES: usize = 16;
 /// Where the series stands in an entry.
 const SERIES_AT: usize = 36;
 const _: () = assert!(ENTRY_BYTES_MAX <= u16::MAX as usize);
@@ -79,7 +82,8 @@ const AGENT: u32 = 1 << 13;
 const SUITE: u32 = 1 << 14;
 /// The text of the kind four groups before is that of the last entry that had one.
 const SAME: u32 = 4;
-const GROUPS: u32 = (SUITE << SAME << 1) - 1;
+const TRACE: u32 = SUITE << SAME << 1;
+const GROUPS: u32 = (TRACE << 1) - 1;
 
 /// Methods that are one byte, from 1.
 const METHODS: [&[u8]; 8] = [
@@ -176,6 +180,10 @@ pub(super) fn encode(
     let agent = cut(texts.user_agent, AGENT_BYTES_MAX);
     repeated(AGENT, agent, &mut memory.agent);
     repeated(SUITE, suite, &mut memory.suite);
+    if record.trace.is_some() {
+        groups |= TRACE;
+        out.extend_from_slice(&record.trace.id);
+    }
     out.extend_from_slice(target);
     let size = (out.len() - start) as u16;
     if let Some(head) = out.get_mut(start..start + 8) {
@@ -379,6 +387,9 @@ pub(super) fn decode<'a>(
     let referer = reader.text_or_same(groups, REFERER, &mut seen.referer)?;
     let user_agent = reader.text_or_same(groups, AGENT, &mut seen.agent)?;
     let tls_suite = reader.text_or_same(groups, SUITE, &mut seen.suite)?;
+    if groups & TRACE != 0 {
+        record.trace.id = *reader.take(TRACE_BYTES)?.first_chunk()?;
+    }
     let target = reader.take(usize::from(u16_at(head, 2)))?;
     let finished = Finished {
         record,

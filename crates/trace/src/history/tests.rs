@@ -106,6 +106,10 @@ fn everything_that_is_known_of_a_request_comes_back() {
         handshake_us: 16,
         reason: Some("the program ended"),
         note: Some("strange"),
+        trace: crate::traceparent::Trace {
+            id: [7; 16],
+            ..crate::traceparent::Trace::NONE
+        },
         ..Record::empty()
     };
     let all = Texts {

@@ -108,11 +108,11 @@ impl Watcher {
         if !self.terms.match_end(record) {
             return;
         }
-        state.push_all(before, &self.terms);
-        state.push_all(&held.events, &self.terms);
+        let mut waker = state.push_all(before, &self.terms);
+        waker = waker.or(state.push_all(&held.events, &self.terms));
         state.dropped += held.dropped;
-        let waker = state.push_all(after, &self.terms);
-        let waker = waker.or_else(|| state.waker.take());
+        state.dropped_total += held.dropped;
+        waker = waker.or(state.push_all(after, &self.terms));
         drop(state);
         if let Some(waker) = waker {
             waker.wake();

@@ -106,6 +106,10 @@ impl Ask {
     }
 
     /// The same with another limit than usual, in bytes.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the answer that refuses is given as it is, once"
+    )]
     pub(super) async fn json_up_to(&self, bytes_max: u64) -> Result<Value, Response> {
         let refusal = || reply::text(413, format!("the body is larger than {bytes_max} bytes"));
         if !self.request.limit_body(bytes_max) {
@@ -128,7 +132,7 @@ impl Ask {
         match serde_json::from_slice(&bytes) {
             Ok(value @ Value::Object(_)) => Ok(value),
             Ok(_) => Err(reply::text(400, "the body is no JSON object")),
-            Err(error) => Err(reply::text(400, &format!("the body is no JSON: {error}"))),
+            Err(error) => Err(reply::text(400, format!("the body is no JSON: {error}"))),
         }
     }
 }

@@ -106,6 +106,8 @@ fn events_are_held_until_the_end_decides() {
     let mut record = Record::empty();
     for (request, status) in [(0, 200), (1, 500)] {
         let trail = trail(&station, request, 200);
+        let count = Arc::new(Count::default());
+        watcher.waiting_bytes(&Waker::from(Arc::clone(&count)));
         tell(&station, &trail, "within");
         assert!(texts(&watcher).is_empty());
         record.status = status;
@@ -122,6 +124,8 @@ fn events_are_held_until_the_end_decides() {
             200 => &[],
             _ => &["begin", "within", "end"],
         };
+        let wakes = usize::from(status == 500);
+        assert_eq!(count.0.load(Ordering::SeqCst), wakes);
         assert_eq!(texts(&watcher), expected);
     }
 }
