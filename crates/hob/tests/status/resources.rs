@@ -89,7 +89,7 @@ fn program_that_does_not_start_is_told_of_with_what_it_said() {
     let place = Place::new();
     place.folder("cgi");
     let route = "[[site.route]]\npath = \"/app/*\"\n\
-                 resident = { wsgi = \"missing:application\", dir = \"cgi\", workers = { min = 1 } }\n";
+                 resident = { wsgi = \"missing:app\", dir = \"cgi\", workers = { min = 1 } }\n";
     let hob = place.serve_config_with("", route);
     let alert = alert(&place, "its workers do not start");
     assert_eq!(
