@@ -1,5 +1,5 @@
-//! The history as the control socket tells it: what is kept of a request, how it is found again, and
-//! what outlives reloads, restarts, a killed server and a full disk.
+//! The history as the control socket tells it: what is kept of a request, how it is found again,
+//! and what outlives reloads, restarts, a killed server and a full disk.
 #![allow(clippy::unwrap_used)]
 
 mod harness;

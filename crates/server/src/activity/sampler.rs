@@ -341,7 +341,8 @@ impl Watch {
 }
 
 impl Counted {
-    /// The server begins with nothing counted: what came before this thread did is in its first row.
+    /// The server begins with nothing counted: what came before this thread did is in its first
+    /// row.
     fn nothing() -> Counted {
         Counted {
             all: Sum::default(),

@@ -1,8 +1,8 @@
 //! The numbers of the server for Prometheus: a route with a token, and `/metrics` of the admin API.
 //!
 //! `families` is the table of what there is, `gather` what it comes to at a moment, `process` the
-//! part that the kernel knows, `times` the histograms. A page is made by a thread of the file pool: nobody's request waits
-//! for it.
+//! part that the kernel knows, `times` the histograms. A page is made by a thread of the file pool:
+//! nobody's request waits for it.
 
 pub mod families;
 mod gather;
