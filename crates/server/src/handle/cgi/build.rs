@@ -103,12 +103,17 @@ pub fn build(
             &settings.limits,
         ),
         pace: Pace::default(),
-        half_close: match on.route.half_close {
-            config::HalfClose::Cancel => HalfClose::Cancel,
-            config::HalfClose::Serve => HalfClose::Serve,
-        },
+        half_close: half_close(on.route),
         settings: settings.clone(),
     })
+}
+
+/// What it means that a client has sent everything.
+pub(crate) fn half_close(route: &config::Route) -> HalfClose {
+    match route.half_close {
+        config::HalfClose::Cancel => HalfClose::Cancel,
+        config::HalfClose::Serve => HalfClose::Serve,
+    }
 }
 
 /// What its processes are forked from, when they are.

@@ -1,3 +1,5 @@
+//! Variables of requests: what scripts are told, and what never reaches them.
+
 use hob_http::limits::Limits;
 
 use super::*;
