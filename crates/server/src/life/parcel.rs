@@ -235,7 +235,9 @@ impl Inbox {
             let mut parts = [IoSliceMut::new(&mut self.buffer)];
             match recvmsg(socket, &mut parts, &mut control, flags) {
                 Ok(received) => break received,
-                Err(Errno::INTR) => {}
+                // A peer that ended without reading all it was sent. That is told once, and what it
+                // said before comes after.
+                Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(Errno::AGAIN) => return Err(NotReceived::Nothing),
                 Err(_) => return Err(NotReceived::Gone),
             }
