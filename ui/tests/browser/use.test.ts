@@ -169,6 +169,7 @@ test("keys go to pages, rows and fields, and can be switched off", async () => {
   await page.keyboard.press("g");
   await page.keyboard.press("h");
   await page.waitForURL(/#\/history$/);
+  await page.locator("input[name=q]").waitFor();
   await page.keyboard.press("/");
   expect(await page.evaluate(() => document.activeElement?.getAttribute("name"))).toBe("q");
   await page.keyboard.press("Escape");
