@@ -1,5 +1,6 @@
-//! Tells the program how it was built, and embeds the admin pages: a table of what `npm run build` has made in `ui/dist`. Where nothing was
-//! built, the table is empty, and the server shows a notice in its place.
+//! Tells the program how it was built, and embeds the admin pages: a table of what `npm run build`
+//! has made in `ui/dist`. Where nothing was built, the table is empty, and the server shows a
+//! notice in its place.
 
 use std::env;
 use std::error::Error;

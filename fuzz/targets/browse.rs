@@ -1,6 +1,6 @@
 //! Documents and stylesheets as `hob bench --page` reads them: nothing panics, limits hold, what a
-//! reference is resolved to can be asked for in one line and leads to itself, and what is found of a
-//! document that comes in pieces is what it begins with when it is whole.
+//! reference is resolved to can be asked for in one line and leads to itself, and what is found of
+//! a document that comes in pieces is what it begins with when it is whole.
 #![no_main]
 
 use hob_load::{limits, resolve, scan_ahead, scan_css, scan_html};

@@ -1,5 +1,5 @@
-//! What `hob status` tells of the machine, of requests by kind, and of what should be looked at; and
-//! names of clients, from a real name server.
+//! What `hob status` tells of the machine, of requests by kind, and of what should be looked at;
+//! and names of clients, from a real name server.
 #![allow(clippy::unwrap_used)] // Outside of #[test] functions as well.
 
 mod harness;

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use hob_trace::Protocol;
+use hob_trace::watch::FieldsOf;
 
 /// A piece of a head's buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,12 @@ pub struct RequestHead {
     known: [u16; Known::COUNT],
     /// Bit per known name: it came more than once.
     repeated: u64,
+}
+
+impl FieldsOf for RequestHead {
+    fn any(&self, name: &str, is_accepted: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+        self.values(name.as_bytes()).any(is_accepted)
+    }
 }
 
 impl RequestHead {

@@ -29,6 +29,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hob_trace::watch::Station;
 use rustix::event::epoll::EventFlags;
 
 use crate::request::ReadyList;
@@ -66,6 +67,8 @@ struct Inner {
     /// Counted: one here, and one for each [`Hold`].
     holds: Rc<()>,
     standbys: RefCell<Standbys>,
+    /// Who watches what happens on this thread.
+    station: Station,
     /// Tasks to be polled, in order.
     woken: RefCell<VecDeque<u64>>,
 }
@@ -102,6 +105,7 @@ impl Reactor {
             tasks: RefCell::default(),
             holds: Rc::default(),
             standbys: RefCell::default(),
+            station: Station::default(),
             woken: RefCell::default(),
         }))
     }
@@ -153,6 +157,11 @@ impl Reactor {
     /// The same in microseconds.
     pub fn now_us(&self) -> u64 {
         self.0.now_us.get()
+    }
+
+    /// Who watches what happens on this thread.
+    pub fn station(&self) -> &Station {
+        &self.0.station
     }
 
     pub(crate) fn ready(&self) -> &Rc<ReadyList> {

@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use hob_trace::ring::DETAIL_BYTES_MAX;
+use hob_trace::watch::{BODY_BYTES_MAX, DUMP_BYTES_MAX, Stage, Trail};
 use hob_trace::{Record, TlsVersion};
 
 use crate::body::BodyError;
@@ -118,6 +119,8 @@ pub(crate) struct Exchange {
     pub(crate) left: Cell<bool>,
     pub(crate) reactor: Reactor,
     pub(crate) key: Cell<u64>,
+    /// Bits of those who watch it, see [`Trail`].
+    marks: Cell<(u32, u32)>,
     phase: Cell<Phase>,
     at_work: RefCell<Option<Arc<dyn AtWork>>>,
 }
@@ -138,6 +141,8 @@ pub(crate) struct Incoming {
     /// Since when the handler waits for bytes that the client has not sent, in microseconds of
     /// loop time; 0 while it does not.
     pub(crate) wait_since_us: u64,
+    /// Bytes that whoever watches has been shown, or could have been.
+    pub(crate) shown_bytes: u64,
     /// It is what comes in through a tunnel: silence is nobody's fault.
     pub(crate) is_tunnel: bool,
     pub(crate) trailers: Vec<(Bytes, Bytes)>,
@@ -154,6 +159,7 @@ impl Default for Incoming {
             announced: Some(0),
             is_wanted: false,
             wait_since_us: 0,
+            shown_bytes: 0,
             is_tunnel: false,
             trailers: Vec::new(),
             waker: None,
@@ -318,9 +324,63 @@ impl Request {
 
     /// How long it has been under way, in microseconds. Reads the clock.
     pub fn age_us(&self) -> u64 {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let us = now.tv_sec.cast_unsigned() * 1_000_000 + now.tv_nsec.cast_unsigned() / 1000;
-        us.saturating_sub(self.record().started_us)
+        clock_us().saturating_sub(self.record().started_us)
+    }
+
+    /// Somebody watches it, or may turn out to.
+    #[inline]
+    pub fn is_watched(&self) -> bool {
+        self.exchange.marks.get() != (0, 0)
+    }
+
+    /// Who watches it.
+    pub fn trail(&self) -> Trail {
+        let (live, held) = self.exchange.marks.get();
+        let record = self.record();
+        Trail {
+            connection: record.connection,
+            request: record.request,
+            live,
+            held,
+            started_us: record.started_us,
+        }
+    }
+
+    /// Has it watched by those of these bits: whom it matches, and for whom its end decides.
+    pub fn set_marks(&self, live: u32, held: u32) {
+        self.exchange.marks.set((live, held));
+        self.record_mut().timed = live | held != 0;
+    }
+
+    /// Tells those who watch it what happens, in words. Costs a branch when nobody does.
+    #[inline]
+    pub fn tell(&self, stage: Stage, text: fmt::Arguments<'_>) {
+        if self.is_watched() {
+            self.tell_watchers(stage, text);
+        }
+    }
+
+    #[cold]
+    fn tell_watchers(&self, stage: Stage, text: fmt::Arguments<'_>) {
+        let text = text.to_string();
+        let station = self.exchange.reactor.station();
+        station.tell(&self.trail(), stage, clock_us(), |pen, _| {
+            pen.text("text", text.as_bytes());
+        });
+    }
+
+    /// Shows those who watch bodies a piece of one, of which `before` bytes were seen already.
+    #[cold]
+    pub fn tell_body(&self, stage: Stage, before: u64, bytes: &[u8]) {
+        let station = self.exchange.reactor.station();
+        let trail = self.trail();
+        if before >= BODY_BYTES_MAX || !station.shows_body(&trail) {
+            return;
+        }
+        station.tell(&trail, stage, clock_us(), |pen, _| {
+            pen.number("offset", before);
+            pen.dump(bytes, DUMP_BYTES_MAX);
+        });
     }
 
     /// Says what it is at, for who looks at running requests.
@@ -420,6 +480,11 @@ impl Request {
             body.held_bytes -= chunk.len();
             self.exchange.end_body_wait(&mut body);
             self.exchange.notify();
+            if self.is_watched() {
+                let before = body.shown_bytes;
+                body.shown_bytes += chunk.len() as u64;
+                self.tell_body(Stage::RequestBody, before, &chunk);
+            }
             return Poll::Ready(Some(Ok(chunk)));
         }
         match body.state {
@@ -501,6 +566,12 @@ impl Detour {
     }
 }
 
+/// The monotonic clock, in microseconds.
+fn clock_us() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000 + now.tv_nsec.cast_unsigned() / 1000
+}
+
 fn is_condition(known: Known) -> bool {
     matches!(
         known,
@@ -528,6 +599,7 @@ impl Exchange {
             left: Cell::new(false),
             reactor,
             key: Cell::new(0),
+            marks: Cell::default(),
             phase: Cell::default(),
             at_work: RefCell::default(),
         }
@@ -548,12 +620,13 @@ impl Exchange {
         }
         body.state = IncomingState::Ended;
         body.waker = None;
-        (body.wait_since_us, body.is_tunnel) = (0, false);
+        (body.wait_since_us, body.shown_bytes, body.is_tunnel) = (0, 0, false);
         let line = self.line.get_mut();
         line.interim.clear();
         line.left_waker = None;
         self.half_close.set(HalfClose::Serve);
         self.left.set(false);
+        self.marks.set((0, 0));
         self.phase.set(Phase::Server);
         self.at_work.take();
     }

@@ -126,7 +126,8 @@ pub struct Plan {
     pub pace: Pace,
     /// Connections, over all threads.
     pub connections: usize,
-    /// Client addresses of 127.0.0.0/8 that they are spread over in turn; 1 for the system's choice.
+    /// Client addresses of 127.0.0.0/8 that they are spread over in turn; 1 for the system's
+    /// choice.
     pub sources: usize,
     /// Keep connections or not.
     pub reuse: Reuse,

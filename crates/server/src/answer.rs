@@ -18,6 +18,7 @@ mod dress;
 mod programs;
 mod proof;
 mod secure;
+mod timing;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::OwnedFd;
@@ -30,7 +31,8 @@ use hob_trace::metric::ThreadCounters;
 use hob_trace::ring::Producer;
 use hob_trace::statistics::ThreadStatistics;
 use hob_trace::tally::ThreadTally;
-use hob_trace::{CacheOutcome, Fault, Recorder, Texts};
+use hob_trace::watch::Stage;
+use hob_trace::{CacheOutcome, Fault, Record, Recorder, Texts};
 
 use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
@@ -50,6 +52,7 @@ use crate::route::sites::{Route, Site, Sites};
 use crate::route::target;
 use crate::route::template::Facts;
 use crate::shared::Shared;
+use crate::watch;
 
 pub(crate) use dress::{dress, own_page};
 
@@ -236,6 +239,25 @@ impl Desk {
             record.handler = route.handler.kind();
             record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
         }
+        if request.reactor().station().is_on() {
+            watch::begin(request, sites, site, route, watch::Found { index });
+        }
+        self.follow(sites, (site_index, index), request, path, below)
+    }
+
+    /// What a route, named by its site's index and its own, gives for a path, and the steps around
+    /// that.
+    fn follow(
+        self: &Rc<Desk>,
+        sites: &Arc<Sites>,
+        (site_index, index): (u32, u32),
+        request: &Request,
+        path: &[u8],
+        below: usize,
+    ) -> Answered {
+        let Some((site, route)) = sites.route(site_index, index) else {
+            return Answered::Ready(plain::error(404));
+        };
         if !request.limit_body(route.body_bytes_max) {
             // The engine counts it when it sees the status.
             note_fault(
@@ -245,7 +267,8 @@ impl Desk {
             );
             return Answered::Ready(dress(site, Some(route), plain::error(413)));
         }
-        if head.connect_protocol().is_some() && !matches!(route.handler, Handler::Resident(_)) {
+        let is_tunnel = request.head().connect_protocol().is_some();
+        if is_tunnel && !matches!(route.handler, Handler::Resident(_)) {
             // Nothing there speaks through a tunnel.
             //= rfc9220#3
             note_fault(request, Fault::Client, "no tunnels are opened here");
@@ -255,7 +278,12 @@ impl Desk {
         if route.is_final {
             return answered;
         }
-        self.finish(sites, (site_index, index), request, answered)
+        let is_timed = route.server_timing;
+        let answered = self.finish(sites, (site_index, index), request, answered);
+        match is_timed {
+            true => timing::tell(request, answered),
+            false => answered,
+        }
     }
 
     /// The steps after the handler of a route, which is named by its site's index and its own.
@@ -311,7 +339,11 @@ impl Desk {
         };
         let mut rewritten = Vec::new();
         match rewrite.expand_path(&facts, &mut rewritten) {
-            Ok(()) => self.handle(route, request, &rewritten, 1),
+            Ok(()) => {
+                let shown = rewritten.escape_ascii();
+                request.tell(Stage::Step, format_args!("rewritten to {shown}"));
+                self.handle(route, request, &rewritten, 1)
+            }
             Err(bad) => {
                 note_fault(request, Fault::Client, bad.reason());
                 Answered::Ready(plain::error(400))
@@ -420,7 +452,11 @@ impl Answer for Answers {
         if let Some(page) = proof::page(&self.desk.admin, &sites, request) {
             return Answered::Ready(page);
         }
-        self.desk.route(&sites, request)
+        let answered = self.desk.route(&sites, request);
+        match request.is_watched() {
+            true => watch::tap(request, answered),
+            false => answered,
+        }
     }
 
     fn refuse(&self, request: &Request, status: u16) -> Response {
@@ -483,6 +519,12 @@ impl Answer for Answers {
             tracer.finished(&record, &texts);
         }
         self.recorder.finished(&record, &texts);
+        let may_be_watched = request.is_watched() || record.route == Record::NO_ROUTE;
+        if may_be_watched && request.reactor().station().is_on() {
+            let complete = *record;
+            drop(record);
+            watch::finish(request, &complete, &self.desk.sites.borrow());
+        }
     }
 
     fn start(&self, reactor: &Reactor) {
@@ -495,6 +537,8 @@ impl Answer for Answers {
             fleet: Arc::clone(&self.desk.shared.fleet),
         };
         let _ = self.desk.home.set(Rc::new(home));
+        let servers_started = admin::servers_started(&self.desk.admin);
+        reactor.station().set_server(servers_started);
         // Called once; a second launcher would have no link.
         let _ = self.desk.launcher.set(launcher);
     }
@@ -508,6 +552,9 @@ impl Answer for Answers {
             desk.generation.set(generation);
             *desk.sites.borrow_mut() = desk.shared.sites();
             desk.renew_tracer();
+        }
+        if let Some(home) = desk.home.get() {
+            home.reactor.station().refresh(&desk.shared.watching.hub);
         }
         desk.local.borrow_mut().sweep(&desk.shared.store, now_ms);
         if desk.shared.store.must_tell() {

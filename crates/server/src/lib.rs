@@ -17,3 +17,4 @@ pub mod serve;
 pub mod shared;
 pub mod step;
 pub mod tls;
+mod watch;

@@ -18,6 +18,7 @@ use hob_trace::format::{Format, Names};
 use hob_trace::history::{History, Origin, Retention};
 use hob_trace::metric::Counters;
 use hob_trace::ring::Consumer;
+use hob_trace::watch::Hidden;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
 use crate::activity::{Files, Hook, Inside, Sampler};
@@ -228,7 +229,6 @@ impl Server {
         sites.set_client_rules(&tls::client_rules(&config, &keys)?);
         let purposes: Vec<Purpose> = config.listeners.iter().map(|one| one.purpose).collect();
         let mut numbered = self.number_listeners(listeners, &purposes, control);
-        self.admin.resources.set_certificates(tls::expiries(&keys));
         self.join_datagrams(&mut numbered, datagrams);
         for (listening, listener) in numbered.iter_mut().zip(&config.listeners) {
             let port = listener.tls.as_ref().and_then(|tls| tls.http3_port);
@@ -244,6 +244,9 @@ impl Server {
                 sites.listener_logs.insert(*number, log);
             }
         }
+        let watch = &config.watch;
+        let hidden = Hidden::new(&watch.hidden_query, &watch.hidden_fields);
+        self.shared.watching.set_hidden(hidden);
         let fleet = &self.shared.fleet;
         fleet.set_workers_max(config.limits.workers);
         self.admin
@@ -588,7 +591,6 @@ impl Server {
         let addresses = lock(&self.admin.report).addresses.clone();
         let held = certificates::held(&self.config, keys, &addresses);
         *lock(&self.admin.certificates) = held;
-        self.admin.resources.set_certificates(tls::expiries(keys));
         for (listening, terms) in self.listeners.iter_mut().zip(terms) {
             listening.tls = terms;
         }
@@ -640,6 +642,7 @@ impl Server {
     fn drain(&self, drain: Drain) {
         self.admin.readers.end_all();
         self.shared.fleet.drain_tunnels();
+        self.shared.watching.hub.end_all();
         for index in 0..self.crew.thread_count() {
             Handle::new(&self.crew, index)
                 .run(move |thread: &mut Thread<Answers>| thread.drain(drain));
@@ -718,7 +721,6 @@ fn report(generation: &Generation) -> Report {
         certificates: Vec::new(),
         addresses: facts.addresses.clone(),
         warnings: facts.warnings.clone(),
-        config: Arc::new(generation.config.clone()),
         sites: generation
             .config
             .sites

@@ -26,6 +26,7 @@ use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
 use crate::route::sites::Sites;
 use crate::shared::fleet::Fleet;
+use crate::watch::Watching;
 
 /// What all threads share.
 pub struct Shared {
@@ -51,6 +52,8 @@ pub struct Shared {
     pub(crate) fleet: Arc<Fleet>,
     /// Interpreters that are kept.
     pub hosts: Hosts,
+    /// Who watches requests as they live.
+    pub watching: Watching,
     /// Where traces go; nowhere most of the time.
     pub otlp: ArcSwapOption<Exporter>,
     /// Requests by site and handler.
@@ -83,6 +86,7 @@ impl Shared {
             series: Arc::new(Series::new(thread_count)),
             fleet: Fleet::new(),
             hosts: Hosts::default(),
+            watching: Watching::default(),
             otlp: ArcSwapOption::empty(),
             tallies: Tallies::new(),
             cache_bytes: AtomicU64::new(0),

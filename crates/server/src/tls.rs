@@ -4,14 +4,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use hob_http::acme::leaf_of;
 use hob_http::tls::{Certificate, ClientRule, HostOffer, Need, Offer, Version};
 
 use crate::config::{
     CertificateSource, ClientNeed, Config, ListenTls, Purpose, Site, is_certifiable,
 };
 use crate::life::KeyFiles;
-use crate::resources::Expiry;
 
 /// What each listener of a config offers; `None` is clear text.
 ///
@@ -62,19 +60,6 @@ pub fn sources(config: &Config) -> Vec<CertificateSource> {
         }
     }
     sources
-}
-
-/// When each certificate ends.
-pub fn expiries(files: &KeyFiles) -> Vec<Expiry> {
-    let leaves = files.pairs.iter().filter_map(|pair| {
-        let leaf = leaf_of(&pair.certificate)?;
-        Some(Expiry {
-            name: leaf.names.first().cloned().unwrap_or(name(&pair.source)),
-            from_unix_s: leaf.not_before_unix_s,
-            until_unix_s: leaf.not_after_unix_s,
-        })
-    });
-    leaves.collect()
 }
 
 /// The certificate of a site on a listener.

@@ -134,14 +134,17 @@ fn each_example_of_the_schema_is_accepted() {
             "listen.tls" => "[[listen]]\n[listen.tls]\n",
             "site.tls" => "[[site]]\n[site.tls]\n",
             "site.hsts" => "[[site]]\nhttps_only = true\n[site.hsts]\n",
-            "limits" | "cache" | "names" | "history" | "activity" => &format!("[{table}]\n"),
+            "limits" | "cache" | "names" | "history" | "activity" | "admin" | "admin.tls" => {
+                &format!("[{table}]\n")
+            }
+            "admin.user" => "[[admin.user]]\n",
             table if table.starts_with("acme") => &format!("[{table}]\n"),
             _ => &format!("[[site]]\n[[site.route]]\n[{table}]\n"),
         };
         let after = match path.as_str() {
             "site.route.path" => "redirect = \"/\"\n",
             "site.route.rewrite" => "path = \"/{name}\"\n",
-            "listen.tls.key" | "site.tls.key" => "certificate = \"a.pem\"\n",
+            "listen.tls.key" | "site.tls.key" | "admin.tls.key" => "certificate = \"a.pem\"\n",
             "site.tls.client" => "client_ca = \"ca.pem\"\n",
             "site.tls.client_ca" => "client = \"ask\"\n",
             "listen.v6only" => "address = \"[::]:1\"\n",

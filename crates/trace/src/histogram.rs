@@ -7,8 +7,8 @@
 //!
 //! Below 16 us a bucket is one value; above, each doubling has [`STEPS`] buckets, so a bucket is at
 //! most an eighth of its smallest value wide and its middle at most 6.25 % off. Times beyond
-//! [`VALUE_US_MAX`] (71 minutes) count as that. Adding is three plain loads and stores; a reader may
-//! see one number a moment newer than another.
+//! [`VALUE_US_MAX`] (71 minutes) count as that. Adding is three plain loads and stores; a reader
+//! may see one number a moment newer than another.
 
 use crate::metric::Cell;
 

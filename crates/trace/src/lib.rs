@@ -3,10 +3,12 @@
 //! `record` is the table of what is known about one request. `ring` carries finished requests from
 //! a serving thread to the thread of `access_log`, which writes them in a `format`; `rotate` is for
 //! the process that owns the log files. `metric` is the table of counters, `statistics`
-//! that of what requests were, `tally` counts by site and handler, `exposition` writes numbers as Prometheus reads them. `recorder` is what a thread
-//! does with a finished request besides: `history` keeps it, `series` counts it by route, with times
-//! in a `histogram`. `activity` is what the server did, second by second. `traceparent` is the trace
-//! a request belongs to, `calendar` the one calendar. This crate knows nothing of the other crates.
+//! that of what requests were, `tally` counts by site and handler, `exposition` writes numbers as
+//! Prometheus reads them. `recorder` is what a thread does with a finished request besides:
+//! `history` keeps it, `series` counts it by route, with times in a `histogram`. `activity` is what
+//! the server did, second by second. `verdict` says what took a slow request's time, `watch` tells
+//! of requests as they live. `traceparent` is the trace a request belongs to, `calendar` the one
+//! calendar. This crate knows nothing of the other crates.
 #![deny(missing_docs)]
 
 pub mod access_log;
@@ -28,6 +30,7 @@ pub mod statistics;
 pub mod tally;
 pub mod traceparent;
 pub mod verdict;
+pub mod watch;
 
 pub use access_log::{AccessLog, DestinationSettings, LogId, Target};
 pub use format::{Format, FormatError, Names};

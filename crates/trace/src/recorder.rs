@@ -1,5 +1,5 @@
-//! What happens to each finished request on its thread: it goes into the history, and its times into
-//! the histograms of its series.
+//! What happens to each finished request on its thread: it goes into the history, and its times
+//! into the histograms of its series.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -32,8 +32,8 @@ impl Recorder {
         self.history.borrow().waiting()
     }
 
-    /// A request is over. Takes no lock and allocates nothing, but for the first request of a series
-    /// and once per 64 KiB of history.
+    /// A request is over. Takes no lock and allocates nothing, but for the first request of a
+    /// series and once per 64 KiB of history.
     #[inline]
     pub fn finished(&self, record: &Record, texts: &Texts<'_>) {
         self.series.record(record);

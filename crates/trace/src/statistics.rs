@@ -1,8 +1,8 @@
 //! Statistics: finished requests told apart by what they were and what came of them.
 //!
-//! One table of arrays, each thread has a block of its own, and a request counts once in every array:
-//! three plain additions. What is told by itself but has few words, such as the protocol, shares one
-//! array with a cell for each combination; it is taken apart when somebody asks.
+//! One table of arrays, each thread has a block of its own, and a request counts once in every
+//! array: three plain additions. What is told by itself but has few words, such as the protocol,
+//! shares one array with a cell for each combination; it is taken apart when somebody asks.
 
 use crate::block::{Block, Blocks, Cell};
 use crate::record::{CacheOutcome, Fault, HandlerKind, Outcome, Protocol, Record};

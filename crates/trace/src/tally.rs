@@ -150,9 +150,9 @@ impl Tallies {
     pub fn merged(&self) -> Vec<Sum> {
         let threads = lock(&self.threads).clone();
         let mut sums = Vec::new();
-        // Not held while names are looked up below.
-        let site_count = lock(&self.names).len();
-        for number in 0..FIRST_SITE + site_count {
+        // The lock is taken anew for each name below.
+        let count = FIRST_SITE + lock(&self.names).len();
+        for number in 0..count {
             for &handler in HandlerKind::ALL {
                 let mut sum = Sum {
                     site: String::new(),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  started ---------------- head of the answer ------------------ last byte
-//!  | queue | start | program | (the server)  | the program's rest, or the client who takes nothing |
+//!  | queue | start | program | (the server) | rest of the program, or a client who takes nothing |
 //!            '-- a wait for the client's body may lie anywhere before, or within the program --'
 //! ```
 //!

@@ -24,7 +24,9 @@ const FEATURES: &[&str] = &[
     "resident",
     "respond",
     "rewrite",
+    "running",
     "warm",
+    "watch",
 ];
 
 /// Parts of the names of tests, or of modules of them, that take long and would see nothing of the

@@ -137,7 +137,12 @@ fn confined(program: &Value) -> Vec<(&'static str, String)> {
         _ => "none of its own".to_owned(),
     };
     let mut lines = vec![
-        ("user", word(&program["user"])),
+        (
+            "user",
+            program["user"]
+                .as_str()
+                .map_or("the usual one".to_owned(), str::to_owned),
+        ),
         ("no new privileges", word(&program["no_new_privileges"])),
         ("files", word(&program["files"])),
         (
@@ -215,7 +220,7 @@ mod tests {
             "host name          a\\x1b[2Jb\n",
             "memory limit       none\n",
             "limits\n  open_files  1024 (at most none)\nlisteners\n  127.0.0.1:80\n",
-            "program of /cgi-bin/* on *\n  user               none\n",
+            "program of /cgi-bin/* on *\n  user               the usual one\n",
             "  control group      of its own memory_bytes 1048576\n",
             "  namespaces         net\n",
         ] {

@@ -232,3 +232,57 @@ fn a_reload_keeps_the_listener_and_what_is_not_configured_is_not_there() {
     assert!(crate::harness::text_of(&output).contains("add `[admin]`"));
     hob.stop();
 }
+
+#[test]
+fn files_of_the_pages_are_sent_small_and_kept_by_browsers() {
+    let place = Place::new();
+    let hob = serve(&place, "", "");
+    let pages = Pages::of(&hob);
+    let get = |target: &str, fields: &str| {
+        pages.raw(
+            "GET",
+            target,
+            &format!("{}{fields}", pages.own_fields()),
+            "",
+        )
+    };
+    let page = get("/", "");
+    let text = page.text();
+    if text.contains("built without its admin pages") {
+        println!("skipped: the pages were not built (make pages)");
+        hob.stop();
+        return;
+    }
+    assert_eq!(page.header("cache-control"), Some("no-cache"));
+    let (_, after) = text.split_once("src=\".").unwrap();
+    let (script, _) = after.split_once('"').unwrap();
+    let plain = get(script, "");
+    assert!(
+        plain
+            .header("content-type")
+            .unwrap()
+            .starts_with("text/javascript")
+    );
+    assert_eq!(plain.header("content-encoding"), None);
+    for coding in ["br", "gzip"] {
+        let coded = get(script, &format!("Accept-Encoding: {coding}\r\n"));
+        assert_eq!(coded.header("content-encoding"), Some(coding));
+        assert!(coded.body.len() < plain.body.len() / 2);
+        assert!(
+            coded
+                .header("cache-control")
+                .unwrap()
+                .ends_with("immutable")
+        );
+        assert_eq!(coded.header("vary"), Some("Accept-Encoding"));
+        let tag = coded.header("etag").unwrap();
+        assert_ne!(Some(tag), plain.header("etag"));
+        let known = format!("Accept-Encoding: {coding}\r\nIf-None-Match: \"x\", W/{tag}\r\n");
+        let again = get(script, &known);
+        assert_eq!((again.status, again.body.len()), (304, 0));
+    }
+    assert_eq!(get("/assets/none.js", "").status, 404);
+    assert_eq!(get("/../Cargo.toml", "").status, 404);
+    assert_eq!(pages.raw("POST", "/", &pages.own_fields(), "").status, 405);
+    hob.stop();
+}

@@ -158,6 +158,14 @@ impl Connection {
         std::mem::take(&mut self.ahead)
     }
 
+    /// What was read ahead and what comes next.
+    pub fn read_some(&mut self) -> io::Result<Vec<u8>> {
+        if self.ahead.is_empty() {
+            self.read_more()?;
+        }
+        Ok(self.take_ahead())
+    }
+
     /// Reads until the other side has closed, by a FIN or a reset.
     pub fn read_to_end(&mut self) -> Vec<u8> {
         loop {

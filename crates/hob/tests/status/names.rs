@@ -98,7 +98,8 @@ fn serve(place: &Place, server: &str) -> Hob {
     place.folder("logs");
     place.serve_config(&format!(
         "default_log = \"main\"\nnames = {{ server = \"{server}\", time = \"300ms\" }}\n\
-         [[log]]\nname = \"main\"\nfile = \"logs/access\"\nformat = \"{{client}} {{client_name}}\"\n"
+         [[log]]\nname = \"main\"\nfile = \"logs/access\"\n\
+         format = \"{{client}} {{client_name}}\"\n"
     ))
 }
 

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Every byte is decoded once, and scanned once unless it belongs to something whose end has not
-//! come. What is in several codings is left for when it is whole; so is what is wrong, which is told
-//! then.
+//! come. What is in several codings is left for when it is whole; so is what is wrong, which is
+//! told then.
 
 use std::io::{self, Write};
 

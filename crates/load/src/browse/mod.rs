@@ -4,7 +4,8 @@
 //! Nothing here knows a socket: `visitor` says what is to be asked for next and is told what came
 //! of it; `send::visits` drives it over the same connections that single requests use. `html` and
 //! `css` find what is named, `reference` says where that is, `unpack` undoes codings, `cache` is
-//! what a second view need not ask for, `ahead` reads documents that are still coming, `ask` writes requests, `count` counts.
+//! what a second view need not ask for, `ahead` reads documents that are still coming, `ask` writes
+//! requests, `count` counts.
 
 mod ahead;
 mod ask;
@@ -45,8 +46,8 @@ pub fn scan_html(text: &[u8]) -> Scan {
     html::scan(text)
 }
 
-/// What is found of a document that comes in pieces of a length, before it is known to be whole. The
-/// fuzz target calls it.
+/// What is found of a document that comes in pieces of a length, before it is known to be whole.
+/// The fuzz target calls it.
 pub fn scan_ahead(text: &[u8], piece_bytes: usize) -> Vec<Found> {
     let mut ahead = Ahead::new("");
     let ends = (0..text.len()).step_by(piece_bytes.max(1)).skip(1);

@@ -383,8 +383,8 @@ impl View {
         }
     }
 
-    /// Queues what was named so far and not seen before; true when there is some. All of it is named
-    /// again, and what is more is counted, when the document is whole.
+    /// Queues what was named so far and not seen before; true when there is some. All of it is
+    /// named again, and what is more is counted, when the document is whole.
     fn expect(&mut self, scanned: &Scanned) -> bool {
         let mut has_new = false;
         for (kind, target) in &scanned.here {

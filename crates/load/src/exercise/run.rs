@@ -153,8 +153,9 @@ fn check(exercise: &Exercise) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Finds an address that may be exercised, such as a Unix socket. Of a host, all that the name has must be of this machine, or their
-/// owner must have said so. Nothing else is connected to afterwards.
+/// Finds an address that may be exercised, such as a Unix socket. Of a host, all that the name has
+/// must be of this machine, or their owner must have said so. Nothing else is connected to
+/// afterwards.
 fn reach(exercise: &Exercise) -> Result<Address, LoadError> {
     let url = &exercise.url;
     if let Some(path) = &exercise.unix {

@@ -77,8 +77,7 @@ impl Written {
         }
         value["series"] = series(&together(all, begun_ms)?);
         value["page"] = merged(all, &value)?;
-        (value["fairness"], value["fairness_urls"]) = (Value::Null, Value::Null);
-        addresses::merge(&mut value, all);
+        fairness(&mut value, all);
         machines(&mut value, all);
         notes(&mut value, all, &shards);
         let mut merged = Written { value };
@@ -146,6 +145,12 @@ impl Written {
         }
         text
     }
+}
+
+/// How evenly answers were shared out: known of client addresses alone, each of which is told.
+fn fairness(value: &mut Value, all: &[Written]) {
+    (value["fairness"], value["fairness_urls"]) = (Value::Null, Value::Null);
+    addresses::merge(value, all);
 }
 
 /// Which parts these are: all of one whole, none of them twice.

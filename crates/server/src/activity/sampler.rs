@@ -131,7 +131,7 @@ struct Counted {
 impl Watch {
     fn new(admin: Arc<Admin>, hooks: Vec<Hook>) -> Watch {
         Watch {
-            before: Counted::now(&admin),
+            before: Counted::nothing(),
             admin,
             hooks,
             started: Instant::now(),
@@ -341,13 +341,14 @@ impl Watch {
 }
 
 impl Counted {
-    fn now(admin: &Admin) -> Counted {
-        let requests = admin.shared.series.requests();
+    /// The server begins with nothing counted: what came before this thread did is in its first
+    /// row.
+    fn nothing() -> Counted {
         Counted {
-            all: admin.shared.series.all(),
-            counters: admin.counters.merged(),
+            all: Sum::default(),
+            counters: Snapshot::default(),
             own_cpu_us: processes::own_cpu_us(),
-            requests: requests.values().fold(0u64, |sum, n| sum.wrapping_add(*n)),
+            requests: 0,
             is_settled: false,
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use hob_http::{Answered, Body, BodyError, Fields, Preconditions, Request, Response, ResponseHead};
 use hob_trace::Fault;
+use hob_trace::watch::Stage;
 
 use super::dress::{dress, is_prepared};
 use super::{Desk, note_fault};
@@ -126,6 +127,9 @@ impl Way {
             self.blame("redirect: more than 10 internal redirects");
             return Err(500);
         }
+        let shown = target.escape_ascii();
+        self.request
+            .tell(Stage::Step, format_args!("internal redirect to {shown}"));
         self.request.detour(target, Preconditions::Kept);
         let raw = self.request.head().path();
         let mut room = self.desk.path.borrow_mut();
@@ -149,6 +153,9 @@ impl Way {
 
     /// Has a file sent, if it lies below one of the route's folders. The error is a status.
     fn send_file(&self, route: &Route, path: &[u8]) -> Result<Answered, u16> {
+        let shown = path.escape_ascii();
+        self.request
+            .tell(Stage::Step, format_args!("the program has {shown} sent"));
         let mut room = Vec::new();
         let found = file_path(path, &mut room).and_then(|path| {
             route.sendfile.iter().find_map(|files| {

@@ -239,7 +239,13 @@ impl Admin {
             |one: &&Listener| one.purpose == Purpose::Admin && one.localhost != Some(Loopback::V6);
         writeln!(f, "\n[admin]")?;
         for listener in listeners.iter().filter(is_ours) {
-            writeln!(f, "address = {}", quoted(&listener.address))?;
+            match (&listener.address, listener.localhost) {
+                (ListenAddress::Tcp(address), Some(_)) => {
+                    let address = format!("localhost:{}", address.port());
+                    writeln!(f, "address = {}", quoted(address))?;
+                }
+                (address, _) => writeln!(f, "address = {}", quoted(address))?,
+            }
             if let Some(tls) = &listener.tls {
                 tls.fmt_keys(f)?;
             }

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use super::acme::build_acme;
 use super::address::{listen_address, localhost_port};
 use super::admin::build_admin;
-use super::build_site::build_site;
+use super::build_site::{build_site, owned};
 use super::check::{Built, ListenSpots, Spots};
 use super::fault::{Faults, Spot, listed};
 use super::inside::{build_activity, build_history};
@@ -18,12 +18,12 @@ use super::names::build_names;
 use super::nearest::nearest;
 use super::program::Programs;
 use super::program::check_program;
-use super::schema::{CACHE, LIMITS, ROOT};
+use super::schema::{CACHE, LIMITS, ROOT, WATCH};
 use super::tls::build_listen_tls;
 use super::tree::{Section, Value};
 use super::{
     CacheSettings, Config, Limits, ListenAddress, Listener, LogChoice, LogSettings, LogTarget,
-    Loopback, Purpose,
+    Loopback, Purpose, WatchSettings,
 };
 
 /// The config a tree describes, as far as it can be read, and where its parts stand.
@@ -31,11 +31,9 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
     debug_assert!(root.is_of(&ROOT));
     let mut names = Logs::default();
     let (logs, log_spots) = build_logs(root.sections("log"), &mut names, faults);
-    names.are_whole = !root.is_claimed("log")
-        && root
-            .sections("log")
-            .iter()
-            .all(|section| section.given("name").is_some());
+    let mut given = root.sections("log").iter();
+    let are_named = given.all(|log| log.given("name").is_some());
+    names.are_whole = !root.is_claimed("log") && are_named;
     let limits = build_limits(root, faults);
     let mut listening = build_listeners(root, &names, faults);
     let admin = build_admin(root, &mut listening, faults);
@@ -78,6 +76,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         drain: root.time("drain"),
         limits,
         cache: build_cache(root),
+        watch: build_watch(root, faults),
         metrics: build_metrics(root),
         otlp: build_otlp(root, faults),
         names: build_names(root, faults),
@@ -166,6 +165,25 @@ fn build_cache(root: &Section) -> CacheSettings {
         max_file: section.size("max_file"),
         max_file_tls: section.size("max_file_tls"),
         recheck: section.time("recheck"),
+    }
+}
+
+fn build_watch(root: &Section, faults: &mut Faults<'_>) -> WatchSettings {
+    let default = Section::new(&WATCH, root.header);
+    let section = root.section("watch").unwrap_or(&default);
+    for (name, spot) in section.texts("hidden_fields") {
+        if !hob_http::head::is_name(name.as_bytes()) {
+            faults.error(spot, format!("{name:?} is no name of a header field"));
+        }
+    }
+    for (word, spot) in section.texts("hidden_query") {
+        if word.is_empty() {
+            faults.error(spot, "an empty word would hide every key");
+        }
+    }
+    WatchSettings {
+        hidden_query: owned(&section.texts("hidden_query")),
+        hidden_fields: owned(&section.texts("hidden_fields")),
     }
 }
 

@@ -38,6 +38,10 @@ impl<'a> Answering<'a> {
         }
     }
 
+    pub(crate) fn server_timing(&self) -> bool {
+        self.section("server_timing").flag("server_timing")
+    }
+
     /// The site's rules, then the route's, which so have the last word.
     pub(crate) fn headers(&self) -> HeaderRules {
         let sections = [Some(self.site), self.route].into_iter().flatten();

@@ -95,6 +95,8 @@ pub struct Config {
     pub limits: Limits,
     /// The cache of files.
     pub cache: CacheSettings,
+    /// What those who watch requests are not shown.
+    pub watch: WatchSettings,
     /// What is counted for Prometheus.
     pub metrics: Metrics,
     /// Where traces are sent; `None` is nowhere.
@@ -282,6 +284,15 @@ impl ListenAddress {
     }
 }
 
+/// What those who watch requests are not shown unless they ask for secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchSettings {
+    /// Words at which names of keys of a query end that are hidden.
+    pub hidden_query: Vec<String>,
+    /// Header fields that are hidden beside those that always are.
+    pub hidden_fields: Vec<String>,
+}
+
 /// A virtual host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
@@ -327,6 +338,8 @@ pub struct Route {
     pub after: AfterSteps,
     /// Folders whose files a program may have sent.
     pub sendfile: Vec<Files>,
+    /// Answers tell their clients how long they took.
+    pub server_timing: bool,
     /// Only reached by internal redirects.
     pub internal: bool,
     /// Access log of this route.

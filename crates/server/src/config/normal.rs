@@ -4,12 +4,14 @@
 
 use std::fmt::{self, Display, Write as _};
 
+use hob_trace::watch::Hidden;
+
 use super::inside::fmt_inside;
 use super::units::{duration_text, size_text};
 use super::{
     AfterSteps, CacheMode, ClientNames, Coding, Config, Files, HalfClose, Handler, HeaderRule,
     HeaderRules, ListenAddress, Listener, LogChoice, LogSettings, LogTarget, Loopback, Route, Site,
-    Symlinks,
+    Symlinks, WatchSettings,
 };
 
 impl Config {
@@ -42,6 +44,7 @@ impl Display for Config {
         writeln!(f, "max_file = {}", size_text(self.cache.max_file))?;
         writeln!(f, "max_file_tls = {}", size_text(self.cache.max_file_tls))?;
         writeln!(f, "recheck = {}", duration_text(self.cache.recheck))?;
+        self.watch.fmt_keys(f)?;
         self.metrics.fmt_keys(f)?;
         if let Some(otlp) = &self.otlp {
             otlp.fmt_keys(f)?;
@@ -203,6 +206,9 @@ impl Route {
         )?;
         writeln!(f, "body = {}", size_text(self.body))?;
         fmt_rules(&self.headers, f)?;
+        if self.server_timing {
+            writeln!(f, "server_timing = true")?;
+        }
         if self.internal {
             writeln!(f, "internal = true")?;
         }
@@ -238,6 +244,17 @@ impl Route {
             Handler::Metrics(metrics) => metrics.fmt_keys(f),
             Handler::Admin => writeln!(f, "admin"),
         }
+    }
+}
+
+impl WatchSettings {
+    /// Only what the config says otherwise than by default.
+    fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.hidden_query != Hidden::QUERY || !self.hidden_fields.is_empty() {
+            writeln!(f, "\n[watch]\nhidden_query = {:?}", self.hidden_query)?;
+            writeln!(f, "hidden_fields = {:?}", self.hidden_fields)?;
+        }
+        Ok(())
     }
 }
 

@@ -14,6 +14,7 @@ mod names;
 mod programs;
 mod resident;
 mod tls;
+mod watch;
 
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub use names::NAMES;
 pub use programs::{CGI, CGROUP, PROGRAM, RLIMITS, SANDBOX, WARM};
 pub use resident::{QUEUE, RESIDENT, SHARED, TIMEOUT, WORKERS};
 pub use tls::{HSTS, LISTEN_TLS, SITE_TLS};
+pub use watch::WATCH;
 
 /// The top level of a config file.
 pub static ROOT: Table = Table {
@@ -122,6 +124,7 @@ pub static ROOT: Table = Table {
             "certbot",
             "autocert",
         ]),
+        Key::new("watch", Kind::Table(&WATCH), Nothing("")),
         Key::new("admin", Kind::Table(&ADMIN), Nothing("no admin pages")).aka(&["dashboard", "ui"]),
         Key::new("metrics", Kind::Table(&METRICS), Nothing("")).aka(&["prometheus", "stats"]),
         Key::new("otlp", OrText("endpoint", &OTLP), Nothing("")).aka(&["otel", "tracing"]),
@@ -617,6 +620,7 @@ pub static ANSWER: Table = Table {
     text: "What is done to answers.",
     base: None,
     keys: &[
+        watch::SERVER_TIMING,
         Key::new("headers", Map(&HEADER_TO_TEXT), Nothing("none"))
             .says(
                 "Header fields set in every answer, errors too; an empty value removes the field. \

@@ -211,7 +211,9 @@ impl Section {
     pub(crate) fn optional_path(&self, name: &str) -> Option<&PathBuf> {
         match self.read(name) {
             Ok(Value::Path(path)) => Some(path),
-            Ok(Value::Word(_)) | Err(Preset::Nothing(_) | Preset::Inherited(_)) => None,
+            // One that must be there and is not is told already.
+            Ok(Value::Word(_))
+            | Err(Preset::Nothing(_) | Preset::Inherited(_) | Preset::Required) => None,
             _ => disagree(self.table, name),
         }
     }

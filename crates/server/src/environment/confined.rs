@@ -1,4 +1,5 @@
-//! What the server and each program are held to: accounts, limits, and the sandbox as it was applied.
+//! What the server and each program are held to: accounts, limits, and the sandbox as it was
+//! applied.
 
 use rustix::process::{Resource, Rlimit, getrlimit};
 use serde_json::{Value, json};

@@ -58,7 +58,7 @@ pub(crate) fn environment(admin: &Admin) -> Value {
         "limits": confined::limits(),
         "listeners": report.addresses,
         "warnings": report.warnings,
-        "programs": confined::programs(&report.config, &admin.shared.fleet),
+        "programs": confined::programs(&admin.config(), &admin.shared.fleet),
     })
 }
 

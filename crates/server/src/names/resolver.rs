@@ -94,14 +94,12 @@ impl ClientNames {
 
     /// Puts settings in force; none turns names off. What is known is forgotten when they differ.
     pub(crate) fn set(&self, names: Option<&config::ClientNames>) {
-        let own = match names {
-            Some(_) => {
-                let text = read("/etc/hosts");
-                let own = files::hosts(&text).map(|(address, name)| (address, Arc::from(name)));
-                own.collect()
-            }
-            None => HashMap::new(),
-        };
+        let text = names.map_or(String::new(), |_| read("/etc/hosts"));
+        let mut own = HashMap::new();
+        for (address, name) in files::hosts(&text) {
+            // Of several lines for an address the first counts, as everywhere.
+            own.entry(address).or_insert_with(|| Arc::from(name));
+        }
         let settings = names.map(Settings::of);
         let mut state = self.lock();
         state.own = own;

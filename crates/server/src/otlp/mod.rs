@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! serving thread: Tracer begins a trace --> request --> its ring --> thread `hob-otlp`: Exporter
-//!                                                                    spans, batches, OTLP over HTTP
+//! spans, batches, OTLP over HTTP
 //! ```
 //!
 //! `tracer` is what a serving thread does, `span` makes spans of records, `message` is OTLP's own

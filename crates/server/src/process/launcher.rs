@@ -105,6 +105,31 @@ pub enum Exit {
     Busy,
 }
 
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Exit::Ended {
+                code: Some(code),
+                usage,
+                ..
+            } => {
+                let cpu_us = usage.user_us + usage.system_us;
+                write!(f, "ended with exit code {code}, {cpu_us} us of CPU time")
+            }
+            Exit::Ended { signal, .. } => {
+                write!(f, "ended by signal {}", signal.unwrap_or_default())
+            }
+            Exit::NotStarted { step, errno } => {
+                let error = io::Error::from_raw_os_error(*errno);
+                write!(f, "not started: {step}: {error}")
+            }
+            Exit::SpawnerGone => f.write_str("the spawner died"),
+            Exit::HostGone => f.write_str("the interpreter it was forked from died"),
+            Exit::Busy => f.write_str("not started: too many wait"),
+        }
+    }
+}
+
 /// One thread's link to the spawner. A cheap handle.
 #[derive(Clone)]
 pub struct Launcher(Rc<Shared>);

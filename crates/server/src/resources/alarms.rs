@@ -164,7 +164,8 @@ impl Alarms {
         self.tell_since(used.key, since_ms, Some(Finding { level, text, page }));
     }
 
-    /// Says that something has happened so often since the last time. `finding` tells it of a count.
+    /// Says that something has happened so often since the last time. `finding` tells it of a
+    /// count.
     pub(crate) fn event(
         &mut self,
         key: &str,

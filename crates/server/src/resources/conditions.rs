@@ -13,6 +13,8 @@ use crate::cache::store::Holdings;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) counters: Snapshot,
+    /// Connections open that count towards the limit.
+    pub(crate) connections: u64,
     pub(crate) connections_max: u64,
     pub(crate) descriptors: u64,
     /// None for no limit.
@@ -47,13 +49,13 @@ pub(crate) struct PoolFacts {
 
 /// When a certificate ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expiry {
+pub(crate) struct Expiry {
     /// Its first name.
-    pub name: String,
+    pub(crate) name: String,
     /// When it began to be good, as Unix time in seconds.
-    pub from_unix_s: i64,
+    pub(crate) from_unix_s: i64,
     /// When it ends to be good.
-    pub until_unix_s: i64,
+    pub(crate) until_unix_s: i64,
 }
 
 /// From this share of requests on, errors are told of: one in so many.
@@ -152,7 +154,6 @@ fn page_of(name: &str) -> &'static str {
 
 /// Limits that are near, and what is wrong now; to be asked every second.
 pub(crate) fn levels(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
-    let open = facts.counters.connections_open();
     let limits = [
         (
             "descriptors",
@@ -162,7 +163,7 @@ pub(crate) fn levels(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
         ),
         (
             "connections",
-            open,
+            facts.connections,
             Some(facts.connections_max),
             "connections",
         ),
@@ -245,7 +246,9 @@ fn pools(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
             level: Level::Bad,
             text: format!(
                 "{}: its workers do not start ({} in a row): {}",
-                pool.name, pool.failures, pool.last_failure
+                pool.name,
+                pool.failures,
+                last_line(&pool.last_failure)
             ),
             page,
         });
@@ -253,6 +256,12 @@ fn pools(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
         keys.extend([queue, start]);
     }
     alarms.keep("pool ", &keys);
+}
+
+/// What a program said last, which is what went wrong.
+fn last_line(text: &str) -> &str {
+    let mut lines = text.lines().map(str::trim);
+    lines.rfind(|line| !line.is_empty()).unwrap_or_default()
 }
 
 fn certificates(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {

@@ -74,10 +74,10 @@ enum Join {
 }
 
 /// A column: its name, how its minutes are joined, and its number in a minute.
-type Column = (&'static str, Join, fn(&Minute) -> u64);
+type Column<T> = (&'static str, Join, fn(&T) -> u64);
 
 /// What every minute has.
-const COLUMNS: &[Column] = &[
+const COLUMNS: &[Column<Minute>] = &[
     ("descriptors", Join::Most, |one| one.descriptors.into()),
     ("cpu_busy_permille", Join::Mean, |one| {
         one.cpu_busy_permille.into()
@@ -111,7 +111,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// What it has for each interface.
-const LINK_COLUMNS: &[(&str, Join, fn(&Link) -> u64)] = &[
+const LINK_COLUMNS: &[Column<Link>] = &[
     ("bytes_in_s", Join::Mean, |link| link.bytes_in_s),
     ("bytes_out_s", Join::Mean, |link| link.bytes_out_s),
     ("packets_in_s", Join::Mean, |link| link.packets_in_s.into()),
@@ -122,7 +122,7 @@ const LINK_COLUMNS: &[(&str, Join, fn(&Link) -> u64)] = &[
 ];
 
 /// What it has for the server and each pool.
-const USE_COLUMNS: &[(&str, Join, fn(&Use) -> u64)] = &[
+const USE_COLUMNS: &[Column<Use>] = &[
     ("memory_bytes", Join::Most, |used| used.memory_bytes),
     ("major_faults", Join::Sum, |used| used.major_faults.into()),
     ("memory_wait_permille", Join::Most, |used| {

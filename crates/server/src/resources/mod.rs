@@ -12,8 +12,7 @@ mod reading;
 mod sampler;
 
 pub use alarms::{Alert, Level};
-pub use conditions::Expiry;
-pub(crate) use conditions::PoolFacts;
+pub(crate) use conditions::{Expiry, PoolFacts};
 pub(crate) use reading::{descriptors, read};
 pub(crate) use sampler::unix_ms;
 pub use sampler::{Resources, Sampler};

@@ -68,7 +68,7 @@ pub fn cpu_times(text: &str) -> Vec<CpuTime> {
                 .map_while(|number| number.parse().ok())
                 .collect();
             let at = |index: usize| numbers.get(index).copied().unwrap_or(0);
-            // user, nice, system, idle, iowait, irq, softirq, steal; guest time is in the first two.
+            // user, nice, system, idle, iowait, irq, softirq, steal; guests are in the first two.
             (numbers.len() >= 4).then(|| CpuTime {
                 all: numbers
                     .iter()
@@ -214,10 +214,10 @@ mod tests {
     use super::*;
 
     const DEV: &str = "\
-Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
-    lo: 741208491 2873531    0    0    0     0          0         0 741208491 2873531    0    0    0     0       0          0
-  eth0:407212592   11489    0    3    0     0          0         0   627932    6654    0    4    0     0       0          0
+Inter-|   Receive                   |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes packets errs drop
+    lo: 741208491 2873531 0 0 0 0 0 0 741208491 2873531 0 0 0 0 0 0
+  eth0:407212592   11489    0    3 0 0 0 0   627932    6654    0    4 0 0 0 0
  wlan0: 1 2 3
  short
 eth1.5: -1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16
@@ -291,7 +291,7 @@ eth1.5: -1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16
     fn busiest_disk_counts_and_loops_do_not() {
         let text = "\
    7 0 loop0 9 9 9 9 9 9 9 9 9 9999 9 9 9 9 9 9 9
- 254 0 vda 117617 13840 5552154 137545 52119 80192 14785032 92539 0 26340 236171 28513 42 5851640 5783 5669 302
+ 254 0 vda 117617 1 5552154 137545 52119 8 14785032 92539 0 26340 236171 28513 42
  254 1 vdb 1 2 3
 ";
         assert_eq!(disk_busy_ms(text), 26_340);

@@ -6,11 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use super::alarms::{Alarms, Alert};
-use super::conditions::{self, Expiry, Facts};
+use super::conditions::{self, Facts};
 use super::minute::Minutes;
 use super::reading::{Reading, descriptors, descriptors_max};
 use crate::cache::store::Holdings;
 use crate::handle::admin::Admin;
+use crate::handle::admin::certificates::Held;
 use crate::handle::resident::status::{pids, pool_facts};
 use crate::handle::warm;
 use crate::shared::fleet::now_ms;
@@ -20,18 +21,12 @@ use crate::shared::fleet::now_ms;
 pub struct Resources {
     minutes: Mutex<Minutes>,
     alerts: Mutex<Vec<Alert>>,
-    certificates: Mutex<Vec<Expiry>>,
 }
 
 impl Resources {
     /// What an operator should look at, the worst first.
     pub fn alerts(&self) -> Vec<Alert> {
         lock(&self.alerts).clone()
-    }
-
-    /// The certificates that are served from now on.
-    pub fn set_certificates(&self, certificates: Vec<Expiry>) {
-        *lock(&self.certificates) = certificates;
     }
 
     /// Minutes from one Unix time to another, in rows of `step_s` seconds.
@@ -116,17 +111,18 @@ fn facts(admin: &Admin) -> Facts {
     });
     let refused_certificates = refused.collect();
     let seen = admin.inside.seen();
-    let connections_max = report.config.limits.connections as u64;
     drop(report);
+    let certificates = lock(&admin.certificates).iter().map(Held::expiry).collect();
     Facts {
         counters: admin.counters.merged(),
-        connections_max,
+        connections: admin.crew.open_connections() as u64,
+        connections_max: admin.config().limits.connections as u64,
         descriptors: descriptors(),
         descriptors_max: descriptors_max(),
         workers: workers as u64,
         workers_max: workers_max as u64,
         pools: pool_facts(&admin.shared.fleet),
-        certificates: lock(&admin.resources.certificates).clone(),
+        certificates,
         refused_certificates,
         requests: seen.last.requests.into(),
         errors: seen.last.errors.into(),

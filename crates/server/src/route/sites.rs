@@ -83,6 +83,8 @@ pub struct Route {
     pub after: AfterSteps,
     /// Folders of files that a program may have sent.
     pub sendfile: Vec<Arc<Files>>,
+    /// Answers tell their clients how long they took.
+    pub server_timing: bool,
     /// Only reached by internal redirects.
     pub is_internal: bool,
     /// Nothing is done to what its handler gives: neither rules nor pages can apply.
@@ -222,12 +224,11 @@ impl Site {
                 )
             };
             let pattern = Pattern::parse(&route.path).map_err(|error| at(error.to_string()))?;
-            let rewrite = match &route.rewrite {
-                Some(text) => {
-                    Some(Rewrite::parse(text, &pattern).map_err(|error| at(error.to_string()))?)
-                }
-                None => None,
-            };
+            let rewrite = route.rewrite.as_ref();
+            let rewrite = rewrite
+                .map(|text| Rewrite::parse(text, &pattern))
+                .transpose();
+            let rewrite = rewrite.map_err(|error| at(error.to_string()))?;
             let handler = around.handler(route, &pattern).map_err(&at)?;
             let folders = route.sendfile.iter();
             let sendfile = folders.filter(|_| handler.runs_programs()).map(|folder| {
@@ -237,6 +238,7 @@ impl Site {
             let sendfile = sendfile.collect::<Result<_, _>>()?;
             routes.push(Route {
                 is_final: !handler.runs_programs()
+                    && !route.server_timing
                     && site.error_pages.is_empty()
                     && route.headers.is_empty(),
                 series: series(&route.path, handler.kind(), program_name(&route.handler)),
@@ -248,24 +250,19 @@ impl Site {
                 headers: route.headers.clone(),
                 after: route.after.clone(),
                 sendfile,
+                server_timing: route.server_timing,
                 is_internal: route.internal,
                 log: log_of(route.log, site_log),
             });
         }
         let table = RouteTable::build(routes.iter().map(|route| &route.pattern));
-        let types = MediaTypes::new([], "utf-8");
-        let error_pages = site
-            .error_pages
-            .iter()
-            .map(|(status, path)| error_page(*status, path, &types))
-            .collect::<Result<_, _>>()?;
         Ok(Site {
             tally: around.shared.tallies.number(&name),
             series: own_series,
             name,
             table,
             routes,
-            error_pages,
+            error_pages: error_pages(site)?,
             headers: site.headers.clone(),
             log: site_log,
             https_only: site.https_only,
@@ -418,6 +415,14 @@ fn program_name(handler: &config::Handler) -> String {
         config::Handler::Resident(resident) => resident.runs.name().to_owned(),
         _ => String::new(),
     }
+}
+
+fn error_pages(site: &config::Site) -> Result<Vec<ErrorPage>, String> {
+    let types = MediaTypes::new([], "utf-8");
+    let pages = site.error_pages.iter();
+    pages
+        .map(|(status, path)| error_page(*status, path, &types))
+        .collect()
 }
 
 fn error_page(status: u16, path: &Path, types: &MediaTypes) -> Result<ErrorPage, String> {

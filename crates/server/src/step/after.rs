@@ -6,6 +6,7 @@
 
 use hob_http::status::is_bodiless;
 use hob_http::{Body, Fields, Known, Request, Response, ResponseHead};
+use hob_trace::watch::Stage;
 
 use super::conditional::{self, Conditions, Method, Validators, Verdict};
 use super::cut::cut;
@@ -88,6 +89,8 @@ impl Coded {
             // One who refuses the answer as it is gets it all the same: it is made already.
             if let Negotiated::Coded(chosen) = negotiate::coding(Some(&accept), &steps.compress) {
                 coding = Some(chosen);
+                let name = negotiate::coding_name(chosen);
+                request.tell(Stage::Step, format_args!("compressed: {name}"));
             }
         }
         Coded { varies, coding }

@@ -2,8 +2,8 @@
 //! fixed memory and, if there is a file, over restarts.
 //!
 //! A row stands at the place of its time, `time % places`, and bears that time: so a clock that
-//! jumps can only cover rows, never mix them up, and time without a server is a hole. `row` is one of
-//! them, `rows` has them all, `file` keeps them.
+//! jumps can only cover rows, never mix them up, and time without a server is a hole. `row` is one
+//! of them, `rows` has them all, `file` keeps them.
 
 mod file;
 mod row;

@@ -84,8 +84,8 @@ impl Row {
     }
 
     /// Makes one row of two that follow each other: counts, bytes and CPU time are added; of what
-    /// goes up and down, the highest stays; percentiles are the mean of both, by their requests, and
-    /// so an estimate.
+    /// goes up and down, the highest stays; percentiles are the mean of both, by their requests,
+    /// and so an estimate.
     pub fn absorb(&mut self, other: &Row) {
         let (ours, theirs) = (u64::from(self.requests), u64::from(other.requests));
         let mean = |ours_us: u32, theirs_us: u32| {

@@ -114,8 +114,8 @@ impl Activity {
         Activity::default()
     }
 
-    /// Records a second. `minute` has the percentiles (50, 90, 99) of its whole minute so far, where
-    /// they are known; else they follow from those of its seconds.
+    /// Records a second. `minute` has the percentiles (50, 90, 99) of its whole minute so far,
+    /// where they are known; else they follow from those of its seconds.
     pub fn add(&self, unix_s: u64, row: &Row, minute: Option<[u32; 3]>) -> Changed {
         let mut rows = self.lock();
         let second = *rows.seconds.add(unix_s, row);
@@ -129,9 +129,9 @@ impl Activity {
         }
     }
 
-    /// Rows from one time up to another, both in Unix seconds, in steps of so many seconds: those of
-    /// seconds while they are kept and asked for, else those of minutes. The step is raised to fit
-    /// [`ROWS_MAX`].
+    /// Rows from one time up to another, both in Unix seconds, in steps of so many seconds: those
+    /// of seconds while they are kept and asked for, else those of minutes. The step is raised to
+    /// fit [`ROWS_MAX`].
     pub fn stretch(
         &self,
         from_unix_s: u64,

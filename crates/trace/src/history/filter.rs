@@ -14,8 +14,8 @@ pub struct Filter {
     pub since_unix_ms: Option<u64>,
     /// Begun at this Unix time in milliseconds or before.
     pub until_unix_ms: Option<u64>,
-    /// Stands in the target, host, referer, user agent, user, reason, note or detail; upper and lower
-    /// case are one.
+    /// Stands in the target, host, referer, user agent, user, reason, note or detail; upper and
+    /// lower case are one.
     pub text: Option<String>,
     /// The client's address, or how it begins: `10.1.`.
     pub client: Option<String>,

@@ -9,9 +9,9 @@
 //! ```
 //!
 //! A push writes some 80 to 200 bytes into memory that only its thread sees; the lock of the deque
-//! is taken once per segment. `entry` is one request as bytes, `segment` a stretch of them, `writer`
-//! a thread's end, `kept` the deque, `filter` what somebody looks for, `search` looks, `file` keeps
-//! it over restarts.
+//! is taken once per segment. `entry` is one request as bytes, `segment` a stretch of them,
+//! `writer` a thread's end, `kept` the deque, `filter` what somebody looks for, `search` looks,
+//! `file` keeps it over restarts.
 
 mod entry;
 mod file;

@@ -1,4 +1,5 @@
-//! A stretch of one thread's finished requests: open while the thread appends, then sealed for ever.
+//! A stretch of one thread's finished requests: open while the thread appends, then sealed for
+//! ever.
 
 use super::entry::{self, ENTRY_BYTES_MAX, Finished, Memory, Seen};
 use crate::record::{Record, Texts};
@@ -109,8 +110,8 @@ impl Open {
 /// Whose requests are in a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// When the keeper first started, in Unix milliseconds: tells the ids of one start of hob from those
-    /// of another.
+    /// When the keeper first started, in Unix milliseconds: tells the ids of one start of hob from
+    /// those of another.
     pub run: u64,
     /// Which of the servers of that keeper.
     pub server: u64,

@@ -120,8 +120,8 @@ impl Series {
         place as u16
     }
 
-    /// What was counted of each series that had a request, with its number; number 0 is all that has
-    /// no block of its own.
+    /// What was counted of each series that had a request, with its number; number 0 is all that
+    /// has no block of its own.
     pub fn sums(&self) -> Vec<(u16, Sum)> {
         let state = self.lock();
         let (places, threads) = (state.places.clone(), state.threads.clone());

@@ -7,7 +7,13 @@ use std::path::Path;
 use super::source::Source;
 
 /// Folders that hold nothing of ours: what was built, and what others wrote.
-const SKIPPED: &[&str] = &["target", "docs/book", "fuzz/target", "fuzz/artifacts"];
+const SKIPPED: &[&str] = &[
+    "target",
+    "docs/book",
+    "fuzz/target",
+    "fuzz/artifacts",
+    "ui/dist",
+];
 
 /// The same, wherever they are.
 const SKIPPED_NAMES: &[&str] = &["node_modules", "__pycache__"];

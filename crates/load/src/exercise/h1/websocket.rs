@@ -1,5 +1,5 @@
-//! Acts around WebSockets: openings that are wrong, frames that are broken, and connections that end
-//! in between. A server that has none at the URL answers as ever, and takes what follows for a
+//! Acts around WebSockets: openings that are wrong, frames that are broken, and connections that
+//! end in between. A server that has none at the URL answers as ever, and takes what follows for a
 //! request that is none. //= rfc6455
 
 use super::{request, send};

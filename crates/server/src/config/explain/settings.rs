@@ -30,6 +30,9 @@ pub(super) fn settings(route: &Route) -> Vec<(&'static str, Setting)> {
     if let Handler::Cgi(_) | Handler::Resident(_) = &route.handler {
         all.extend(of_after(route));
     }
+    if route.server_timing {
+        all.push(("server_timing", Setting::Flag(true)));
+    }
     if route.internal {
         all.push(("internal", Setting::Flag(true)));
     }

@@ -29,7 +29,7 @@ pub static ADMIN: Table = Table {
                  in a name of its own.",
             )
             .example("[\"admin.example.org\"]")
-            .aka(&["hosts", "server_name"]),
+            .aka(&["hosts"]),
         Key::new("user", Tables(&ADMIN_USER), Nothing("")).aka(&["users", "account"]),
         Key::new(
             "sessions",

@@ -70,8 +70,11 @@ pub static OTLP: Table = Table {
             .example("\"shop-front\"")
             .aka(&["service_name", "name"]),
         Key::new("headers", Map(&FIELD_TO_TEXT), Nothing("none"))
-            .says("Fields of each request to the collector, for its access key.")
-            .example("{ Authorization = \"Bearer ${OTLP_KEY}\" }"),
+            .says(
+                "Fields of each request to the collector, for its access key, which may come from \
+                 the environment: `\"Bearer ${OTLP_KEY}\"`.",
+            )
+            .example("{ Authorization = \"Bearer 5f3a91\" }"),
         Key::new(
             "queue",
             Size {

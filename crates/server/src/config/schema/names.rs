@@ -6,11 +6,11 @@ use super::*;
 pub static NAMES: Table = Table {
     name: "names",
     header: "`[names]`",
-    text: "Names of clients, as the DNS has them: in the history, `hob top`, the admin pages, and in \
-           access logs whose `format` has `{client_name}`. `names = true` turns them on, a plain \
-           string is `server`. No request waits for one: addresses are looked up by a thread of its \
-           own, once somebody shows them, and a name counts only when it leads back to its address. \
-           Whoever runs the name server sees the addresses that are looked up.",
+    text: "Names of clients, as the DNS has them: in the history, `hob top`, the admin pages, and \
+           in access logs whose `format` has `{client_name}`. `names = true` turns them on, a \
+           plain string is `server`. No request waits for one: addresses are looked up by a \
+           thread of its own, once somebody shows them, and a name counts only when it leads back \
+           to its address. Whoever runs the name server sees the addresses that are looked up.",
     base: None,
     keys: &[
         Key::new("server", Text, Nothing("those of `/etc/resolv.conf`"))

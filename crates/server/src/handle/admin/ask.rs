@@ -8,7 +8,7 @@ use hob_http::{BodyError, Request, Response};
 use serde_json::Value;
 
 use super::endpoints::Role;
-use super::query::value_of;
+use super::query::{pairs_of, value_of};
 use super::{Admin, reply};
 
 /// Largest body of a request to the API, in bytes (413).
@@ -89,6 +89,11 @@ impl Ask {
         value_of(head.query()?, key)
     }
 
+    /// Every key of the query and its value, their percent codes decoded, in order.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        pairs_of(self.request.head().query().unwrap_or_default())
+    }
+
     /// A number of the query; `usual` where it is not there or is no number.
     pub fn number(&self, key: &str, usual: u64) -> u64 {
         let value = self.query(key);
@@ -123,7 +128,7 @@ impl Ask {
         match serde_json::from_slice(&bytes) {
             Ok(value @ Value::Object(_)) => Ok(value),
             Ok(_) => Err(reply::text(400, "the body is no JSON object")),
-            Err(error) => Err(reply::text(400, &format!("the body is no JSON: {error}"))),
+            Err(error) => Err(reply::text(400, format!("the body is no JSON: {error}"))),
         }
     }
 }

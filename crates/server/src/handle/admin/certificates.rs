@@ -11,6 +11,7 @@ use super::{lock, reply};
 use crate::acme::CertificateState;
 use crate::config::{CertificateSource, Config};
 use crate::life::KeyFiles;
+use crate::resources::Expiry;
 use crate::tls;
 
 /// One certificate, as far as it does not change with time.
@@ -22,6 +23,21 @@ pub struct Held {
     not_after_unix_s: i64,
     /// Addresses of the listeners that show it.
     listeners: Vec<String>,
+}
+
+impl Held {
+    /// When it ends, for alerts.
+    pub(crate) fn expiry(&self) -> Expiry {
+        Expiry {
+            name: self
+                .names
+                .first()
+                .cloned()
+                .unwrap_or(tls::name(&self.source)),
+            from_unix_s: self.not_before_unix_s,
+            until_unix_s: self.not_after_unix_s,
+        }
+    }
 }
 
 /// The certificates of a config's listeners; `addresses` has the real address of each.

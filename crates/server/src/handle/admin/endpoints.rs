@@ -10,6 +10,7 @@ use super::audit::{self, Action};
 use super::{
     activity, cached, certificates, config_edit, configured, door, environment, explained, history,
     live, logs, overview, programs, reply, resources, routes, running, statistics, status, steer,
+    watch,
 };
 use crate::handle::metrics;
 
@@ -145,6 +146,13 @@ pub static ENDPOINTS: &[Endpoint] = &[
         role: Look,
         answer: running::connections,
         text: "Open connections, what they speak and what the network below them is like.",
+    },
+    Endpoint {
+        method: Get,
+        path: "/v1/watch",
+        role: Look,
+        answer: watch::answer,
+        text: "Live events of requests that match a filter, as server-sent events.",
     },
     Endpoint {
         method: Get,

@@ -27,7 +27,8 @@ const SEGMENTS_AT_ONCE: usize = 16;
 pub(super) fn list(ask: &Ask) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
-        list_of(&ask).await.unwrap_or_else(|refusal| refusal)
+        let told = list_of(&ask).await;
+        told.unwrap_or_else(|Refusal(status, text)| reply::text(status, text))
     }))
 }
 
@@ -48,13 +49,16 @@ pub(super) fn one(ask: &Ask) -> Answered {
     }))
 }
 
-async fn list_of(ask: &Ask) -> Result<Response, Response> {
+/// Why a question is not answered: status and text.
+struct Refusal(u16, String);
+
+async fn list_of(ask: &Ask) -> Result<Response, Refusal> {
     let limit = usize::try_from(ask.number("limit", USUAL)).unwrap_or(FOUND_MAX);
     let filter = filter(ask)?;
     let is_slowest = match ask.query("sort").as_deref() {
         None | Some("newest" | "") => false,
         Some("slowest") => true,
-        Some(_) => return Err(reply::text(400, "sort is newest or slowest")),
+        Some(_) => return Err(Refusal(400, "sort is newest or slowest".to_owned())),
     };
     hand_over(ask).await;
     let before = match ask.query("before").filter(|text| !text.is_empty()) {
@@ -94,19 +98,19 @@ async fn hand_over(ask: &Ask) {
 }
 
 /// Where a page begins: behind a request, or where the page before has ended.
-async fn place(ask: &Ask, text: &str) -> Result<Place, Response> {
+async fn place(ask: &Ask, text: &str) -> Result<Place, Refusal> {
     if let Some(place) = Place::parse(text) {
         return Ok(place);
     }
     let Some(id) = RequestId::parse(text) else {
         let text = "before is the id of a request, or the next of the page before";
-        return Err(reply::text(400, text));
+        return Err(Refusal(400, text.to_owned()));
     };
     let found = find(ask, id).await;
     found.map(|found| found.place).ok_or_else(|| {
-        reply::text(
+        Refusal(
             410,
-            "the request named by before is no longer in the history",
+            "the request named by before is no longer in the history".to_owned(),
         )
     })
 }
@@ -136,9 +140,9 @@ async fn run(mut search: Search) -> Page {
     }
 }
 
-fn filter(ask: &Ask) -> Result<Filter, Response> {
+fn filter(ask: &Ask) -> Result<Filter, Refusal> {
     let text = |key: &str| ask.query(key).filter(|text| !text.is_empty());
-    let wrong = |key: &str, what: &str| reply::text(400, &format!("{key} is {what}"));
+    let wrong = |key: &str, what: &str| Refusal(400, format!("{key} is {what}"));
     let number = |key: &str| {
         let parse = |text: String| text.parse::<u64>();
         let parsed = text(key).map(parse).transpose();
@@ -159,7 +163,7 @@ fn filter(ask: &Ask) -> Result<Filter, Response> {
             .copied()
             .ok_or_else(|| wrong("fault", "client, server, script or upstream"))
     };
-    let slower = |text: String| -> Result<u64, Response> {
+    let slower = |text: String| -> Result<u64, Refusal> {
         let time = parse_duration(&text).map_err(|_| wrong("slower", "a time such as 100ms"))?;
         Ok(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
     };

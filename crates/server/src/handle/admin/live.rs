@@ -34,10 +34,11 @@ struct Reader {
 }
 
 /// What can be watched: its name in a query and of its events, and what makes it.
-type Page = &'static (&'static str, fn(&Admin) -> Value);
+type Named = (&'static str, fn(&Admin) -> Value);
+type Page = &'static Named;
 
 /// All pages.
-static PAGES: &[(&str, fn(&Admin) -> Value)] = &[
+static PAGES: &[Named] = &[
     ("overview", overview::overview),
     ("programs", programs::told),
     ("running", running::requests_now),

@@ -33,6 +33,7 @@ mod status;
 mod steer;
 mod threads;
 mod told;
+mod watch;
 
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -131,7 +132,17 @@ pub fn answer(admin: &Arc<Admin>, request: &Request) -> Answered {
     }
 }
 
+/// The number of this server process among those the keeper started.
+pub fn servers_started(admin: &Admin) -> u64 {
+    lock(&admin.report).servers_started
+}
+
 impl Admin {
+    /// The config in force.
+    pub(crate) fn config(&self) -> Arc<Config> {
+        Arc::clone(&lock(&self.configured).config)
+    }
+
     /// What is told of the generation being served.
     pub(crate) fn report(&self) -> MutexGuard<'_, Report> {
         lock(&self.report)

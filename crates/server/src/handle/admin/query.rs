@@ -14,6 +14,19 @@ pub fn value_of(query: &[u8], key: &str) -> Option<String> {
     })
 }
 
+/// Every key of a query and its value, decoded as above, in order.
+pub fn pairs_of(query: &[u8]) -> Vec<(String, String)> {
+    let pairs = query
+        .split(|&byte| byte == b'&')
+        .filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| {
+        let mut halves = pair.splitn(2, |&byte| byte == b'=');
+        let [name, value] = [(); 2].map(|()| halves.next().unwrap_or_default());
+        (decoded(name).into_owned(), decoded(value).into_owned())
+    });
+    pairs.collect()
+}
+
 /// A part of a query as text; what is no UTF-8 is replaced.
 fn decoded(text: &[u8]) -> Cow<'static, str> {
     let mut bytes = Vec::with_capacity(text.len());
@@ -50,5 +63,8 @@ mod tests {
         assert_eq!(value("ab").as_deref(), Some("c"));
         assert_eq!(value("c"), None);
         assert_eq!(value_of(b"x=%ff", "x").as_deref(), Some("\u{fffd}"));
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let expected = [pair("a", "1"), pair("b", ""), pair("c d", "=")];
+        assert_eq!(pairs_of(b"a=1&&b&c+d=="), expected);
     }
 }

@@ -1,5 +1,5 @@
-//! `GET /v1/routes`: what each route has had, and how long it took; with `by`, all routes of a site,
-//! a handler, a class or a program together.
+//! `GET /v1/routes`: what each route has had, and how long it took; with `by`, all routes of a
+//! site, a handler, a class or a program together.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! `GET /v1/statistics` and `POST /v1/statistics/zero`: requests told apart by what they were, since
-//! the server started, since the day began (UTC), and since somebody set the counts to zero.
+//! `GET /v1/statistics` and `POST /v1/statistics/zero`: requests told apart by what they were,
+//! since the server started, since the day began (UTC), and since somebody set the counts to zero.
 //!
 //! Counts themselves only grow; a span is what they are now less what they were at its begin.
 

@@ -1,6 +1,5 @@
 //! What `hob status` shows.
 
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_http::Answered;
@@ -9,7 +8,6 @@ use serde_json::{Value, json};
 use super::ask::Ask;
 use super::{Admin, lock, reply};
 use crate::acme::CertificateState;
-use crate::config::Config;
 use crate::handle::resident::status::programs;
 use crate::handle::warm::status::hosts;
 
@@ -36,8 +34,6 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Names of the sites, the default site as `*`.
     pub sites: Vec<String>,
-    /// The config in force.
-    pub config: Arc<Config>,
 }
 
 /// `GET /v1/status`

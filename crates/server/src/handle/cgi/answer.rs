@@ -13,12 +13,13 @@ use foldhash::fast::RandomState;
 use hob_http::{Answered, Phase, Request, Response};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
+use hob_trace::watch::Stage;
 
 use crate::cache::entry::write_key;
 use crate::handle::cgi::body::{Body, Trouble};
 use crate::handle::cgi::fail::{self, Failure};
 use crate::handle::cgi::find::{Folder, Found};
-use crate::handle::cgi::gate::{Entry, Permit};
+use crate::handle::cgi::gate::{Entry, Gate, Permit};
 use crate::handle::cgi::job::{Job, Kind};
 use crate::handle::cgi::limits::{PLACE_BYTES_MAX, PLACES_MAX};
 use crate::handle::cgi::{Cgi, Runs, start};
@@ -210,6 +211,8 @@ async fn enter(ask: &Ask) -> Result<Permit, Failure> {
     };
     ask.counters.limit_program_concurrent.add(1);
     ask.request.set_phase(Phase::Queued);
+    ask.request
+        .tell(Stage::Queue, format_args!("{}", Full(&ask.cgi.gate)));
     let started = Instant::now();
     let timer = ask.request.reactor().timer();
     timer.set(ask.cgi.settings.limits.queue_time);
@@ -223,10 +226,25 @@ async fn enter(ask: &Ask) -> Result<Permit, Failure> {
     .await;
     ask.request.set_phase(Phase::Server);
     ask.request.record_mut().queue_us += started.elapsed().as_micros() as u64;
+    ask.request
+        .tell(Stage::Queue, format_args!("its waiting is over"));
     if entered.is_err() {
         ask.counters.limit_program_queue_time.add(1);
     }
     entered
+}
+
+/// A gate that lets nobody in for now, in words.
+struct Full<'a>(&'a Gate);
+
+impl std::fmt::Display for Full<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (running, waiting) = self.0.load();
+        write!(
+            f,
+            "{running} run, which is as many as may, and {waiting} wait"
+        )
+    }
 }
 
 /// The answer to a request whose body could not be collected.

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use hob_http::status::is_bodiless;
 use hob_http::{Body, BodyError, BodyStream, Bytes, Chunk, Fields, Request, Response};
+use hob_trace::watch::Stage;
 
 use crate::handle::cgi::dechunk::{Dechunked, dechunk};
 use crate::handle::cgi::fail::Failure;
@@ -30,6 +31,10 @@ pub(super) async fn of_program(
     let (head, body_at) = read_head(reading).await?;
     reading.has_head();
     request.record_mut().program_us = started.elapsed().as_micros() as u64;
+    request.tell(
+        Stage::Program,
+        format_args!("its head came: status {}", head.status),
+    );
     let control = Control::read(&head.fields);
     if let Some(total) = control.timeout {
         reading.run.set_total(total);

@@ -20,6 +20,7 @@ use std::time::Duration;
 use hob_http::reactor::Timer;
 use hob_http::{Reactor, Request, Watched};
 use hob_trace::metric::ThreadCounters;
+use hob_trace::watch::{Hidden, Pen, Stage as Event, Trail};
 
 use crate::handle::cgi::Cgi;
 use crate::handle::cgi::gate::Permit;
@@ -50,6 +51,8 @@ pub(super) struct Run {
     pub(super) id: Box<str>,
     /// The program's file.
     pub(super) file: Box<[u8]>,
+    /// Who watches the request.
+    trail: Trail,
     state: RefCell<State>,
 }
 
@@ -74,6 +77,7 @@ impl Run {
         counters: Arc<ThreadCounters>,
         id: Box<str>,
         file: Box<[u8]>,
+        trail: Trail,
     ) -> Rc<Run> {
         Rc::new(Run {
             cgi,
@@ -81,6 +85,7 @@ impl Run {
             counters,
             id,
             file,
+            trail,
             state: RefCell::default(),
         })
     }
@@ -117,9 +122,13 @@ impl Run {
 
     /// Tells the record what the process has used, if that is known by now.
     pub(super) fn note_use(&self, request: &Request) {
-        if let Some(Exit::Ended { usage, .. }) = self.state.borrow().exit {
+        let Some(exit) = self.state.borrow().exit else {
+            return;
+        };
+        if let Exit::Ended { usage, .. } = exit {
             request.record_mut().cpu_us = usage.user_us + usage.system_us;
         }
+        request.tell(Event::Program, format_args!("{exit}"));
     }
 
     /// Why it is ended, if it is.
@@ -161,6 +170,13 @@ impl Run {
     }
 
     fn log(&self, line: &[u8]) {
+        if self.trail.is_watched() {
+            let now_us = self.reactor.now_us();
+            let tell = |pen: &mut Pen<'_>, _: Option<&Hidden>| pen.text("text", line);
+            self.reactor
+                .station()
+                .tell(&self.trail, Event::Stderr, now_us, tell);
+        }
         let Some(dropped) = self.cgi.pace.allows(self.reactor.now_ms()) else {
             self.counters.program_stderr_dropped.add(1);
             return;
@@ -250,6 +266,7 @@ impl Overseer {
 
     fn read_stderr(&mut self, cx: &mut Context<'_>) {
         let is_due = self.stage != Stage::Runs
+            || self.run.trail.is_watched()
             || self.run.ended_for().is_some()
             || self.next.poll_elapsed(cx).is_ready();
         if is_due {

@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 use hob_http::{Phase, Request, Response};
+use hob_trace::watch::Stage;
 use rustix::fs::Mode;
 use rustix::pipe::PipeFlags;
 
@@ -26,6 +27,7 @@ use crate::handle::variables::push_unique_id;
 use crate::handle::warm::keep::Means;
 use crate::handle::warm::{self, Host, Warm, Way};
 use crate::process::{Child, Start, Strings};
+use crate::watch::trail_of;
 
 /// Runs a program and gives its answer, or that to its failure.
 pub(super) async fn run(ask: &Ask, job: Job, permit: Permit, body: Body) -> Response {
@@ -118,11 +120,14 @@ async fn answer(
                 is_stdin_file: is_file,
             };
             let standard = opened_again(stdin, is_file, [program_stdout, program_stderr])?;
+            let text = format_args!("forked from a kept interpreter: {}", shown(&job.file));
+            request.tell(Stage::Start, text);
             let forked = link.run(&host, &script, standard);
             attempt.host = Some(host);
             Running::Forked(forked)
         }
         None => {
+            request.tell(Stage::Start, format_args!("started: {}", shown(&job.file)));
             let standard = (stdin, program_stdout, program_stderr);
             Running::Started(launch(ask, job, environment, standard))
         }
@@ -135,6 +140,7 @@ async fn answer(
         Arc::clone(&ask.counters),
         String::from_utf8_lossy(&id).into(),
         job.file.as_slice().into(),
+        trail_of(request),
     );
     run.oversee(child, stderr, permit);
     attempt.running = Some(Rc::clone(&run));
@@ -149,6 +155,10 @@ async fn answer(
         run.end(Why::Unusable);
     }
     answered
+}
+
+fn shown(file: &[u8]) -> std::slice::EscapeAscii<'_> {
+    file.escape_ascii()
 }
 
 /// Has the spawner start the program.

@@ -1,8 +1,8 @@
 //! The numbers of the server for Prometheus: a route with a token, and `/metrics` of the admin API.
 //!
 //! `families` is the table of what there is, `gather` what it comes to at a moment, `process` the
-//! part that the kernel knows, `times` the histograms. A page is made by a thread of the file pool: nobody's request waits
-//! for it.
+//! part that the kernel knows, `times` the histograms. A page is made by a thread of the file pool:
+//! nobody's request waits for it.
 
 pub mod families;
 mod gather;
@@ -64,39 +64,37 @@ impl Metrics {
         })
     }
 
-    /// Whether the client may see them, and asks in a way that is answered.
-    fn check(&self, request: &Request) -> Result<(), Response> {
+    /// What a client is told that may not see them, or asks in a way that is not answered.
+    fn refusal(&self, request: &Request) -> Option<Response> {
         let head = request.head();
         if !matches!(head.method(), b"GET" | b"HEAD") {
-            return Err(plain::wrong_method(head.method(), READING));
+            return Some(plain::wrong_method(head.method(), READING));
         }
         let given = head.value(Known::Authorization).unwrap_or_default();
         let is_bearer = given
             .get(..7)
             .is_some_and(|word| word.eq_ignore_ascii_case(b"bearer "));
         if is_bearer && is_same(given[7..].trim_ascii(), &self.token) {
-            return Ok(());
+            return None;
         }
         let mut refusal = plain::error(401);
         let fields = refusal.fields_mut();
         fields.add(b"WWW-Authenticate", b"Bearer realm=\"metrics\"");
-        Err(refusal)
+        Some(refusal)
     }
 
     /// What would be answered, without the numbers.
     pub(crate) fn explain(&self, request: &Request) -> Response {
-        match self.check(request) {
-            Ok(()) => ready(String::new(), Format::Prometheus),
-            Err(refusal) => refusal,
-        }
+        let allowed = || ready(String::new(), Format::Prometheus);
+        self.refusal(request).unwrap_or_else(allowed)
     }
 }
 
 /// Answers a request on a route.
 pub fn answer(metrics: &Metrics, admin: &Arc<Admin>, request: &Request) -> Answered {
-    match metrics.check(request) {
-        Ok(()) => page(admin, request),
-        Err(refusal) => Answered::Ready(refusal),
+    match metrics.refusal(request) {
+        None => page(admin, request),
+        Some(refusal) => Answered::Ready(refusal),
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn put(all: &mut Exposition, shared: &Shared) {
     for ((site, handler), times) in &totals {
         put_one(all, &families::DURATION, &[site, handler], times);
     }
-    let parts: [(&Family, fn(&OfHandler) -> &Times); 4] = [
+    let parts: [(&Family, Part); 4] = [
         (&families::FIRST_BYTE, |one| &one.first_byte),
         (&families::QUEUE_WAIT, |one| &one.queue),
         (&families::PROGRAM_START, |one| &one.start),
@@ -64,6 +64,9 @@ pub(super) fn put(all: &mut Exposition, shared: &Shared) {
         }
     }
 }
+
+/// Times of one part of requests.
+type Part = fn(&OfHandler) -> &Times;
 
 fn put_one(all: &mut Exposition, family: &Family, labels: &[&str], times: &Times) {
     if times.count() > 0 {

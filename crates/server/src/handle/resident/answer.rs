@@ -11,6 +11,7 @@ use hob_http::status::is_bodiless;
 use hob_http::{Answered, Body, BodyError, Fields, Reactor, Request, Response};
 use hob_trace::Fault;
 use hob_trace::metric::ThreadCounters;
+use hob_trace::watch::Stage;
 
 use crate::cache::pool::{self, Pool as FilePool};
 use crate::config::CarrierChoice;
@@ -141,6 +142,7 @@ fn enter(
         Entry::Given => None,
         Entry::Queued(ticket) => {
             counters.worker_waits.add(1);
+            request.tell(Stage::Queue, format_args!("waits for a worker"));
             Some(Queued::new(ticket, resident, &home.reactor, now_ms))
         }
         Entry::Refused(failure) => {
@@ -261,6 +263,8 @@ impl Place {
         match seen {
             Seen::Head(head) => {
                 self.note_times();
+                self.request
+                    .tell(Stage::Program, format_args!("its head came"));
                 Poll::Ready(Ok(head))
             }
             Seen::Failed(failure) => {

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use hob_ipc::message::{self, Head, Kind};
+use hob_trace::watch::Stage;
 
 use crate::config::parse_duration;
 use crate::handle::resident::driver::Core;
@@ -18,6 +19,13 @@ impl Core {
         let text = String::from_utf8_lossy(&payload[..payload.len().min(TEXT_BYTES_MAX)]);
         let (keyword, parameters) = text.split_once(':').unwrap_or((&text, ""));
         let answer = self.follow(keyword.trim(), parameters.trim(), index);
+        if let Some(one) = index.and_then(|index| self.requests.iter().nth(index)) {
+            self.tell(&one.exchange.name, Stage::Callout, |told| {
+                told.push_str(&text);
+                told.push_str(" -> ");
+                told.push_str(&answer);
+            });
+        }
         if !head.has(message::QUIET) {
             let reply = Head::new(Kind::Reply, head.request).small(head.small);
             self.answers.push((reply, answer.into_bytes()));

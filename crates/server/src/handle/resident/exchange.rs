@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use hob_http::{AtWork, Bytes, Phase, Request};
 use hob_ipc::limits::FILE_WINDOW_BYTES;
+use hob_trace::watch::Trail;
 
 use crate::handle::cgi::head::{BadHead, CgiHead, read_fields};
 use crate::handle::resident::block;
@@ -29,6 +30,7 @@ use crate::handle::resident::limits::{
     PIECES_APART_MAX,
 };
 use crate::handle::resident::post::{Letter, Post};
+use crate::watch::trail_of;
 
 /// One request on its way through a worker.
 pub(crate) struct Exchange {
@@ -47,6 +49,8 @@ pub(super) struct Name {
     started_unix_ms: u64,
     connection: u64,
     request: u64,
+    /// Who watches it.
+    pub(super) trail: Trail,
 }
 
 #[derive(Default)]
@@ -176,6 +180,7 @@ impl Name {
             started_unix_ms: record.started_unix_ms,
             connection: record.connection,
             request: record.request.into(),
+            trail: trail_of(request),
         }
     }
 }

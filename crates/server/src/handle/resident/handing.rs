@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 use hob_ipc::limits::PAYLOAD_BYTES_MAX;
 use hob_ipc::message::{self, Head, Kind};
 use hob_trace::metric::Cell;
+use hob_trace::watch::{Hidden, Pen, Stage as Event};
 
 use crate::handle::resident::driver::{Core, Stage};
-use crate::handle::resident::exchange::{Ending, Exchange};
+use crate::handle::resident::exchange::{Ending, Exchange, Name};
 use crate::handle::resident::fail::Failure;
 use crate::handle::resident::ladder::{Rung, after, limit};
 use crate::handle::resident::limits::{
@@ -48,6 +49,13 @@ impl Core {
             return self.refuse(&exchange, failure);
         }
         self.sent_last = number;
+        self.tell(&exchange.name, Event::Worker, |text| {
+            text.push_str("handed to worker ");
+            match self.post.pid() {
+                Some(pid) => text.push_str(&pid.to_string()),
+                None => text.push_str("just started"),
+            }
+        });
         if self.requests.is_empty() {
             self.service.resume(self.idle_since_ms, now_ms);
         }
@@ -58,6 +66,20 @@ impl Core {
         if let Some(exchange) = for_body {
             self.attend(wire, &exchange);
         }
+    }
+
+    /// Tells those who watch a request what happens to it.
+    pub(super) fn tell(&self, name: &Name, stage: Event, write: impl FnOnce(&mut String)) {
+        if !name.trail.is_watched() {
+            return;
+        }
+        let mut text = String::new();
+        write(&mut text);
+        let reactor = &self.home.reactor;
+        let tell = |pen: &mut Pen<'_>, _: Option<&Hidden>| pen.text("text", text.as_bytes());
+        reactor
+            .station()
+            .tell(&name.trail, stage, reactor.now_us(), tell);
     }
 
     /// A request that cannot be handed over.

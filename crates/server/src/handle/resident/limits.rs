@@ -22,8 +22,8 @@ pub(super) const BLOCK_BYTES_KEPT: usize = 4096;
 pub(super) const PIECES_APART_MAX: usize = 16;
 /// Bytes from which a piece stays alone all the same.
 pub(super) const PIECE_APART_BYTES_MIN: usize = 4 * 1024;
-/// Of the chunks of a worker's shared memory, clients may hold one part in so many; what comes while
-/// they hold more is copied, so that clients that take their time do not stop the worker.
+/// Of the chunks of a worker's shared memory, clients may hold one part in so many; what comes
+/// while they hold more is copied, so that clients that take their time do not stop the worker.
 pub(super) const CHUNKS_HELD_SHARE: usize = 2;
 /// Files of one worker that are on their way to clients at a time.
 pub(super) const FILES_HELD_MAX: usize = 128;

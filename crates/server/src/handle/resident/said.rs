@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use hob_http::Watched;
+use hob_http::{Reactor, Watched};
 use hob_trace::metric::ThreadCounters;
+use hob_trace::watch::{Hidden, Pen, Stage};
 
 use crate::handle::cgi::stderr::Stderr;
 use crate::handle::resident::exchange::Name;
@@ -33,6 +34,7 @@ pub(super) struct Speaker<'a> {
     pub(super) request: Option<Name>,
     pub(super) now_ms: u64,
     pub(super) counters: &'a ThreadCounters,
+    pub(super) reactor: &'a Reactor,
 }
 
 impl Said {
@@ -91,6 +93,19 @@ impl Said {
 }
 
 fn log(pool: &Pool, speaker: &Speaker<'_>, stream: &str, line: &[u8]) {
+    if let Some(name) = speaker.request
+        && name.trail.is_watched()
+    {
+        let now_us = speaker.reactor.now_us();
+        let tell = |pen: &mut Pen<'_>, _: Option<&Hidden>| {
+            pen.text("text", line);
+            pen.text("stream", stream.as_bytes());
+        };
+        speaker
+            .reactor
+            .station()
+            .tell(&name.trail, Stage::Stderr, now_us, tell);
+    }
     let Some(dropped) = pool.pace.allows(speaker.now_ms) else {
         speaker.counters.program_stderr_dropped.add(1);
         return;

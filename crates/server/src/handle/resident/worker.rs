@@ -409,6 +409,7 @@ impl Worker {
             request,
             now_ms: core.home.reactor.now_ms(),
             counters: &core.home.counters,
+            reactor: &core.home.reactor,
         };
         core.said.poll(cx, &speaker).is_ready()
     }

@@ -1,3 +1,5 @@
+//! The resolver without a name server that answers.
+
 use std::net::UdpSocket;
 
 use hob_trace::format::ClientNames as _;

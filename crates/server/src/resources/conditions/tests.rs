@@ -1,3 +1,5 @@
+//! What is worth an alert, and what is not.
+
 use super::*;
 use crate::resources::minute::Link;
 
@@ -124,7 +126,7 @@ fn pools_are_told_of_while_they_are_there() {
         waiting: 64,
         waiting_max: 64,
         failures: 3,
-        last_failure: "no such file".to_owned(),
+        last_failure: "exit code 1:\n  at line 1\nno such file\n".to_owned(),
     };
     let mut facts = Facts {
         pools: vec![full],

@@ -1,3 +1,5 @@
+//! What minutes are made of, kept and told.
+
 use super::*;
 use crate::resources::parse::{CpuTime, Traffic};
 use crate::resources::reading::Interface;

@@ -23,7 +23,8 @@ include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 /// What the pages may do: load what is here, and nothing else.
 const POLICY: &[u8] = b"default-src 'none'; script-src 'self'; style-src 'self'; \
     img-src 'self' data:; font-src 'self'; connect-src 'self'; manifest-src 'self'; \
-    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// Shown where no pages were built.
 const NOTICE: &str = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\

@@ -1,0 +1,55 @@
+//! `GET /v1/watch`: live events of requests, as server-sent events.
+
+use hob_http::{Answered, Body, HalfClose, Response};
+use hob_trace::watch::{Terms, WATCHERS_MAX};
+
+use super::ask::Ask;
+use super::endpoints::Role;
+use super::reply;
+use crate::handle::plain;
+
+/// `GET /v1/watch`
+pub(super) fn answer(ask: &Ask) -> Answered {
+    Answered::Ready(begin(ask))
+}
+
+fn begin(ask: &Ask) -> Response {
+    let terms = match terms(ask) {
+        Ok(terms) => terms,
+        Err(error) => return reply::text(400, &error),
+    };
+    if terms.shows_secrets && ask.visitor.role < Role::Operate {
+        return reply::text(403, "your role may watch, and not see secrets");
+    }
+    let mut fields = plain::named();
+    fields.add(b"Content-Type", b"text/event-stream");
+    fields.add(b"Cache-Control", b"no-store");
+    fields.add(b"X-Accel-Buffering", b"no");
+    if ask.request.head().method() == b"HEAD" {
+        return Response::new(200, fields, Body::Empty);
+    }
+    match ask.admin.shared.watching.begin(terms, &ask.request) {
+        Ok(feed) => {
+            // Who says nothing more has left.
+            ask.request.set_half_close(HalfClose::Cancel);
+            Response::new(200, fields, Body::Stream(Box::new(feed)))
+        }
+        Err(_) => {
+            let text = format!("{WATCHERS_MAX} watch already, which is as many as may");
+            reply::text(503, &text)
+        }
+    }
+}
+
+/// What is asked for: the keys of the query, and in `q` a whole filter.
+fn terms(ask: &Ask) -> Result<Terms, String> {
+    let mut terms = Terms::default();
+    for (key, value) in ask.pairs() {
+        let added = match key.as_str() {
+            "q" => terms.add_words(&value),
+            key => terms.add(key, &value),
+        };
+        added.map_err(|error| error.to_string())?;
+    }
+    Ok(terms)
+}

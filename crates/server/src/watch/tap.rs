@@ -1,0 +1,94 @@
+//! The answer's head and the bytes of its body, for those who watch.
+
+use std::task::{Context, Poll, ready};
+
+use hob_http::{Answered, Body, BodyError, BodyStream, Chunk, Fields, Request, Response};
+use hob_trace::watch::{Hidden, Stage};
+
+use super::told;
+
+/// The same answer; its head is told when it is there, and its body as it leaves if somebody wants
+/// to see that. Then the body does not leave by the fastest way there is.
+#[cold]
+pub(crate) fn tap(request: &Request, answered: Answered) -> Answered {
+    match answered {
+        Answered::Ready(response) => Answered::Ready(tap_response(request, response)),
+        Answered::Later(future) => {
+            let request = request.clone();
+            Answered::Later(Box::pin(async move {
+                let response = future.await;
+                tap_response(&request, response)
+            }))
+        }
+    }
+}
+
+fn tap_response(request: &Request, mut response: Response) -> Response {
+    let (reactor, trail) = (request.reactor(), request.trail());
+    let station = reactor.station();
+    if !trail.is_watched() {
+        return response;
+    }
+    if station.shows_head(&trail) {
+        let (status, fields) = (response.status(), response.fields());
+        station.tell(&trail, Stage::Answer, reactor.now_us(), |pen, hidden| {
+            let lines = answer_lines(status, fields, hidden);
+            pen.number("status", status.into());
+            pen.dump(&lines, told::HEAD_BYTES_MAX);
+        });
+    } else {
+        request.tell(Stage::Answer, format_args!("status {}", response.status()));
+    }
+    let has_bytes = !matches!(response.body, Body::Empty | Body::Tunnel(_));
+    if has_bytes && station.shows_body(&trail) {
+        let body = std::mem::replace(&mut response.body, Body::Empty);
+        let len = body.len();
+        response.body = Body::Stream(Box::new(Tapped {
+            request: request.clone(),
+            stream: body.into_stream(),
+            len,
+            seen_bytes: 0,
+        }));
+    }
+    response
+}
+
+fn answer_lines(status: u16, fields: &Fields, hidden: Option<&Hidden>) -> Vec<u8> {
+    let phrase = hob_http::status::phrase(status);
+    let line = format!("{status} {phrase}").into_bytes();
+    told::lines(line, fields.iter(), hidden)
+}
+
+/// A body whose bytes are shown as they leave.
+struct Tapped {
+    request: Request,
+    stream: Box<dyn BodyStream>,
+    len: Option<u64>,
+    seen_bytes: u64,
+}
+
+impl BodyStream for Tapped {
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: usize,
+    ) -> Poll<Option<Result<Chunk, BodyError>>> {
+        let polled = ready!(self.stream.poll_chunk(cx, max));
+        if let Some(Ok(Chunk::Bytes(bytes))) = &polled {
+            let before = self.seen_bytes;
+            self.seen_bytes += bytes.len() as u64;
+            if self.request.is_watched() {
+                self.request.tell_body(Stage::AnswerBody, before, bytes);
+            }
+        }
+        Poll::Ready(polled)
+    }
+
+    fn len(&self) -> Option<u64> {
+        self.len
+    }
+
+    fn trailers(&mut self) -> Option<Fields> {
+        self.stream.trailers()
+    }
+}

@@ -1,0 +1,211 @@
+//! The events every request has, written from what is known of it.
+
+use hob_http::{Known as Name, Request, RequestHead};
+use hob_trace::verdict::Verdict;
+use hob_trace::watch::{Hidden, Pen, Stage, Station, Trail};
+use hob_trace::{CacheOutcome, Fault, Record, TlsVersion};
+
+use crate::route::sites::{Route, Site};
+
+/// Bytes of a head that are shown.
+pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// What is known of a request.
+pub(super) struct Known<'a> {
+    request: &'a Request,
+    record: &'a Record,
+    site: &'a str,
+    route: &'a str,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn new(
+        request: &'a Request,
+        record: &'a Record,
+        site: Option<&'a Site>,
+        route: Option<&'a Route>,
+    ) -> Known<'a> {
+        Known {
+            request,
+            record,
+            site: site.map_or("", |site| &site.name),
+            route: route.map_or("", |route| &route.path),
+        }
+    }
+}
+
+/// How a request began: its connection, if it is the first one there, and what was asked for.
+pub(super) fn opening(
+    station: &Station,
+    trail: &Trail,
+    known: &Known<'_>,
+    out: &mut Vec<u8>,
+    hidden: Option<&Hidden>,
+) {
+    let started_us = trail.started_us;
+    if known.record.request == 0 {
+        station.write(trail, Stage::Connection, started_us, out, |pen| {
+            connection(pen, known.request);
+        });
+        if known.record.tls_version != TlsVersion::None {
+            station.write(trail, Stage::Tls, started_us, out, |pen| tls(pen, known));
+        }
+    }
+    station.write(trail, Stage::Request, started_us, out, |pen| {
+        request(pen, known, hidden)
+    });
+}
+
+fn connection(pen: &mut Pen<'_>, request: &Request) {
+    let facts = request.facts();
+    match (facts.peer, facts.local) {
+        (Some(peer), Some(local)) => {
+            let text = format!("from {peer} to {local}");
+            pen.text("text", text.as_bytes());
+        }
+        _ => pen.text("text", b"over a Unix socket"),
+    }
+    pen.number("listener", facts.listener.into());
+}
+
+fn tls(pen: &mut Pen<'_>, known: &Known<'_>) {
+    let record = known.record;
+    let (version, how) = (record.tls_version.word(), record.tls_handshake.word());
+    let text = format!("{version}, {how} handshake in {} us", record.handshake_us);
+    pen.text("text", text.as_bytes());
+    pen.text("suite", record.tls_suite.as_bytes());
+    if let Some(tls) = &known.request.facts().tls {
+        pen.text_if_any(
+            "server_name",
+            tls.server_name.as_deref().unwrap_or("").as_bytes(),
+        );
+    }
+}
+
+fn request(pen: &mut Pen<'_>, known: &Known<'_>, hidden: Option<&Hidden>) {
+    let (head, record) = (known.request.sent_head(), known.record);
+    let mut target = Vec::new();
+    let target = match hidden {
+        Some(hidden) if head.query().is_some() => {
+            hidden.push_target(head.target(), &mut target);
+            &target[..]
+        }
+        _ => head.target(),
+    };
+    let protocol = record.protocol.word().as_bytes();
+    pen.parts("text", &[head.method(), b" ", target, b" ", protocol]);
+    pen.text("method", head.method());
+    pen.text("target", target);
+    pen.text_if_any("host", head.host());
+    if !record.client.is_unspecified() {
+        let mut client = [0; 64];
+        pen.text("client", display(&mut client, record.client));
+        pen.number("client_port", record.client_port.into());
+    }
+    pen.number("started_unix_ms", record.started_unix_ms);
+    pen.text_if_any(
+        "user_agent",
+        head.value(Name::UserAgent).unwrap_or_default(),
+    );
+    pen.text_if_any("site", known.site.as_bytes());
+    pen.text_if_any("route", known.route.as_bytes());
+    pen.text("handler", record.handler.word().as_bytes());
+}
+
+/// How it ended. Written for all at once: nothing of it is secret.
+pub(super) fn ending(station: &Station, trail: &Trail, known: &Known<'_>, out: &mut Vec<u8>) {
+    let record = known.record;
+    let end_us = trail.started_us + record.total_us;
+    if record.cache != CacheOutcome::None {
+        station.write(trail, Stage::Cache, end_us, out, |pen| {
+            pen.text("text", record.cache.word().as_bytes());
+            pen.number_above_zero("disk_wait_us", record.disk_wait_us);
+        });
+    }
+    station.write(trail, Stage::Done, end_us, out, |pen| done(pen, known));
+}
+
+fn done(pen: &mut Pen<'_>, known: &Known<'_>) {
+    let record = known.record;
+    let verdict = Verdict::of(record).map(|verdict| verdict.to_string());
+    match &verdict {
+        Some(verdict) => pen.parts(
+            "text",
+            &[record.outcome.word().as_bytes(), b"; ", verdict.as_bytes()],
+        ),
+        None => pen.text("text", record.outcome.word().as_bytes()),
+    }
+    pen.number("status", record.status.into());
+    pen.text("outcome", record.outcome.word().as_bytes());
+    pen.number("total_us", record.total_us);
+    for (key, number) in [
+        ("first_byte_us", record.first_byte_us),
+        ("queue_us", record.queue_us),
+        ("start_us", record.start_us),
+        ("program_us", record.program_us),
+        ("cpu_us", record.cpu_us),
+        ("disk_wait_us", record.disk_wait_us),
+        ("client_take_us", record.client_take_us),
+        ("client_body_us", record.client_body_us),
+        ("bytes_in", record.bytes_in),
+        ("head_bytes_out", record.head_bytes_out),
+        ("body_bytes_out", record.body_bytes_out),
+        ("rtt_us", record.rtt_us.into()),
+        ("retransmits", record.retransmits.into()),
+        ("window_bytes", record.window_bytes.into()),
+    ] {
+        pen.number_above_zero(key, number);
+    }
+    if record.fault != Fault::None {
+        pen.text("fault", record.fault.word().as_bytes());
+    }
+    pen.text_if_any("reason", record.reason.unwrap_or("").as_bytes());
+    pen.text_if_any("note", record.note.unwrap_or("").as_bytes());
+    pen.text_if_any("detail", &known.request.detail());
+    pen.text_if_any("verdict", verdict.as_deref().unwrap_or("").as_bytes());
+}
+
+/// The first line of a request, as HTTP/1 has it.
+pub(super) fn request_line(head: &RequestHead, hidden: Option<&Hidden>) -> Vec<u8> {
+    let mut line = head.method().to_vec();
+    line.push(b' ');
+    match hidden {
+        Some(hidden) => hidden.push_target(head.target(), &mut line),
+        None => line.extend_from_slice(head.target()),
+    }
+    line.push(b' ');
+    line.extend_from_slice(head.protocol().word().as_bytes());
+    line
+}
+
+/// A first line and fields, one a line.
+pub(super) fn lines<'a>(
+    mut lines: Vec<u8>,
+    fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    hidden: Option<&Hidden>,
+) -> Vec<u8> {
+    lines.extend_from_slice(b"\r\n");
+    for (name, value) in fields {
+        if lines.len() > HEAD_BYTES_MAX {
+            break;
+        }
+        lines.extend_from_slice(name);
+        lines.extend_from_slice(b": ");
+        match hidden {
+            Some(hidden) => hidden.push_value(name, value, &mut lines),
+            None => lines.extend_from_slice(value),
+        }
+        lines.extend_from_slice(b"\r\n");
+    }
+    lines
+}
+
+/// A short text without memory of its own.
+fn display(room: &mut [u8; 64], value: impl std::fmt::Display) -> &[u8] {
+    use std::io::Write;
+    let mut rest = &mut room[..];
+    // An address fits.
+    let _ = write!(rest, "{value}");
+    let left = rest.len();
+    &room[..64 - left]
+}

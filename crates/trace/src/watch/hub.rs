@@ -1,0 +1,116 @@
+//! All watchers of a server, shared by its threads.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::watch::{Hidden, Terms, WATCHERS_MAX, Watcher};
+
+/// All watchers.
+#[derive(Default)]
+pub struct Hub {
+    /// Moves whenever a watcher comes or goes.
+    generation: AtomicU64,
+    slots: Mutex<Slots>,
+}
+
+#[derive(Default)]
+struct Slots {
+    watchers: [Option<Arc<Watcher>>; WATCHERS_MAX],
+    /// Where the next one is looked for: a place that was left is taken again as late as possible.
+    next: usize,
+    refused: u64,
+    dropped: u64,
+    is_over: bool,
+}
+
+/// There are as many watchers as may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+impl Hub {
+    /// Lets somebody watch from now on: requests that begin at `now_us`, on the monotonic clock, or
+    /// later.
+    ///
+    /// # Errors
+    /// There are [`WATCHERS_MAX`] already.
+    pub fn add(&self, terms: Terms, hidden: Hidden, now_us: u64) -> Result<Arc<Watcher>, Full> {
+        let mut slots = self.lock();
+        let places = (0..WATCHERS_MAX).map(|step| (slots.next + step) % WATCHERS_MAX);
+        let Some(slot) = places
+            .into_iter()
+            .find(|slot| slots.watchers[*slot].is_none())
+        else {
+            slots.refused += 1;
+            return Err(Full);
+        };
+        let watcher = Arc::new(Watcher::new(terms, hidden, slot as u32, now_us));
+        slots.watchers[slot] = Some(Arc::clone(&watcher));
+        slots.next = (slot + 1) % WATCHERS_MAX;
+        if slots.is_over {
+            watcher.end();
+        }
+        drop(slots);
+        self.generation.fetch_add(1, Ordering::Release);
+        Ok(watcher)
+    }
+
+    /// Somebody watches no more.
+    pub fn remove(&self, watcher: &Arc<Watcher>) {
+        let mut slots = self.lock();
+        slots.dropped += watcher.dropped_so_far();
+        let place = &mut slots.watchers[watcher.slot as usize];
+        if place
+            .as_ref()
+            .is_some_and(|other| Arc::ptr_eq(other, watcher))
+        {
+            *place = None;
+        }
+        drop(slots);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// The server ends: so do all who watch, and those who begin at once.
+    pub fn end_all(&self) {
+        let mut slots = self.lock();
+        slots.is_over = true;
+        slots
+            .watchers
+            .iter()
+            .flatten()
+            .for_each(|watcher| watcher.end());
+    }
+
+    /// How many watch.
+    pub fn count(&self) -> usize {
+        self.lock().watchers.iter().flatten().count()
+    }
+
+    /// How many were refused.
+    pub fn refused(&self) -> u64 {
+        self.lock().refused
+    }
+
+    /// Events that did not fit, of all watchers there were.
+    pub fn dropped(&self) -> u64 {
+        let slots = self.lock();
+        let now = slots
+            .watchers
+            .iter()
+            .flatten()
+            .map(|watcher| watcher.dropped_so_far());
+        slots.dropped + now.sum::<u64>()
+    }
+
+    /// A number that moves when watchers come or go.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    pub(super) fn watchers(&self) -> [Option<Arc<Watcher>>; WATCHERS_MAX] {
+        self.lock().watchers.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

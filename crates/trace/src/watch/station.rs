@@ -1,0 +1,233 @@
+//! The watchers as one server thread sees them, and how it tells them what happens.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use crate::Record;
+use crate::watch::event::Pen;
+use crate::watch::{Hub, Stage, Subject, WATCHERS_MAX, Watcher};
+
+/// One thread's view of the watchers.
+#[derive(Default)]
+pub struct Station {
+    is_on: Cell<bool>,
+    generation: Cell<u64>,
+    server: Cell<u64>,
+    watchers: RefCell<[Option<Arc<Watcher>>; WATCHERS_MAX]>,
+    /// Bits of those who are shown heads, bodies, and secrets.
+    shows_head: Cell<u32>,
+    shows_body: Cell<u32>,
+    shows_secrets: Cell<u32>,
+    /// Room for events: for those who are shown secrets, and for the others.
+    room: RefCell<[Vec<u8>; 2]>,
+}
+
+/// Who watches a request: all that has to be carried along to tell of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trail {
+    /// The number of its connection.
+    pub connection: u64,
+    /// Its number there.
+    pub request: u32,
+    /// Bits of watchers it matches.
+    pub live: u32,
+    /// Bits of watchers for whom its end decides.
+    pub held: u32,
+    /// When it began, on the monotonic clock, in microseconds.
+    pub started_us: u64,
+}
+
+impl Trail {
+    /// Somebody watches, or may turn out to.
+    pub fn is_watched(&self) -> bool {
+        self.live | self.held != 0
+    }
+
+    fn all(&self) -> u32 {
+        self.live | self.held
+    }
+}
+
+impl Station {
+    /// Somebody watches something. One load; nothing else here is called while this is false.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.is_on.get()
+    }
+
+    /// Says which server's requests these are: the first part of their ids.
+    pub fn set_server(&self, number: u64) {
+        self.server.set(number);
+    }
+
+    /// Looks whether watchers have come or gone. Called in each turn of the loop.
+    #[inline]
+    pub fn refresh(&self, hub: &Hub) {
+        let generation = hub.generation();
+        if generation != self.generation.get() {
+            self.generation.set(generation);
+            self.take(hub.watchers());
+        }
+    }
+
+    #[cold]
+    fn take(&self, watchers: [Option<Arc<Watcher>>; WATCHERS_MAX]) {
+        let bits = |is_shown: fn(&Watcher) -> bool| {
+            let shown = watchers
+                .iter()
+                .flatten()
+                .filter(|watcher| is_shown(watcher));
+            shown.fold(0, |bits, watcher| bits | watcher.bit())
+        };
+        self.is_on.set(watchers.iter().any(Option::is_some));
+        self.shows_head
+            .set(bits(|watcher| watcher.terms.shows_head));
+        self.shows_body
+            .set(bits(|watcher| watcher.terms.shows_body));
+        self.shows_secrets
+            .set(bits(|watcher| watcher.terms.shows_secrets));
+        *self.watchers.borrow_mut() = watchers;
+        if !self.is_on() {
+            *self.room.borrow_mut() = [Vec::new(), Vec::new()];
+        }
+    }
+
+    /// Who watches a request: bits of those it matches, and of those for whom its end decides.
+    pub fn match_begin(&self, subject: &Subject<'_>, started_us: u64) -> (u32, u32) {
+        let (mut live, mut held) = (0, 0);
+        for watcher in self.watchers.borrow().iter().flatten() {
+            if watcher.born_us <= started_us && watcher.terms.match_begin(subject) {
+                match watcher.terms.needs_end() {
+                    true => held |= watcher.bit(),
+                    false => live |= watcher.bit(),
+                }
+            }
+        }
+        (live, held)
+    }
+
+    /// Some of those who watch a request are shown heads.
+    pub fn shows_head(&self, trail: &Trail) -> bool {
+        trail.all() & self.shows_head.get() != 0
+    }
+
+    /// Some of those who watch a request are shown bodies.
+    pub fn shows_body(&self, trail: &Trail) -> bool {
+        trail.all() & self.shows_body.get() != 0
+    }
+
+    /// Tells everybody who watches a request of an event. `write` is called for those who are shown
+    /// secrets and for those who are not, as far as there are some; it gets what to hide.
+    pub fn tell(
+        &self,
+        trail: &Trail,
+        stage: Stage,
+        now_us: u64,
+        write: impl Fn(&mut Pen<'_>, Option<&crate::watch::Hidden>),
+    ) {
+        let mut bits = trail.all();
+        match stage {
+            Stage::RequestHead => bits &= self.shows_head.get(),
+            Stage::RequestBody | Stage::AnswerBody => bits &= self.shows_body.get(),
+            _ => {}
+        }
+        let watchers = self.watchers.borrow();
+        let mut rooms = self.room.borrow_mut();
+        for (room, is_secret) in rooms.iter_mut().zip([true, false]) {
+            let shown = match is_secret {
+                true => bits & self.shows_secrets.get(),
+                false => bits & !self.shows_secrets.get(),
+            };
+            room.clear();
+            for watcher in of_bits(&watchers, shown, trail) {
+                if room.is_empty() {
+                    let hidden = (!is_secret).then_some(&watcher.hidden);
+                    self.write(trail, stage, now_us, room, |pen| write(pen, hidden));
+                }
+                match trail.live & watcher.bit() != 0 {
+                    true => watcher.push(room),
+                    false => watcher.hold(trail, room),
+                }
+            }
+        }
+    }
+
+    /// A request is over: those it matches are told by `after`; those for whom its end decides by
+    /// `before`, what was held, and `after`. Both write whole events with what is to be hidden.
+    pub fn end(
+        &self,
+        trail: &Trail,
+        record: &Record,
+        before: impl Fn(&mut Vec<u8>, Option<&crate::watch::Hidden>),
+        after: impl Fn(&mut Vec<u8>, Option<&crate::watch::Hidden>),
+    ) {
+        let watchers = self.watchers.borrow();
+        let mut rooms = self.room.borrow_mut();
+        let [begun, ended] = &mut *rooms;
+        for is_secret in [true, false] {
+            let shown = match is_secret {
+                true => trail.all() & self.shows_secrets.get(),
+                false => trail.all() & !self.shows_secrets.get(),
+            };
+            begun.clear();
+            ended.clear();
+            for watcher in of_bits(&watchers, shown, trail) {
+                let is_live = trail.live & watcher.bit() != 0;
+                if !is_live && !watcher.terms.match_end(record) {
+                    watcher.forget(trail);
+                    continue;
+                }
+                let hidden = (!is_secret).then_some(&watcher.hidden);
+                if ended.is_empty() {
+                    after(ended, hidden);
+                }
+                if is_live {
+                    watcher.push(ended);
+                    continue;
+                }
+                if begun.is_empty() {
+                    before(begun, hidden);
+                }
+                watcher.settle(trail, record, begun, ended);
+            }
+        }
+    }
+
+    /// Appends one event.
+    pub fn write(
+        &self,
+        trail: &Trail,
+        stage: Stage,
+        now_us: u64,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Pen<'_>),
+    ) {
+        let t_us = now_us.saturating_sub(trail.started_us);
+        let id = (self.server.get(), trail.connection, trail.request);
+        let mut pen = Pen::begin(out, t_us, id, stage);
+        write(&mut pen);
+        pen.end();
+    }
+
+    /// Gives those it matches whole events.
+    pub fn push(&self, trail: &Trail, write: impl Fn(&mut Vec<u8>, Option<&crate::watch::Hidden>)) {
+        let live = Trail { held: 0, ..*trail };
+        self.end(&live, &Record::empty(), |_, _| {}, write);
+    }
+}
+
+/// The watchers of some bits that were there when the request began.
+fn of_bits<'a>(
+    watchers: &'a [Option<Arc<Watcher>>; WATCHERS_MAX],
+    bits: u32,
+    trail: &Trail,
+) -> impl Iterator<Item = &'a Arc<Watcher>> {
+    let started_us = trail.started_us;
+    watchers
+        .iter()
+        .flatten()
+        .filter(move |watcher| bits & watcher.bit() != 0 && watcher.born_us <= started_us)
+}
+
+#[cfg(test)]
+mod tests;

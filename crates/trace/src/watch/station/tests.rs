@@ -1,0 +1,209 @@
+//! What watchers are told, held back from, and lose.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
+
+use super::*;
+use crate::HandlerKind;
+use crate::watch::{FieldsOf, Full, Hidden, QUEUE_BYTES_MAX, Terms};
+
+struct NoFields;
+
+impl FieldsOf for NoFields {
+    fn any(&self, _: &str, _: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+        false
+    }
+}
+
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn begin(hub: &Hub, station: &Station, terms: &str) -> Arc<Watcher> {
+    let terms = Terms::parse(terms).unwrap();
+    let watcher = hub.add(terms, Hidden::default(), 100).unwrap();
+    station.refresh(hub);
+    watcher
+}
+
+/// The trail of a request for `/a`, the `request`th.
+fn trail(station: &Station, request: u32, started_us: u64) -> Trail {
+    let subject = Subject {
+        client: IpAddr::from([127, 0, 0, 1]),
+        site: "*",
+        path: b"/a",
+        method: b"GET",
+        handler: HandlerKind::Files,
+        fields: &NoFields,
+    };
+    let (live, held) = station.match_begin(&subject, started_us);
+    Trail {
+        connection: 1,
+        request,
+        live,
+        held,
+        started_us,
+    }
+}
+
+fn tell(station: &Station, trail: &Trail, text: &str) {
+    station.tell(trail, Stage::Step, trail.started_us, |pen, _| {
+        pen.text("text", text.as_bytes());
+    });
+}
+
+fn texts(watcher: &Watcher) -> Vec<String> {
+    let bytes = String::from_utf8(watcher.take()).unwrap();
+    let lines = bytes.lines().filter_map(|line| line.strip_prefix("data: "));
+    let text = |line: &str| {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        match value["text"].as_str() {
+            Some(text) => text.to_owned(),
+            None => format!("dropped {}", value["count"]),
+        }
+    };
+    lines.map(text).collect()
+}
+
+#[test]
+fn station_is_off_until_somebody_watches_and_after() {
+    let (hub, station) = (Hub::default(), Station::default());
+    station.refresh(&hub);
+    assert!(!station.is_on());
+    let watcher = begin(&hub, &station, "");
+    assert!(station.is_on());
+    hub.remove(&watcher);
+    station.refresh(&hub);
+    assert!(!station.is_on() && hub.count() == 0);
+}
+
+#[test]
+fn events_go_to_those_whom_the_request_matches() {
+    let (hub, station) = (Hub::default(), Station::default());
+    let all = begin(&hub, &station, "");
+    let other = begin(&hub, &station, "path=/b");
+    let own = begin(&hub, &station, "path=/a");
+    let trail = trail(&station, 0, 200);
+    tell(&station, &trail, "one");
+    assert_eq!(
+        (texts(&all), texts(&own)),
+        (vec!["one".to_owned()], vec!["one".to_owned()])
+    );
+    assert!(texts(&other).is_empty());
+}
+
+#[test]
+fn events_are_held_until_the_end_decides() {
+    let (hub, station) = (Hub::default(), Station::default());
+    let watcher = begin(&hub, &station, "status=5xx");
+    let mut record = Record::empty();
+    for (request, status) in [(0, 200), (1, 500)] {
+        let trail = trail(&station, request, 200);
+        let count = Arc::new(Count::default());
+        watcher.waiting_bytes(&Waker::from(Arc::clone(&count)));
+        tell(&station, &trail, "within");
+        assert!(texts(&watcher).is_empty());
+        record.status = status;
+        let whole = |text: &'static str| {
+            let (station, trail) = (&station, &trail);
+            move |out: &mut Vec<u8>, _: Option<&Hidden>| {
+                station.write(trail, Stage::Done, 300, out, |pen| {
+                    pen.text("text", text.as_bytes())
+                });
+            }
+        };
+        station.end(&trail, &record, whole("begin"), whole("end"));
+        let expected: &[&str] = match status {
+            200 => &[],
+            _ => &["begin", "within", "end"],
+        };
+        let wakes = usize::from(status == 500);
+        assert_eq!(count.0.load(Ordering::SeqCst), wakes);
+        assert_eq!(texts(&watcher), expected);
+    }
+}
+
+#[test]
+fn request_of_an_earlier_watcher_in_its_place_is_not_told() {
+    let (hub, station) = (Hub::default(), Station::default());
+    let first = begin(&hub, &station, "");
+    let old = trail(&station, 0, 150);
+    hub.remove(&first);
+    // All places are taken once before that one is again.
+    let mut last = first;
+    for _ in 0..WATCHERS_MAX {
+        last = hub.add(Terms::default(), Hidden::default(), 500).unwrap();
+    }
+    assert_eq!(
+        hub.add(Terms::default(), Hidden::default(), 500).err(),
+        Some(Full)
+    );
+    assert_eq!(hub.refused(), 1);
+    station.refresh(&hub);
+    assert_eq!(last.bit(), old.live);
+    tell(&station, &old, "late");
+    assert!(texts(&last).is_empty());
+    tell(&station, &trail(&station, 1, 500), "new");
+    assert_eq!(texts(&last), ["new"]);
+}
+
+#[test]
+fn what_does_not_fit_is_dropped_and_counted_and_others_are_not_touched() {
+    let (hub, station) = (Hub::default(), Station::default());
+    let slow = begin(&hub, &station, "");
+    let quick = begin(&hub, &station, "");
+    let trail = trail(&station, 0, 200);
+    let text = "x".repeat(1000);
+    let count = QUEUE_BYTES_MAX / 1000 + 10;
+    let mut quick_count = 0;
+    for _ in 0..count {
+        tell(&station, &trail, &text);
+        quick_count += texts(&quick).len();
+    }
+    assert_eq!(quick_count, count);
+    let found = texts(&slow);
+    let (kept, dropped) = (found.len() - 1, slow.dropped_so_far());
+    assert_eq!(kept as u64 + dropped, count as u64);
+    assert_eq!(found.last().unwrap(), &format!("dropped {dropped}"));
+    assert!(hub.dropped() == dropped && dropped > 10);
+    tell(&station, &trail, "again");
+    assert_eq!(texts(&slow), ["again"]);
+}
+
+#[test]
+fn reader_is_woken_for_the_first_event_and_for_many() {
+    let (hub, station) = (Hub::default(), Station::default());
+    let watcher = begin(&hub, &station, "");
+    let trail = trail(&station, 0, 200);
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    assert_eq!(watcher.waiting_bytes(&waker), 0);
+    tell(&station, &trail, "first");
+    assert_eq!(count.0.load(Ordering::SeqCst), 1);
+    assert!(watcher.waiting_bytes(&waker) > 0);
+    for _ in 0..30 {
+        tell(&station, &trail, &"x".repeat(1000));
+    }
+    assert_eq!(count.0.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn trigger_lets_through_what_was_kept_and_what_follows() {
+    let (hub, station) = (Hub::default(), Station::default());
+    let watcher = begin(&hub, &station, "trigger=~panic keep=2");
+    let trail = trail(&station, 0, 200);
+    for text in ["1", "2", "3"] {
+        tell(&station, &trail, text);
+    }
+    assert!(texts(&watcher).is_empty());
+    tell(&station, &trail, "a panic");
+    tell(&station, &trail, "4");
+    assert_eq!(texts(&watcher), ["2", "3", "a panic", "4"]);
+}

@@ -1,0 +1,258 @@
+//! One watcher: what it asks for, and the events that wait for it. Bounded everywhere; what does
+//! not fit is dropped and counted, and whoever is watched never waits.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use crate::Record;
+use crate::watch::event::{self, GAP};
+use crate::watch::{
+    FLUSH_BYTES, HELD_BYTES_MAX, HELD_COUNT_MAX, Hidden, QUEUE_BYTES_MAX, Terms, Trail,
+};
+
+/// A watcher.
+pub struct Watcher {
+    /// What it asks for.
+    pub terms: Terms,
+    /// What it is not shown.
+    pub hidden: Hidden,
+    /// Its place among the watchers, which is its bit in a [`Trail`].
+    pub(super) slot: u32,
+    /// Requests that began before this are not its own, on the monotonic clock in microseconds: its
+    /// place was another's then.
+    pub(super) born_us: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Events on their way.
+    out: Vec<u8>,
+    /// Events that did not fit, since the last one that told of them.
+    dropped: u64,
+    dropped_total: u64,
+    /// Events of requests whose end decides, by connection and request.
+    held: HashMap<(u64, u32), Held>,
+    held_bytes: usize,
+    /// The last events before the trigger.
+    kept: VecDeque<Vec<u8>>,
+    has_fired: bool,
+    /// The server ends: nothing more comes.
+    is_over: bool,
+    waker: Option<Waker>,
+}
+
+#[derive(Default)]
+struct Held {
+    events: Vec<u8>,
+    dropped: u64,
+}
+
+impl Watcher {
+    pub(super) fn new(terms: Terms, hidden: Hidden, slot: u32, born_us: u64) -> Watcher {
+        let state = State {
+            has_fired: terms.trigger.is_none(),
+            ..State::default()
+        };
+        Watcher {
+            terms,
+            hidden,
+            slot,
+            born_us,
+            state: Mutex::new(state),
+        }
+    }
+
+    pub(super) fn bit(&self) -> u32 {
+        1 << self.slot
+    }
+
+    /// Takes whole events of a request that is known to match.
+    pub(super) fn push(&self, events: &[u8]) {
+        let mut state = self.lock();
+        let waker = state.push_all(events, &self.terms);
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Takes an event of a request whose end decides.
+    pub(super) fn hold(&self, trail: &Trail, event: &[u8]) {
+        let mut state = self.lock();
+        if state.held.len() >= HELD_COUNT_MAX {
+            state.drop_held();
+        }
+        let fits = state.held_bytes + event.len() <= HELD_BYTES_MAX;
+        if fits {
+            state.held_bytes += event.len();
+        }
+        let held = state
+            .held
+            .entry((trail.connection, trail.request))
+            .or_default();
+        match fits {
+            true => held.events.extend_from_slice(event),
+            false => held.dropped += 1,
+        }
+    }
+
+    /// The end of such a request has come: its events are shown after `before` and followed by
+    /// `after`, or forgotten.
+    pub(super) fn settle(&self, trail: &Trail, record: &Record, before: &[u8], after: &[u8]) {
+        let mut state = self.lock();
+        let held = state.held.remove(&(trail.connection, trail.request));
+        let held = held.unwrap_or_default();
+        state.held_bytes -= held.events.len();
+        if !self.terms.match_end(record) {
+            return;
+        }
+        let mut waker = state.push_all(before, &self.terms);
+        waker = waker.or(state.push_all(&held.events, &self.terms));
+        state.dropped += held.dropped;
+        state.dropped_total += held.dropped;
+        waker = waker.or(state.push_all(after, &self.terms));
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Forgets what is held of a request that will not be told of.
+    pub(super) fn forget(&self, trail: &Trail) {
+        let mut state = self.lock();
+        if let Some(held) = state.held.remove(&(trail.connection, trail.request)) {
+            state.held_bytes -= held.events.len();
+        }
+    }
+
+    /// How many bytes wait. When there are few, `waker` is woken for the next event, and once there
+    /// are [`FLUSH_BYTES`].
+    pub fn waiting_bytes(&self, waker: &Waker) -> usize {
+        let mut state = self.lock();
+        if state.out.len() < FLUSH_BYTES {
+            state.waker = Some(waker.clone());
+        }
+        state.out.len()
+    }
+
+    /// Nothing more comes.
+    pub(super) fn end(&self) {
+        let mut state = self.lock();
+        state.is_over = true;
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Nothing more comes; what waits is the last.
+    pub fn is_over(&self) -> bool {
+        self.lock().is_over
+    }
+
+    /// Takes what waits, and last what did not fit.
+    pub fn take(&self) -> Vec<u8> {
+        let mut state = self.lock();
+        let mut out = std::mem::take(&mut state.out);
+        let dropped = std::mem::take(&mut state.dropped);
+        if dropped > 0 {
+            event::push_dropped(dropped, &mut out);
+        }
+        out
+    }
+
+    /// Events that did not fit, since it began.
+    pub fn dropped_so_far(&self) -> u64 {
+        self.lock().dropped_total
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn drop_held(&mut self) {
+        let count = self.held.len() as u64;
+        self.held.clear();
+        self.held_bytes = 0;
+        self.dropped += count;
+        self.dropped_total += count;
+    }
+
+    /// Takes whole events, one or several. Gives whom to wake.
+    fn push_all(&mut self, events: &[u8], terms: &Terms) -> Option<Waker> {
+        let before = self.out.len();
+        if self.has_fired {
+            self.push_fired(events);
+        } else {
+            let mut rest = events;
+            while let Some(at) = memchr_gap(rest) {
+                let (event, after) = rest.split_at(at + GAP.len());
+                self.push_before(event, terms);
+                rest = after;
+            }
+        }
+        let after = self.out.len();
+        let is_due = before == 0 && after > 0 || before < FLUSH_BYTES && after >= FLUSH_BYTES;
+        match is_due {
+            true => self.waker.take(),
+            false => None,
+        }
+    }
+
+    fn push_fired(&mut self, events: &[u8]) {
+        let room = QUEUE_BYTES_MAX - self.out.len();
+        if self.dropped == 0 && events.len() <= room {
+            return self.out.extend_from_slice(events);
+        }
+        let mut rest = events;
+        while let Some(at) = memchr_gap(rest) {
+            let (event, after) = rest.split_at(at + GAP.len());
+            self.push_one(event);
+            rest = after;
+        }
+    }
+
+    /// Once one was dropped, all are until room was made: what is shown has one gap, not many.
+    fn push_one(&mut self, event: &[u8]) {
+        if self.dropped == 0 && self.out.len() + event.len() <= QUEUE_BYTES_MAX {
+            self.out.extend_from_slice(event);
+        } else {
+            self.dropped += 1;
+            self.dropped_total += 1;
+        }
+    }
+
+    /// Takes an event before the trigger, or the one that is it.
+    fn push_before(&mut self, event: &[u8], terms: &Terms) {
+        if self.has_fired {
+            return self.push_one(event);
+        }
+        let is_it = terms
+            .trigger
+            .as_ref()
+            .is_some_and(|trigger| trigger.matches(event.trim_ascii_end()));
+        if is_it {
+            self.has_fired = true;
+            for kept in std::mem::take(&mut self.kept) {
+                self.push_one(&kept);
+            }
+            return self.push_one(event);
+        }
+        if terms.keep > 0 {
+            if self.kept.len() == terms.keep {
+                self.kept.pop_front();
+            }
+            self.kept.push_back(event.to_vec());
+        }
+    }
+}
+
+/// Where the next event ends.
+fn memchr_gap(events: &[u8]) -> Option<usize> {
+    events.windows(GAP.len()).position(|two| two == GAP)
+}

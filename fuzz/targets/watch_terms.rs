@@ -1,0 +1,53 @@
+//! Filters of watchers: nothing panics, whatever the words, patterns and texts are; what is hidden
+//! of a target stays hidden, and an event is one line of JSON in one frame.
+#![no_main]
+
+use std::net::IpAddr;
+
+use hob_trace::watch::{FieldsOf, Hidden, Hub, Station, Stage, Subject, Terms, Trail};
+use hob_trace::{HandlerKind, Record};
+use libfuzzer_sys::fuzz_target;
+
+struct Fields<'a>(&'a [u8]);
+
+impl FieldsOf for Fields<'_> {
+    fn any(&self, _: &str, is_accepted: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+        is_accepted(self.0)
+    }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let text = String::from_utf8_lossy(input);
+    let (words, target) = text.split_once('\n').unwrap_or((&text, ""));
+    let target = target.as_bytes();
+    let mut shown = Vec::new();
+    Hidden::default().push_target(target, &mut shown);
+    if target.starts_with(b"?token=") {
+        assert!(shown.starts_with(b"?token=(hidden)"));
+    }
+    let Ok(terms) = Terms::parse(words) else {
+        return;
+    };
+    let client = IpAddr::from([127, 0, 0, 1]);
+    let subject = Subject {
+        client,
+        site: "*",
+        path: target,
+        method: b"GET",
+        handler: HandlerKind::Files,
+        fields: &Fields(target),
+    };
+    let _ = terms.match_end(&Record::empty());
+    let (hub, station) = (Hub::default(), Station::default());
+    let Ok(watcher) = hub.add(terms, Hidden::default(), 0) else {
+        return;
+    };
+    station.refresh(&hub);
+    let (live, held) = station.match_begin(&subject, 0);
+    let trail = Trail { live, held, ..Trail::default() };
+    station.tell(&trail, Stage::Request, 0, |pen, _| pen.text("text", target));
+    let frames = watcher.take();
+    for frame in frames.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        assert!(frame.starts_with(b"event: ") || frame.starts_with(b"data: {"));
+    }
+});

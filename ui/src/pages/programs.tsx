@@ -1,0 +1,178 @@
+// How are programs and their workers doing? And having them recycled, stopped, or tell their stack.
+import type { JSX } from "preact";
+import { act } from "../api/client";
+import { type Deed, useDeed, useLive } from "../api/hooks";
+import type { Program, Worker } from "../api/shapes";
+import { link } from "../address";
+import { Action } from "../parts/act";
+import { Facts } from "../parts/facts";
+import { Notice, Outcome, Page, Pairs, Panel, Waiting } from "../parts/page";
+import { Code, Say } from "../parts/say";
+import { Table } from "../parts/table";
+import { bytes, count, many, micros, seconds } from "../text/format";
+
+/** The page. */
+export function Programs(): JSX.Element {
+  const live = useLive<{ programs: Program[]; hosts?: unknown[] }>("programs", "v1/programs");
+  const deed = useDeed();
+  const programs = live.value?.programs ?? [];
+  return (
+    <Page title="Programs" lead="Programs that the server starts, and the processes they run as.">
+      <Waiting asked={live} what="the programs" />
+      <Outcome deed={deed} />
+      {live.value && programs.length === 0 && (
+        <p class="empty">
+          No program stays between requests. Resident and warm ones show here once their route is in
+          the config; plain CGI starts a process for each request, which Running shows.
+        </p>
+      )}
+      {programs.map((program) => (
+        <One key={`${program.site} ${program.route} ${program.name}`} of={program} deed={deed} />
+      ))}
+      {(live.value?.hosts?.length ?? 0) > 0 && (
+        <Panel title="Warm hosts">
+          <Facts of={{ hosts: live.value?.hosts }} />
+        </Panel>
+      )}
+    </Page>
+  );
+}
+
+function One(props: { of: Program; deed: Deed }): JSX.Element {
+  const { of, deed } = props;
+  const workers = of.workers ?? [];
+  const todo = (what: string, pid?: number) => () =>
+    void deed.run(() =>
+      act(`v1/programs/${what}`, { name: of.name, ...(pid === undefined ? {} : { pid }) }),
+    );
+  return (
+    <Panel
+      title={<Say text={of.name} />}
+      tools={
+        <>
+          <Action
+            label="Recycle"
+            on={of.name}
+            confirm="Each worker finishes what it is doing and a fresh one takes its place. No request fails."
+            isOff={deed.isRunning}
+            onDo={todo("recycle")}
+          />
+          <Action
+            label="Stop"
+            on={of.name}
+            isDangerous
+            confirm="All its workers end, and what they are doing fails. The next request starts a new one."
+            isOff={deed.isRunning}
+            onDo={todo("stop")}
+          />
+        </>
+      }
+    >
+      {of.advice && (
+        <Notice level="notice">
+          <Say text={of.advice} />
+        </Notice>
+      )}
+      {of.last_error && (
+        <Notice level="bad">
+          <Say text={of.last_error} lines />
+        </Notice>
+      )}
+      <Pairs
+        of={[
+          ["runs", of.runs ? <Code text={of.runs} /> : null],
+          ["kind", <Say text={[of.handler, of.carrier].filter(Boolean).join(" over ")} />],
+          [
+            "route",
+            of.route ? (
+              <a href={link("history", { site: of.site, route: of.route, sort: "slowest" })}>
+                <Code text={of.route} />
+              </a>
+            ) : null,
+          ],
+          ["site", of.site ? <Say text={of.site} /> : null],
+          ["workers", `${count(workers.length)} of ${count(of.min)} to ${count(of.max)}`],
+          ["busy", of.busy == null ? null : count(of.busy)],
+          ["queued", of.queued == null ? null : many(of.queued, "request")],
+          ["restarts", of.restarts == null ? null : count(of.restarts)],
+        ]}
+      />
+      <Workers of={workers} name={of.name} todo={todo} isOff={deed.isRunning} />
+    </Panel>
+  );
+}
+
+function Workers(props: {
+  of: Worker[];
+  name: string;
+  isOff: boolean;
+  todo(what: string, pid?: number): () => void;
+}): JSX.Element {
+  return (
+    <Table
+      label={`Workers of ${props.name}`}
+      rows={props.of}
+      keyOf={(row) => row.pid}
+      empty="No worker is up; the next request starts one."
+      columns={[
+        { head: "process", isNumber: true, by: (row) => row.pid, cell: (row) => row.pid },
+        { head: "state", by: (row) => row.state, cell: (row) => <Say text={row.state} /> },
+        {
+          head: "requests",
+          isNumber: true,
+          by: (row) => row.requests,
+          cell: (row) => count(row.requests),
+        },
+        { head: "age", isNumber: true, by: (row) => row.age_s, cell: (row) => seconds(row.age_s) },
+        {
+          head: "memory",
+          isNumber: true,
+          by: (row) => row.memory_bytes,
+          cell: (row) => bytes(row.memory_bytes),
+        },
+        {
+          head: "processor",
+          isNumber: true,
+          isWide: true,
+          by: (row) => row.cpu_us,
+          cell: (row) => micros(row.cpu_us),
+        },
+        {
+          head: "running",
+          isWide: true,
+          cell: (row) =>
+            typeof row.running === "string" ? <Code text={row.running} /> : count(row.running),
+        },
+        {
+          head: "actions",
+          cell: (row) => (
+            <span class="row-tools">
+              <Action
+                label="Stack"
+                on={`of process ${row.pid}`}
+                confirm="The process is asked where it is in its code. It goes on working; a moment may be lost."
+                isOff={props.isOff}
+                onDo={props.todo("stack", row.pid)}
+              />
+              <Action
+                label="Recycle"
+                on={`process ${row.pid}`}
+                confirm="It finishes what it is doing; a fresh worker takes its place."
+                isOff={props.isOff}
+                onDo={props.todo("recycle", row.pid)}
+              />
+              <Action
+                label="Stop"
+                on={`process ${row.pid}`}
+                isDangerous
+                confirm="It ends at once, and what it is doing fails."
+                isOff={props.isOff}
+                onDo={props.todo("stop", row.pid)}
+              />
+            </span>
+          ),
+        },
+      ]}
+    />
+  );
+}

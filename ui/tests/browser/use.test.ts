@@ -1,0 +1,228 @@
+// What people do with the pages, in a real browser with a real server.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { Place, at, browser, operator } from "./place";
+
+let place: Place;
+let chromium: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  [place, chromium] = await Promise.all([Place.open(), browser()]);
+});
+
+afterAll(async () => {
+  await chromium?.close();
+  await place?.close();
+});
+
+beforeEach(async () => {
+  page = await operator(chromium, place);
+});
+
+afterEach(() => page.context().close());
+
+test("the token of the printed URL logs in once and leaves the address", async () => {
+  const url = await place.anotherUrl();
+  const context = await chromium.newContext();
+  const first = await context.newPage();
+  await first.goto(url);
+  await first.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  expect(first.url()).not.toContain("token");
+  expect(await first.evaluate(() => document.cookie)).toBe("");
+  const second = await (await chromium.newContext()).newPage();
+  await second.goto(url);
+  await second.getByRole("button", { name: "Log in" }).waitFor();
+  expect(await second.getByRole("alert").textContent()).not.toBe("");
+  expect(second.url()).not.toContain("token");
+  await second.context().close();
+  await context.close();
+});
+
+test("who logs in by password may look, and is told why nothing can be done", async () => {
+  const context = await chromium.newContext();
+  const other = await context.newPage();
+  await other.goto(new URL("/", await place.adminUrl()).href);
+  await other.getByLabel("User").fill("ben");
+  await other.getByLabel("Password").fill("kettle");
+  await other.getByRole("button", { name: "Log in" }).click();
+  await other.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await at(other, "#/cache");
+  const purge = other.getByRole("button", { name: "Purge everything" });
+  expect(await purge.getAttribute("aria-disabled")).toBe("true");
+  expect(await purge.getAttribute("title")).toContain("may look");
+  await purge.click({ force: true });
+  expect(await other.getByRole("dialog").count()).toBe(0);
+  await context.close();
+});
+
+test("a slow script is found from the overview in three clicks", async () => {
+  await place.get("/cgi-bin/slow");
+  await page.reload();
+  await page.getByRole("link", { name: /^Slow end/ }).click();
+  await page.getByRole("link", { name: "/cgi-bin/*" }).first().click();
+  await page
+    .getByRole("link", { name: /\/cgi-bin\/slow/ })
+    .first()
+    .click();
+  await page.getByRole("heading", { name: "One request" }).waitFor();
+  expect(await page.locator(".waterfall .most th").textContent()).toBe("program works");
+  expect(await page.locator(".request-line").textContent()).toContain("/cgi-bin/slow");
+});
+
+test("the history's filter stands in the address and going back undoes it", async () => {
+  await place.get("/no-such-page-here");
+  await at(page, "#/history");
+  await page.getByLabel("Search").fill("no-such-page");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.waitForURL(/#\/history\?q=no-such-page$/);
+  await page
+    .getByRole("link", { name: /no-such-page-here/ })
+    .first()
+    .waitFor();
+  await page.goBack();
+  await page.waitForURL(/#\/history$/);
+  expect(await page.getByLabel("Search").inputValue()).toBe("");
+});
+
+test("watching shows a request step by step, pauses, and can be downloaded", async () => {
+  await at(page, "#/watch?path=/cgi-bin/*&head=1");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByText("Waiting for a request that matches").waitFor();
+  const events = page.locator(".event");
+  await expect
+    .poll(async () => {
+      await place.get("/cgi-bin/slow");
+      return events.count();
+    })
+    .toBeGreaterThan(2);
+  await page.getByRole("button", { name: "Pause" }).click();
+  const count = await events.count();
+  await place.get("/cgi-bin/slow");
+  await page.getByText(/paused, [1-9].* more since/).waitFor();
+  expect(await events.count()).toBe(count);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download JSON" }).click(),
+  ]);
+  const saved = JSON.parse(readFileSync(await download.path(), "utf8")) as { stage: string }[];
+  expect(saved).toHaveLength(count);
+});
+
+test("the cache is purged after a question", async () => {
+  await place.get("/");
+  await at(page, "#/cache");
+  await page.getByRole("button", { name: "Purge everything" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  expect(await page.locator(".alert.good").count()).toBe(0);
+  await page.getByRole("button", { name: "Purge everything" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Purge everything" }).click();
+  await page.locator(".alert.good").waitFor();
+  await at(page, "#/audit");
+  await page.locator("td", { hasText: "cache/purge" }).first().waitFor();
+});
+
+test("a config is checked, compared, applied and rolled back", async () => {
+  const path = join(place.folder, "hob.toml");
+  const before = readFileSync(path, "utf8");
+  await at(page, "#/config");
+  const text = page.getByRole("textbox", { name: /^Text of/ });
+  await text.fill(before.replace("cgi = ", "cgj = "));
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByText("This config would be refused").waitFor();
+  await page
+    .getByRole("button", { name: /^line \d+/ })
+    .first()
+    .click();
+  await text.fill(`${before}\n# Changed on the page.\n`);
+  await page.getByRole("button", { name: "Show changes" }).click();
+  await page.locator(".diff .added", { hasText: "Changed on the page" }).waitFor();
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Apply" }).click();
+  await expect.poll(() => readFileSync(path, "utf8")).toContain("# Changed on the page.");
+  await page.getByRole("button", { name: "Roll back" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
+  await expect.poll(() => readFileSync(path, "utf8")).toBe(before);
+});
+
+test("explain says which route answers", async () => {
+  await at(page, "#/explain");
+  await page.getByLabel("URL").fill("/cgi-bin/slow");
+  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByLabel("Explanation").filter({ hasText: "/cgi-bin/*" }).waitFor();
+});
+
+test("new lines of a log show themselves", async () => {
+  await at(page, "#/logs");
+  await page.getByLabel("Lines of the log").waitFor();
+  await expect
+    .poll(async () => {
+      await place.get("/fresh-line-of-log");
+      return page.locator(".log .line", { hasText: "fresh-line-of-log" }).count();
+    })
+    .toBeGreaterThan(0);
+});
+
+test("keys go to pages, rows and fields, and can be switched off", async () => {
+  await page.keyboard.press("g");
+  await page.keyboard.press("h");
+  await page.waitForURL(/#\/history$/);
+  await page.keyboard.press("/");
+  expect(await page.evaluate(() => document.activeElement?.getAttribute("name"))).toBe("q");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("?");
+  await page.waitForURL(/#\/about$/);
+  await page.getByRole("button", { name: "Keys are on" }).click();
+  await page.locator("#page-title").focus();
+  await page.keyboard.press("g");
+  await page.keyboard.press("o");
+  expect(page.url()).toMatch(/#\/about$/);
+});
+
+test("charts move and zoom by keys, and have a table", async () => {
+  await at(page, "#/activity?range=1h");
+  const charts = page.locator(".charts");
+  await charts.waitFor();
+  await charts.focus();
+  await page.keyboard.press("+");
+  await page.waitForURL(/from=\d+&to=\d+/);
+  const first = new URLSearchParams(page.url().split("?")[1]);
+  expect(Number(first.get("to")) - Number(first.get("from"))).toBe(1800);
+  await page.locator(".charts").focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.waitForURL((url) => !url.href.includes(`to=${first.get("to")}`));
+  await page.getByRole("button", { name: "Show" }).click();
+  await page
+    .getByRole("region", { name: "Activity" })
+    .or(page.getByText("Nothing was recorded"))
+    .first()
+    .waitFor();
+});
+
+test("the first paint comes within a second", async () => {
+  await page.reload();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  const paint = await page.evaluate(
+    () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Infinity,
+  );
+  expect(paint).toBeLessThan(1000);
+});
+
+test("nothing is asked of anyone else", async () => {
+  const hosts = new Set<string>();
+  page.on("request", (request) => hosts.add(new URL(request.url()).host));
+  await page.reload();
+  await at(page, "#/activity");
+  expect([...hosts]).toEqual([new URL(page.url()).host]);
+});
+
+test("a server that is gone is said to be gone, and since when", async () => {
+  const other = await Place.open();
+  const watching = await operator(chromium, other);
+  await other.stop();
+  await watching.getByText(/The server does not answer since \d\d:\d\d:\d\d/).waitFor();
+  await watching.context().close();
+  await other.close();
+});
