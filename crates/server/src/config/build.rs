@@ -50,13 +50,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         site_spots.push(spots);
     }
     if sites.is_empty() && !root.has("site") {
-        let hint = "add `[[site]]` and below it `root = \"FOLDER\"`";
-        faults
-            .error(
-                root.header,
-                "there is no `[[site]]`: nothing would be served",
-            )
-            .hint(hint);
+        tell_of_no_site(root, faults);
     }
     let mut config = Config {
         threads: match root.given("threads").map(|given| &given.value) {
@@ -100,6 +94,12 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
             sites: site_spots,
         },
     }
+}
+
+fn tell_of_no_site(root: &Section, faults: &mut Faults<'_>) {
+    let message = "there is no `[[site]]`: nothing would be served";
+    let hint = "add `[[site]]` and below it `root = \"FOLDER\"`";
+    faults.error(root.header, message).hint(hint);
 }
 
 pub(crate) fn account(root: &Section, key: &str, faults: &mut Faults<'_>) -> Option<String> {

@@ -590,4 +590,5 @@ pub fn push_unique_id(request: &Request, out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
+#[path = "variables_tests.rs"]
 mod tests;

@@ -235,7 +235,8 @@ impl Inbox {
             let mut parts = [IoSliceMut::new(&mut self.buffer)];
             match recvmsg(socket, &mut parts, &mut control, flags) {
                 Ok(received) => break received,
-                Err(Errno::INTR) => {}
+                // Who left without reading everything: told once, before what was said last.
+                Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(Errno::AGAIN) => return Err(NotReceived::Nothing),
                 Err(_) => return Err(NotReceived::Gone),
             }

@@ -10,6 +10,7 @@ use hob_http::HalfClose;
 use crate::config::{self, Argument, CgiRuns, PATH, Program, candidates, parameter_pattern};
 use crate::handle::cgi::command::Command;
 use crate::handle::cgi::find::{Folder, Interpreter, interpreter_of};
+use crate::handle::cgi::gate::Gate;
 use crate::handle::cgi::stderr::Pace;
 use crate::handle::cgi::{Cgi, Runs, Script};
 use crate::handle::files::open::Root;
@@ -97,11 +98,7 @@ pub fn build(
         environment,
         set_names,
         document_root: bytes(&settings.document_root),
-        gate: shared.gate(
-            &gate_name(settings, on.route),
-            program_name(settings, on.route),
-            &settings.limits,
-        ),
+        gate: gate(settings, on.route, shared),
         pace: Pace::default(),
         half_close: match on.route.half_close {
             config::HalfClose::Cancel => HalfClose::Cancel,
@@ -134,6 +131,11 @@ fn forked_from(
         (environment, shared),
     )
     .map(Some)
+}
+
+fn gate(settings: &config::Cgi, route: &config::Route, shared: &Shared) -> Arc<Gate> {
+    let program = program_name(settings, route);
+    shared.gate(&gate_name(settings, route), program, &settings.limits)
 }
 
 /// Two routes that run the same program have a gate each, and a route keeps its own over a reload.

@@ -1,3 +1,5 @@
+//! What a program is told of requests of all kinds.
+
 use hob_http::limits::Limits;
 
 use super::*;
