@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use hob_load::arrive::Arrivals;
 use hob_load::{
-    Conduct, Exercise, LoadError, Pace, Plan, Protocol, Replay, Reuse, Terms, View, Visit, limits,
-    parse_cpus,
+    Conduct, Exercise, LoadError, Pace, Plan, Protocol, Replay, Reuse, Terms, Threshold, View,
+    Visit, limits, parse_cpus,
 };
 
 use crate::Refusal;
@@ -166,6 +166,7 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         Pace::Log(replay) => list::of_log(&options, replay, body.as_deref())?,
         _ => list::entries(&options)?,
     };
+    let thresholds = thresholds(&options)?;
     Ok(Plan {
         entries,
         seed: options.seed,
@@ -194,16 +195,17 @@ fn plan(options: BenchOptions) -> Result<Plan, Refusal> {
         fields,
         body,
         expectations: options.expect,
-        thresholds: options
-            .fail_if
-            .iter()
-            .map(|text| {
-                text.parse()
-                    .map_err(|text| wrong(format!("--fail-if: {text}")))
-            })
-            .collect::<Result<_, _>>()?,
+        thresholds,
         pid: options.pid,
     })
+}
+
+fn thresholds(options: &BenchOptions) -> Result<Vec<Threshold>, Refusal> {
+    let parsed = |text: &String| {
+        text.parse()
+            .map_err(|text| wrong(format!("--fail-if: {text}")))
+    };
+    options.fail_if.iter().map(parsed).collect()
 }
 
 /// Whoever is to come again must have been there first, also where pages are counted.

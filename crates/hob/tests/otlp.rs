@@ -200,7 +200,7 @@ fn sampled_request_of_a_trace_is_exported_and_its_program_is_below_it() {
     let field =
         format!("Traceparent: 00-{TRACE}-{CALLER}-01\r\nTracestate: a=1\r\ntracestate: b=2\r\n");
     let answer = ask(hob.port(), "GET", "/bin/trace.sh?key=hidden", &field);
-    // Its own span, and at least that of the program.
+    // There is one more where it had to wait.
     let spans = collector.spans(2);
     assert!(spans.iter().any(|span| span.name == "program"), "{spans:?}");
     let own = spans.iter().find(|span| span.name == "GET /bin/*").unwrap();

@@ -85,7 +85,7 @@ fn once_prints_a_screenful_without_a_terminal() {
     let routes = text_of(&place.run(&["top", "--once", "--view", "routes"]));
     let row = routes.lines().nth(3).unwrap_or_default();
     assert!(
-        row.starts_with("*  ") && row.contains("  files  "),
+        row.starts_with("/*  ") && row.contains("  files  "),
         "{routes}"
     );
     let filtered = place.run(&[

@@ -119,6 +119,15 @@ impl Drop for Presence {
 }
 
 impl Signals {
+    fn new() -> io::Result<Signals> {
+        let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Signals {
+            bell,
+            running: AtomicUsize::new(0),
+            to_rotate: Mutex::default(),
+        })
+    }
+
     fn ring(&self) {
         // A full counter is as good as a ring.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
@@ -136,12 +145,7 @@ impl Server {
         shared.fleet.set_crew(&crew);
         crew.set_challenges(Challenges::new(&generation.challenges)?);
         let counters = Arc::new(Counters::new());
-        let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let signals = Arc::new(Signals {
-            bell: bell.map_err(|error| error.to_string())?,
-            running: AtomicUsize::new(0),
-            to_rotate: Mutex::default(),
-        });
+        let signals = Arc::new(Signals::new().map_err(text)?);
         let admin = Arc::new(Admin {
             helm: Helm::new().map_err(text)?,
             counters: Arc::clone(&counters),
@@ -260,15 +264,7 @@ impl Server {
         let before = std::mem::replace(&mut self.logs, new_logs);
         let older = std::mem::replace(&mut self.old_logs, before);
         self.retire(older);
-        let mut told = lock(&self.admin.report);
-        let spawner_pid = told.spawner_pid;
-        let certificates = std::mem::take(&mut told.certificates);
-        *told = Report {
-            spawner_pid,
-            certificates,
-            ..report
-        };
-        drop(told);
+        self.tell(report);
         self.shared.set_listeners(&numbered);
         self.admin.names.set(config.names.as_ref());
         if config.names.is_some()
@@ -280,6 +276,18 @@ impl Server {
         let limits = limits(&config.limits);
         self.config = config;
         Ok((numbered, limits))
+    }
+
+    /// The report of the generation that is served now; what the keeper tells besides stays.
+    fn tell(&self, report: Report) {
+        let mut told = lock(&self.admin.report);
+        let spawner_pid = told.spawner_pid;
+        let certificates = std::mem::take(&mut told.certificates);
+        *told = Report {
+            spawner_pid,
+            certificates,
+            ..report
+        };
     }
 
     /// Sends traces where the config says. What the exporter before still has, it sends.

@@ -50,7 +50,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         site_spots.push(spots);
     }
     if sites.is_empty() && !root.has("site") {
-        tell_of_no_site(root, faults);
+        miss_sites(root, faults);
     }
     let mut config = Config {
         threads: match root.given("threads").map(|given| &given.value) {
@@ -96,10 +96,11 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
     }
 }
 
-fn tell_of_no_site(root: &Section, faults: &mut Faults<'_>) {
+fn miss_sites(root: &Section, faults: &mut Faults<'_>) {
     let message = "there is no `[[site]]`: nothing would be served";
-    let hint = "add `[[site]]` and below it `root = \"FOLDER\"`";
-    faults.error(root.header, message).hint(hint);
+    faults
+        .error(root.header, message)
+        .hint("add `[[site]]` and below it `root = \"FOLDER\"`");
 }
 
 pub(crate) fn account(root: &Section, key: &str, faults: &mut Faults<'_>) -> Option<String> {

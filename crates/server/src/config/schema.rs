@@ -544,10 +544,9 @@ pub static ROUTE: Table = Table {
     name: "route",
     header: "`[[site.route]]`",
     text: "A path pattern and one handler: `files`, `cgi`, `warm`, `resident`, `redirect`, \
-           `respond` or `metrics`. Routes are tried in order and the first that matches answers, so a narrow \
-           pattern stands before a wide one. Keys of `[[site]]` about answers, `headers` to \
-           `buffer_max`, may stand here \
-           too and hold for the route.",
+           `respond` or `metrics`. Routes are tried in order and the first that matches answers, \
+           so a narrow pattern stands before a wide one. Keys of `[[site]]` about answers, \
+           `headers` to `buffer_max`, may stand here too and hold for the route.",
     base: Some(&ANSWER),
     keys: &[
         Key::new("path", Text, Required)

@@ -590,5 +590,4 @@ pub fn push_unique_id(request: &Request, out: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-#[path = "variables_tests.rs"]
 mod tests;

@@ -194,6 +194,12 @@ fn files_of(route: &Route) -> impl Iterator<Item = &Arc<Files>> {
     own.into_iter().chain(&route.sendfile)
 }
 
+/// What is wrong with a route, and where it stands.
+fn told_at(route: &config::Route, text: &str) -> String {
+    let config::Route { place, path, .. } = route;
+    format!("{}:{}: route \"{path}\": {text}", place.file, place.line)
+}
+
 impl Site {
     fn build(site: &config::Site, around: &mut Around<'_>) -> Result<Site, String> {
         let log_ids = around.log_ids;
@@ -217,12 +223,7 @@ impl Site {
         let own_series = series("", HandlerKind::None, String::new());
         let mut routes = Vec::with_capacity(site.routes.len());
         for route in &site.routes {
-            let at = |text: String| {
-                format!(
-                    "{}:{}: route \"{}\": {text}",
-                    route.place.file, route.place.line, route.path
-                )
-            };
+            let at = |text: String| told_at(route, &text);
             let pattern = Pattern::parse(&route.path).map_err(|error| at(error.to_string()))?;
             let rewrite = route.rewrite.as_ref();
             let rewrite = rewrite

@@ -1,3 +1,5 @@
+//! Activity: seconds and minutes, holes, steps, and the file they are kept in.
+
 use std::os::unix::fs::FileExt;
 
 use super::rows::Ring;

@@ -1,3 +1,5 @@
+//! History in memory: what is kept, found, filtered and paged.
+
 use std::io::{Seek, SeekFrom, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::FileExt;

@@ -1,3 +1,5 @@
+//! Series: numbers by route, over threads and reloads, and their bound.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

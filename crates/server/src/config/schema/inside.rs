@@ -38,9 +38,9 @@ pub static HISTORY: Table = Table {
         Key::new("file", OrWord("off", &Path), Nothing("`\"off\"`: none"))
             .says(
                 "File in which the history outlives the server. It is opened by the user that \
-                 starts hob, and for that user alone (0600); its folder must exist. New requests are \
-                 written once a second, so a server that is killed loses the last second at most. \
-                 Another file takes effect with the next start or upgrade.",
+                 starts hob, and for that user alone (0600); its folder must exist. New requests \
+                 are written once a second, so a server that is killed loses the last second at \
+                 most. Another file takes effect with the next start or upgrade.",
             )
             .example("\"/var/lib/hob/history\""),
         Key::new(

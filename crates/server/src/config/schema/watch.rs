@@ -6,8 +6,8 @@ use super::{Flag, Key, Preset, Table, Texts};
 pub(super) const SERVER_TIMING: Key = Key::new("server_timing", Flag, Preset::Flag(false))
     .says(
         "Answers of routes say in a `Server-Timing` field how long they took so far, in \
-         milliseconds: `queue`, `start` (of a program), `program`, `disk` and `total`. Browsers show \
-         it among the timings of a request. Every visitor can read it.",
+         milliseconds: `queue`, `start` (of a program), `program`, `disk` and `total`. Browsers \
+         show it among the timings of a request. Every visitor can read it.",
     )
     .example("true")
     .aka(&["timing"]);
@@ -17,8 +17,8 @@ pub static WATCH: Table = Table {
     name: "watch",
     header: "`[watch]`",
     text: "What `hob watch` and the admin pages do not show of requests unless they are asked for \
-           secrets. Values of `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` are \
-           always among it.",
+           secrets. Values of `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` \
+           are always among it.",
     base: None,
     keys: &[
         Key::new(

@@ -1,5 +1,6 @@
 //! The config in force as the API shows and changes it.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use similar::TextDiff;
 
 use super::ask::Ask;
 use super::endpoints::Role;
-use super::{lock, reply};
+use super::{Admin, audit, door, lock, reply};
 use crate::cache::pool::Pool;
 use crate::config::{Config, Errors, Fault, Sources, load};
 
@@ -41,6 +42,33 @@ impl Configured {
             changes: Vec::new(),
             is_changing: false,
         }
+    }
+}
+
+impl Admin {
+    /// The file of a config's audit log, open.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn audit_file(config: &Config) -> Result<Option<File>, String> {
+        let table = config.admin.as_ref();
+        let path = table.and_then(|table| table.audit.as_deref());
+        path.map(audit::open).transpose()
+    }
+
+    /// A config comes into force; `addresses` are those of its listeners.
+    pub fn configure(
+        &self,
+        config: &Config,
+        sources: &Sources,
+        addresses: &[String],
+        audit: Option<File>,
+    ) {
+        self.audit.set_file(audit);
+        self.door.set(door::Settings::of(config, addresses));
+        let mut configured = lock(&self.configured);
+        configured.config = Arc::new(config.clone());
+        configured.sources = Arc::new(sources.clone());
     }
 }
 

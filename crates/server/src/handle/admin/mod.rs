@@ -35,7 +35,6 @@ mod threads;
 mod told;
 mod watch;
 
-use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -46,7 +45,7 @@ use hob_trace::metric::Counters;
 
 use crate::activity::Inside;
 use crate::answer::CONTROL_LISTENER;
-use crate::config::{Config, Sources};
+use crate::config::Config;
 use crate::handle::admin::audit::Audit;
 use crate::handle::admin::door::Door;
 use crate::handle::admin::helm::Helm;
@@ -94,33 +93,6 @@ pub struct Admin {
     pub live: Live,
     /// Readers of events, these and others.
     pub readers: Readers,
-}
-
-impl Admin {
-    /// The file of a config's audit log, open.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn audit_file(config: &Config) -> Result<Option<File>, String> {
-        let table = config.admin.as_ref();
-        let path = table.and_then(|table| table.audit.as_deref());
-        path.map(audit::open).transpose()
-    }
-
-    /// A config comes into force; `addresses` are those of its listeners.
-    pub fn configure(
-        &self,
-        config: &Config,
-        sources: &Sources,
-        addresses: &[String],
-        audit: Option<File>,
-    ) {
-        self.audit.set_file(audit);
-        self.door.set(door::Settings::of(config, addresses));
-        let mut configured = lock(&self.configured);
-        configured.config = Arc::new(config.clone());
-        configured.sources = Arc::new(sources.clone());
-    }
 }
 
 /// Answers a request that came to the control socket or the admin listener.

@@ -10,7 +10,6 @@ use hob_http::HalfClose;
 use crate::config::{self, Argument, CgiRuns, PATH, Program, candidates, parameter_pattern};
 use crate::handle::cgi::command::Command;
 use crate::handle::cgi::find::{Folder, Interpreter, interpreter_of};
-use crate::handle::cgi::gate::Gate;
 use crate::handle::cgi::stderr::Pace;
 use crate::handle::cgi::{Cgi, Runs, Script};
 use crate::handle::files::open::Root;
@@ -98,14 +97,23 @@ pub fn build(
         environment,
         set_names,
         document_root: bytes(&settings.document_root),
-        gate: gate(settings, on.route, shared),
+        gate: shared.gate(
+            &gate_name(settings, on.route),
+            program_name(settings, on.route),
+            &settings.limits,
+        ),
         pace: Pace::default(),
-        half_close: match on.route.half_close {
-            config::HalfClose::Cancel => HalfClose::Cancel,
-            config::HalfClose::Serve => HalfClose::Serve,
-        },
+        half_close: half_close(on.route),
         settings: settings.clone(),
     })
+}
+
+/// What it means that a client has sent everything.
+pub(crate) fn half_close(route: &config::Route) -> HalfClose {
+    match route.half_close {
+        config::HalfClose::Cancel => HalfClose::Cancel,
+        config::HalfClose::Serve => HalfClose::Serve,
+    }
 }
 
 /// What its processes are forked from, when they are.
@@ -131,11 +139,6 @@ fn forked_from(
         (environment, shared),
     )
     .map(Some)
-}
-
-fn gate(settings: &config::Cgi, route: &config::Route, shared: &Shared) -> Arc<Gate> {
-    let program = program_name(settings, route);
-    shared.gate(&gate_name(settings, route), program, &settings.limits)
 }
 
 /// Two routes that run the same program have a gate each, and a route keeps its own over a reload.

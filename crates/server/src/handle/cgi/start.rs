@@ -132,16 +132,7 @@ async fn answer(
             Running::Started(launch(ask, job, environment, standard))
         }
     };
-    let mut id = Vec::new();
-    push_unique_id(request, &mut id);
-    let run = Run::new(
-        Arc::clone(&ask.cgi),
-        reactor.clone(),
-        Arc::clone(&ask.counters),
-        String::from_utf8_lossy(&id).into(),
-        job.file.as_slice().into(),
-        trail_of(request),
-    );
+    let run = run_of(ask, job);
     run.oversee(child, stderr, permit);
     attempt.running = Some(Rc::clone(&run));
     let mut output = Some(Output::new(&run, stdout));
@@ -155,6 +146,21 @@ async fn answer(
         run.end(Why::Unusable);
     }
     answered
+}
+
+/// What the program's answer, its overseer and its feeder share.
+fn run_of(ask: &Ask, job: &Job) -> Rc<Run> {
+    let request = &ask.request;
+    let mut id = Vec::new();
+    push_unique_id(request, &mut id);
+    Run::new(
+        Arc::clone(&ask.cgi),
+        request.reactor().clone(),
+        Arc::clone(&ask.counters),
+        String::from_utf8_lossy(&id).into(),
+        job.file.as_slice().into(),
+        trail_of(request),
+    )
 }
 
 fn shown(file: &[u8]) -> std::slice::EscapeAscii<'_> {

@@ -5,10 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hob_http::HalfClose;
-
 use crate::config::{self, Program, ResidentRuns};
-use crate::handle::cgi::build::{environment, resolve};
+use crate::handle::cgi::build::{environment, half_close, resolve};
 use crate::handle::resident::pool::Pool;
 use crate::handle::resident::start::Recipe;
 use crate::handle::resident::{Resident, host, native};
@@ -91,10 +89,7 @@ pub fn build(
         },
         // A rewritten path is the program's own, all of it.
         splits_path: !pattern.is_one_path() || route.rewrite.is_some(),
-        half_close: match route.half_close {
-            config::HalfClose::Cancel => HalfClose::Cancel,
-            config::HalfClose::Serve => HalfClose::Serve,
-        },
+        half_close: half_close(route),
         settings: settings.clone(),
         pool,
     })

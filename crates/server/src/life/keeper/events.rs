@@ -145,6 +145,7 @@ impl Keeper {
     }
 
     pub(super) fn handle_exit(&mut self, pid: Pid, status: WaitStatus) {
+        self.hear_last_words(pid);
         let Some(child) = self.children.remove(pid) else {
             tracing::debug!(pid = pid_number(pid), "reaped an orphan");
             return;
@@ -175,6 +176,26 @@ impl Keeper {
             Phase::Running if was_current => self.handle_loss(&child, &reason),
             Phase::Running => {
                 tracing::info!(pid = pid_number(pid), reason, "old server ended");
+            }
+        }
+    }
+
+    /// Why a server could not start: its end can be seen before the last thing it said.
+    fn hear_last_words(&mut self, pid: Pid) {
+        let Some(child) = self.children.find(pid) else {
+            return;
+        };
+        if !matches!((child.role, &child.state), (Role::Server, State::Starting)) {
+            return;
+        }
+        let Some(end) = &mut child.end else {
+            return;
+        };
+        for _ in 0..MESSAGES_PER_TURN_MAX {
+            match end.receive().map(ToKeeper::decode) {
+                Ok(Ok(ToKeeper::StartFailed { text })) => child.last_words = Some(text),
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) | Err(_) => return,
             }
         }
     }

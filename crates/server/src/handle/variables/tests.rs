@@ -1,4 +1,4 @@
-//! What a program is told of requests of all kinds.
+//! Variables of requests: what scripts are told, and what never reaches them.
 
 use hob_http::limits::Limits;
 
