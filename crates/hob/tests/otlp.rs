@@ -202,6 +202,7 @@ fn sampled_request_of_a_trace_is_exported_and_its_program_is_below_it() {
     let answer = ask(hob.port(), "GET", "/bin/trace.sh?key=hidden", &field);
     // There is one more where it had to wait.
     let spans = collector.spans(2);
+    assert!(spans.iter().any(|span| span.name == "program"), "{spans:?}");
     let own = spans.iter().find(|span| span.name == "GET /bin/*").unwrap();
     let told = format!("00-{TRACE}-{}-01", own.id);
     assert_eq!(answer.text(), format!("{told} {told} a=1,b=2"));

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use hob_trace::format::LineCache;
+use hob_trace::traceparent::Trace;
 use hob_trace::{
     CacheOutcome, Fault, Format, HandlerKind, Names, Outcome, Protocol, Record, Texts,
     TlsHandshake, TlsVersion,
@@ -66,6 +67,10 @@ fn samples() -> Vec<(Record, Texts<'static>)> {
         tls_handshake: TlsHandshake::Resumed,
         handshake_us: 1_500,
         note: Some("it said \"too much\""),
+        trace: Trace {
+            id: 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736_u128.to_be_bytes(),
+            ..Trace::NONE
+        },
         ..plain
     };
     let mapped = Record {

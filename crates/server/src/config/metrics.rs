@@ -146,9 +146,10 @@ impl Otlp {
 
 impl RouteMetrics {
     pub(super) fn build(section: &Section) -> RouteMetrics {
-        let file = section.optional_path("token_file");
+        // What is missing is told already.
+        let given = section.given("token_file");
+        let file = given.and_then(|_| section.optional_path("token_file"));
         RouteMetrics {
-            // What is missing is told already.
             token_file: file.cloned().unwrap_or_default(),
         }
     }

@@ -235,8 +235,7 @@ impl Inbox {
             let mut parts = [IoSliceMut::new(&mut self.buffer)];
             match recvmsg(socket, &mut parts, &mut control, flags) {
                 Ok(received) => break received,
-                // A peer that ended without reading all it was sent. That is told once, and what it
-                // said before comes after.
+                // Who left without reading everything: told once, before what was said last.
                 Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(Errno::AGAIN) => return Err(NotReceived::Nothing),
                 Err(_) => return Err(NotReceived::Gone),

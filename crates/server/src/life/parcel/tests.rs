@@ -172,3 +172,21 @@ fn closed_other_side_is_gone_for_both_directions() {
         Err(NotSent::Gone)
     );
 }
+
+#[test]
+fn last_words_of_who_left_mail_unread_are_heard() {
+    let (ours, theirs) = pair().unwrap();
+    let words = Parcel {
+        kind: 7,
+        body: b"last words".to_vec(),
+        descriptors: Vec::new(),
+    };
+    Outbox::default().send(ours.as_fd(), words).unwrap();
+    rustix::net::send(&theirs, b"unread", SendFlags::empty()).unwrap();
+    drop(ours);
+    let mut inbox = Inbox::new(0);
+    let heard = inbox.receive(theirs.as_fd()).unwrap();
+    assert_eq!(heard.body, b"last words");
+    let after = inbox.receive(theirs.as_fd()).map(|parcel| parcel.kind);
+    assert_eq!(after, Err(NotReceived::Gone));
+}
