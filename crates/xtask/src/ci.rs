@@ -122,6 +122,12 @@ const STEPS: &[Step] = &[
         limit: minutes(10),
     },
     Step {
+        name: "pages",
+        call: Call::Xtask(&["pages"]),
+        needs: Needs::Program,
+        limit: minutes(8),
+    },
+    Step {
         name: "generated",
         call: Call::Xtask(&["generate", "--check"]),
         needs: Needs::Program,

@@ -17,6 +17,7 @@ mod header;
 mod lang;
 mod native;
 mod over;
+mod pages;
 mod run;
 mod samples;
 mod served;
@@ -50,6 +51,12 @@ const COMMANDS: &[Command] = &[
         arguments: "",
         what: "serve every example and fetch what its expected.txt lists",
         run: examples::command,
+    },
+    Command {
+        name: "pages",
+        arguments: "",
+        what: "check the admin pages, and try them in a browser",
+        run: pages::command,
     },
     Command {
         name: "samples",

@@ -29,7 +29,9 @@ export async function loginByAddress(): Promise<string | null> {
 
 /** Asks for name and password. */
 export function Login(props: { said: string | null }): JSX.Element {
-  const error = useSignal(props.said);
+  // What the address came to stands until something else was tried: it may be told late.
+  const error = useSignal<string | null | undefined>(undefined);
+  const told = error.value === undefined ? props.said : error.value;
   const isAsking = useSignal(false);
   const submit = async (form: HTMLFormElement): Promise<void> => {
     const given = new FormData(form);
@@ -54,9 +56,9 @@ export function Login(props: { said: string | null }): JSX.Element {
         The server printed an address with a one-time token when it started: open that, or paste the
         token. Where users are set up, log in by name and password.
       </p>
-      {error.value !== null && (
+      {told !== null && (
         <Notice level="bad">
-          <Say text={error.value} />
+          <Say text={told} />
         </Notice>
       )}
       <form

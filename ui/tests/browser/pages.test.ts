@@ -112,6 +112,8 @@ test("no text of visitors or scripts becomes markup", async () => {
     expect(await page.locator("main img, main script").count()).toBe(0);
   }
   await at(page, "#/history");
+  await page.locator("a.target", { hasText: "onerror" }).first().click();
   await page.getByText("onerror=globalThis.ran=1", { exact: false }).first().waitFor();
+  expect(await page.evaluate(() => (globalThis as { ran?: number }).ran)).toBeUndefined();
   await page.context().close();
 });

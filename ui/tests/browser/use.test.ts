@@ -202,13 +202,12 @@ test("charts move and zoom by keys, and have a table", async () => {
     .waitFor();
 });
 
-test("the first paint comes within a second", async () => {
+test("a page is painted before its data has come", async () => {
+  await page.route("**/v1/**", (route) => route.abort());
   await page.reload();
-  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
-  const paint = await page.evaluate(
-    () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? Infinity,
-  );
-  expect(paint).toBeLessThan(1000);
+  await page.getByRole("heading", { level: 1, name: "hob" }).waitFor();
+  const paints = () => performance.getEntriesByName("first-contentful-paint").length;
+  await expect.poll(() => page.evaluate(paints)).toBe(1);
 });
 
 test("nothing is asked of anyone else", async () => {
