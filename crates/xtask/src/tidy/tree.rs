@@ -28,6 +28,8 @@ const DOTTED: &[&str] = &[".cargo", ".ci"];
 pub(super) struct Tree {
     /// Files, sorted by path.
     pub(super) files: Vec<File>,
+    /// Paths of files that are not text, such as pictures.
+    pictures: Vec<String>,
     /// Folders, sorted; paths relative to the root with `/` between names.
     pub(super) folders: Vec<String>,
     /// Names of modules that are declared under `#[cfg(test)]`, as paths of their files.
@@ -45,10 +47,11 @@ pub(super) struct File {
 }
 
 impl Tree {
-    /// Reads everything below `root`. Files that are not UTF-8 are left out.
+    /// Reads everything below `root`. Of files that are not UTF-8 only the paths are kept.
     pub(super) fn read(root: &Path) -> io::Result<Tree> {
         let mut tree = Tree {
             files: Vec::new(),
+            pictures: Vec::new(),
             folders: Vec::new(),
             test_modules: Vec::new(),
         };
@@ -80,6 +83,7 @@ impl Tree {
     fn read_file(&mut self, place: &Path, path: String) -> io::Result<()> {
         let bytes = fs::read(place)?;
         let Ok(text) = String::from_utf8(bytes) else {
+            self.pictures.push(path);
             return Ok(());
         };
         let source = path.ends_with(".rs").then(|| Source::read(&text));
@@ -95,7 +99,8 @@ impl Tree {
     /// Is there a file or folder at this path?
     pub(super) fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
-        self.file(path).is_some() || self.folders.iter().any(|folder| folder == path)
+        let others = self.folders.iter().chain(&self.pictures);
+        self.file(path).is_some() || others.into_iter().any(|other| other == path)
     }
 
     /// All Rust files.
