@@ -35,7 +35,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, state: &State) {
         Constraint::Length(alerts.len() as u16),
         Constraint::Min(3),
         Constraint::Min(3),
-        Constraint::Length(ROUTE_LINES),
+        Constraint::Max(ROUTE_LINES),
     ];
     let [figures, warned, rates, times, routes] = Layout::vertical(heights).areas(area);
     frame.render_widget(Paragraph::new(self::figures(overview)), figures);
