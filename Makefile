@@ -24,7 +24,7 @@ SERVE_COMMANDS := perl python3
 # suites and frameworks, and headers for the native parts of languages.
 TEST_PACKAGES := nginx-light apache2 chromium dnsmasq-base openssl curl nghttp2-client brotli zstd wrk strace fuse3 slowhttptest \
 	python3 python3-venv \
-	php-cgi php-fpm uwsgi-core uwsgi-plugin-python3 lighttpd cgit git gitweb mercurial awstats fossil libplack-perl \
+	php-cgi php-fpm uwsgi-core uwsgi-plugin-python3 lighttpd lighttpd-mod-openssl cgit git gitweb mercurial awstats fossil libplack-perl \
 	python3-dev mypy libcgi-pm-perl libdancer2-perl libmojolicious-perl \
 	prometheus python3-prometheus-client
 # What `make conformance` needs besides; the rest comes from PyPI and the Go proxy (Go 1.25).
