@@ -6,6 +6,7 @@ mod harness;
 use harness::client::{ask, get};
 use harness::{Hob, Place, text_of};
 use serde_json::Value;
+use std::time::{Duration, Instant};
 
 /// What would clear the screen, turn writing round and set a title.
 const HOSTILE_AGENT: &str = "evil\u{9b}2J\u{202e}agent";
@@ -32,13 +33,33 @@ fn history(place: &Place, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The targets of what is found, in its order.
-fn targets(place: &Place, arguments: &[&str]) -> Vec<String> {
+/// What is found, as JSON.
+fn found(place: &Place, arguments: &[&str]) -> Value {
     let text = history(place, &[arguments, &["--json"]].concat());
-    let found: Value = serde_json::from_str(&text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The targets of what is found, in the order of the alphabet.
+fn targets(found: &Value) -> Vec<String> {
     let requests = found["requests"].as_array().unwrap();
     let target = |request: &Value| request["target"].as_str().unwrap().to_owned();
-    requests.iter().map(target).collect()
+    let mut targets: Vec<String> = requests.iter().map(target).collect();
+    targets.sort();
+    targets
+}
+
+/// Whether a number of what is found never grows from one line to the next by more than that.
+fn never_grows(found: &Value, by: u64, number: impl Fn(&Value) -> u64) -> bool {
+    let numbers = found["requests"].as_array().unwrap().iter().map(number);
+    numbers.is_sorted_by(|one, next| one + by >= *next)
+}
+
+/// Waits until so many requests are kept: a thread that is busy hands over its own a little later.
+fn wait_for_kept(place: &Place, count: u64) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while found(place, &[])["kept"] != count {
+        assert!(Instant::now() < deadline, "{:#}", found(place, &[]));
+    }
 }
 
 #[test]
@@ -47,12 +68,14 @@ fn requests_are_listed_newest_first_and_chosen_by_filters() {
     assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
     assert_eq!(ask(hob.port(), "GET", "/missing?a=b", "").status, 404);
     assert_eq!(ask(hob.port(), "GET", "/cgi/fail", "").status, 502);
-    place.wait_for_counter("requests", 3);
-    assert_eq!(
-        targets(&place, &[]),
-        ["/cgi/fail", "/missing?a=b", "/hello.txt"]
-    );
-    for (filters, found) in [
+    wait_for_kept(&place, 3);
+    let all = found(&place, &[]);
+    assert_eq!(targets(&all), ["/cgi/fail", "/hello.txt", "/missing?a=b"]);
+    let total_us = |request: &Value| request["total_us"].as_u64().unwrap();
+    let finished_us =
+        |request: &Value| request["started_unix_ms"].as_u64().unwrap() * 1000 + total_us(request);
+    assert!(never_grows(&all, 1000, finished_us), "{all:#}");
+    for (filters, wanted) in [
         (&["status=5xx"][..], &["/cgi/fail"][..]),
         (&["status=404"], &["/missing?a=b"]),
         (&["path=/cgi/* handler=cgi"], &["/cgi/fail"]),
@@ -60,15 +83,16 @@ fn requests_are_listed_newest_first_and_chosen_by_filters() {
         (&["missing"], &["/missing?a=b"]),
         (&["slower=1h"], &[]),
         (
-            &["since=1h", "client=127.0.0.1", "--limit", "1"],
-            &["/cgi/fail"],
+            &["since=1h", "client=127.0.0.1", "status=404", "--limit", "1"],
+            &["/missing?a=b"],
         ),
         (&["until=2020-01-01T00:00:00Z"], &[]),
     ] {
-        assert_eq!(targets(&place, filters), found, "{filters:?}");
+        assert_eq!(targets(&found(&place, filters)), wanted, "{filters:?}");
     }
-    let slowest = targets(&place, &["--slowest"]);
-    assert_eq!(slowest[0], "/cgi/fail");
+    let slowest = found(&place, &["--slowest"]);
+    assert_eq!(targets(&slowest), targets(&all));
+    assert!(never_grows(&slowest, 0, total_us), "{slowest:#}");
     let text = history(&place, &[]);
     assert!(text.starts_with("TIME "), "{text}");
     assert!(text.contains("GET /missing?a=b\n"), "{text}");
@@ -82,8 +106,8 @@ fn request_is_shown_in_full_by_its_id() {
     let (place, hob) = serve();
     let fields = format!("User-Agent: {HOSTILE_AGENT}\r\n");
     assert_eq!(ask(hob.port(), "GET", "/cgi/fail?x", &fields).status, 502);
-    place.wait_for_counter("requests", 1);
-    let list: Value = serde_json::from_str(&history(&place, &["--json"])).unwrap();
+    wait_for_kept(&place, 1);
+    let list = found(&place, &[]);
     let id = list["requests"][0]["id"].as_str().unwrap();
     let text = history(&place, &[id]);
     assert!(text.starts_with("GET /cgi/fail?x\n"), "{text}");

@@ -53,6 +53,9 @@ impl Address {
 
 /// Addresses besides the usual one that connections may come from where nobody says how many.
 const SPARE_SOURCE_COUNT: usize = 250;
+/// Connections of a thread after which the next ones come from another address of this machine: from
+/// 14,000 on, half of the usual ports, the system looks longer and longer for one that is free.
+const CONNECTIONS_PER_SOURCE: usize = 10_000;
 /// Addresses of one /24 that are used: .1 to .250.
 const SOURCES_PER_NETWORK: usize = 250;
 
@@ -123,14 +126,24 @@ impl Opener {
             });
         }
         loop {
-            let source = self.used_up.checked_sub(1).map(source_address);
-            match self.try_open(source) {
+            let number = self.source_number(conn);
+            match self.try_open(number.checked_sub(1).map(source_address)) {
                 Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) if self.has_more_sources() => {
-                    self.used_up += 1;
+                    self.used_up = number + 1;
                 }
                 opened => return Ok(opened?),
             }
         }
+    }
+
+    /// Where a connection comes from that nobody has said it of: 0 for the system's choice, else the
+    /// number of a spare address, from 1.
+    fn source_number(&self, conn: usize) -> usize {
+        let apart = match self.address.has_sources() {
+            true => conn / CONNECTIONS_PER_SOURCE,
+            false => 0,
+        };
+        self.used_up.max(apart).min(SPARE_SOURCE_COUNT)
     }
 
     fn has_more_sources(&self) -> bool {
@@ -194,5 +207,19 @@ mod tests {
         assert_eq!(all.first(), Some(&Ipv4Addr::new(127, 0, 1, 1)));
         assert_eq!(source_address(250), Ipv4Addr::new(127, 0, 2, 1));
         assert_eq!(all.last(), Some(&Ipv4Addr::new(127, 0, 40, 250)));
+    }
+
+    #[test]
+    fn many_connections_leave_the_address_the_system_chose() {
+        let opener = |address: &str| {
+            let address = Address::Inet(address.parse().unwrap());
+            Opener::new(address, Protocol::H1, Sources::Any)
+        };
+        let near = opener("127.0.0.1:80");
+        let numbers = [0, 9_999, 10_000, 25_000, 10_000_000].map(|conn| near.source_number(conn));
+        assert_eq!(numbers, [0, 0, 1, 2, SPARE_SOURCE_COUNT]);
+        let used_up = Opener { used_up: 2, ..near };
+        assert_eq!(used_up.source_number(0), 2);
+        assert_eq!(opener("192.0.2.1:80").source_number(25_000), 0);
     }
 }
