@@ -1,10 +1,11 @@
 //! A server that runs: its ports, its keeper, and what it has used.
 
 use std::cell::RefCell;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -17,7 +18,8 @@ use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket, sockopt}
 use crate::account::{Account, Group};
 use crate::keeper::{Order, Program};
 use crate::limits::{PRINTED_BYTES_MAX, RETRY_PAUSE, SETTLE_PERIOD, SETTLE_SHARE, START};
-use crate::server::{Door, Extra, Ground, Installed, Ports, Settings};
+use crate::onlooker::Onlookers;
+use crate::server::{CONTROL, Door, Extra, Ground, Installed, Ports, Settings};
 use crate::site::Site;
 
 /// What a server is started with, the same for all of a comparison.
@@ -39,6 +41,8 @@ pub(crate) struct Instance {
     /// The configuration as the report shows it.
     pub(crate) shown: String,
     pub(crate) account: Account,
+    /// Gone before the server is.
+    _onlookers: Onlookers,
     keeper: Keeper,
     /// Sockets that hold the ports: nobody else gets them.
     _held: [OwnedFd; 2],
@@ -74,7 +78,8 @@ impl Instance {
         });
         let cannot_write = |error| format!("cannot write into {}: {error}", folder.display());
         for name in &setup.folders {
-            fs::create_dir(folder.join(name)).map_err(cannot_write)?;
+            let made = DirBuilder::new().mode(0o700).create(folder.join(name));
+            made.map_err(cannot_write)?;
         }
         for (name, text) in &setup.files {
             fs::write(folder.join(name), text).map_err(cannot_write)?;
@@ -95,10 +100,12 @@ impl Instance {
         for door in doors {
             keeper.wait_for(&door, &order, place.is_stopped)?;
         }
+        let _onlookers = Onlookers::new(extra, &order.folder.join(CONTROL))?;
         let mut instance = Instance {
             ports,
             shown,
             account,
+            _onlookers,
             keeper,
             _held: [held, held_too],
         };

@@ -18,6 +18,7 @@ mod keeper;
 mod limits;
 mod machine;
 mod measure;
+mod onlooker;
 mod programs;
 mod progress;
 mod report;

@@ -13,6 +13,9 @@ pub(crate) const WARM_UP_MIN: Duration = Duration::from_millis(5);
 pub(crate) const WARM_UP_MAX: Duration = Duration::from_millis(50);
 /// Its share of a round between them, as a divisor.
 pub(crate) const WARM_UP_SHARE: u32 = 10;
+/// Longest wait for the head of an answer to who looks at a server, and its longest head.
+pub(crate) const ONLOOKER_PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const ONLOOKER_HEAD_BYTES_MAX: usize = 16 << 10;
 /// Pause before a server that does not answer yet is asked again.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(10);
 /// A server that uses less than a share of one CPU over this time has settled.

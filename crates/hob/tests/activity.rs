@@ -94,6 +94,37 @@ fn overview_tells_how_the_server_is_doing() {
 }
 
 #[test]
+fn activity_that_is_off_keeps_no_rows_and_no_routes_and_the_overview_says_so() {
+    let place = Place::new();
+    let hob = place.serve_config("threads = 1\nactivity = \"off\"\nstate = \"run\"");
+    for _ in 0..3 {
+        get(hob.port(), "/hello.txt").unwrap();
+    }
+    place.wait_for_counter("requests", 3);
+    let until = Instant::now() + DEADLINE;
+    let overview = loop {
+        let overview = control(&place, "/v1/overview");
+        let alerts = overview["alerts"].as_array().unwrap();
+        let text = |alert: &Value| alert["text"].as_str().unwrap().to_owned();
+        if alerts
+            .iter()
+            .map(text)
+            .any(|text| text.contains("`activity` is off"))
+        {
+            break overview;
+        }
+        assert!(Instant::now() < until, "{overview}");
+    };
+    assert_eq!(overview["latency"]["count"], 0);
+    assert_eq!(control(&place, "/v1/routes")["routes"], json!([]));
+    assert_eq!(sum(&control(&place, "/v1/activity"), "requests"), 0);
+    assert!(!place.path("run/activity").exists());
+    // The history is another thing.
+    assert_eq!(control(&place, "/v1/history")["kept"], 3);
+    hob.stop();
+}
+
+#[test]
 fn routes_are_told_apart_with_their_times() {
     let place = Place::new();
     place.write(

@@ -178,6 +178,32 @@ fn old_figures_stand_beside_the_row_with_their_id_and_what_is_odd_about_them() {
 }
 
 #[test]
+fn what_it_costs_to_be_looked_at_is_measured_while_somebody_looks() {
+    let place = Place::new();
+    let json = place.path("run/it.json");
+    let json = json.to_str().unwrap();
+    let only = ["--only", "cost.inside.clear.keep.0k.c10", "--json", json];
+    let output = compare(&place, &[&only[..], &SHORT[2..]].concat()).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
+    let told = result(&place, json);
+    let cells = told["rows"][0]["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 6);
+    for cell in cells {
+        assert_eq!(cell["not_measured"], Value::Null, "{cell:#}");
+        assert_eq!(cell["cpu_us"]["n"], 2, "{cell:#}");
+    }
+    let mut looked_at = 0;
+    for server in told["servers"].as_array().unwrap() {
+        let configuration = server["configuration"].as_str().unwrap();
+        looked_at += configuration.matches("/control\"").count();
+    }
+    assert_eq!(looked_at, 4, "{:#}", told["servers"]);
+    std::fs::remove_file(json).unwrap();
+    assert_eq!(left(&place), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn rival_that_does_not_start_is_said_with_what_it_printed() {
     let place = Place::new();
     let folder = fake(&place, "nginx", "echo 'no way to start' >&2\nexit 3");

@@ -362,10 +362,9 @@ impl Request {
 
     #[cold]
     fn tell_watchers(&self, stage: Stage, text: fmt::Arguments<'_>) {
-        let text = text.to_string();
         let station = self.exchange.reactor.station();
         station.tell(&self.trail(), stage, clock_us(), |pen, _| {
-            pen.text("text", text.as_bytes());
+            pen.format("text", text);
         });
     }
 

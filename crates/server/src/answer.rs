@@ -103,7 +103,8 @@ impl Answers {
         counters: Arc<ThreadCounters>,
         ring: Producer,
     ) -> Answers {
-        let recorder = Recorder::new(&admin.inside.history, &shared.series);
+        let series = admin.inside.has_activity.then_some(&shared.series);
+        let recorder = Recorder::new(&admin.inside.history, series);
         admin.inside.watch(thread, recorder.waiting());
         Answers {
             recorder,

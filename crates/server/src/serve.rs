@@ -154,7 +154,10 @@ impl Server {
             names: ClientNames::new(),
             crew: Arc::clone(&crew),
             shared: Arc::clone(&shared),
-            inside: Arc::new(Inside::new(history(&generation))),
+            inside: Arc::new(Inside::new(
+                history(&generation),
+                !generation.config.activity.is_off,
+            )),
             started: Instant::now(),
             report: Mutex::new(report(&generation)),
             configured: Mutex::new(Configured::new(config, &generation.sources)),

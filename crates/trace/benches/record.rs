@@ -56,7 +56,7 @@ fn main() {
         user_agent: b"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
         ..short
     };
-    let recorder = Recorder::new(&history, &series);
+    let recorder = Recorder::new(&history, Some(&series));
     if let Some(count) = std::env::args()
         .nth(1)
         .and_then(|text| text.parse::<u32>().ok())

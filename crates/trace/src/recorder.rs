@@ -12,17 +12,18 @@ use crate::series::{Series, SeriesWriter};
 #[derive(Debug)]
 pub struct Recorder {
     history: RefCell<HistoryWriter>,
-    series: SeriesWriter,
+    /// None where nobody wants histograms.
+    series: Option<SeriesWriter>,
     /// The loop's time, in milliseconds.
     now_ms: Cell<u64>,
 }
 
 impl Recorder {
     /// A recorder for one more thread.
-    pub fn new(history: &Arc<History>, series: &Arc<Series>) -> Recorder {
+    pub fn new(history: &Arc<History>, series: Option<&Arc<Series>>) -> Recorder {
         Recorder {
             history: RefCell::new(HistoryWriter::new(history)),
-            series: SeriesWriter::new(series),
+            series: series.map(SeriesWriter::new),
             now_ms: Cell::new(0),
         }
     }
@@ -36,7 +37,9 @@ impl Recorder {
     /// series and once per 64 KiB of history.
     #[inline]
     pub fn finished(&self, record: &Record, texts: &Texts<'_>) {
-        self.series.record(record);
+        if let Some(series) = &self.series {
+            series.record(record);
+        }
         let mut history = self.history.borrow_mut();
         history.push(record, texts, self.now_ms.get());
     }

@@ -12,21 +12,39 @@ pub(super) fn rows() -> Vec<Row> {
     };
     let all = [
         Switch {
+            name: "inside",
+            title: "what shows its inside",
+            scope: Scope::Quick,
+            first: ("neither history nor activity", Extra::Bare),
+            more: vec![
+                ("hob as it comes", Extra::None),
+                ("watched, of nothing", Extra::WatchedElsewhere),
+                ("watched, all of it", Extra::Watched),
+                ("ten admin pages open", Extra::Pages),
+                ("metrics read each second", Extra::Scraped),
+            ],
+            then: &[],
+            advice: "nothing of the kind was on the list of 1998",
+        },
+        Switch {
             name: "log",
             title: "an access log",
             scope: Scope::Quick,
+            first: ("hob", Extra::None),
             more: vec![
                 ("combined log", Extra::CombinedLog),
                 ("log in a format of one's own", Extra::CustomLog),
+                ("that with names of clients", Extra::Names),
             ],
             then: &["A.log.names.0k.c1"],
             advice: "names of clients looked up came first in 1998's list of what costs, the log \
-                     sixth, its format ninth; hob looks up no names",
+                     sixth, its format ninth; hob looks them up beside, and only where it is told",
         },
         Switch {
             name: "routes",
             title: "many routes",
             scope: Scope::Usual,
+            first: ("hob", Extra::None),
             more: vec![
                 ("10 routes", Extra::Routes(10)),
                 ("1,000 routes", Extra::Routes(1000)),
@@ -39,6 +57,7 @@ pub(super) fn rows() -> Vec<Row> {
             name: "nice",
             title: nice,
             scope: Scope::Usual,
+            first: ("hob", Extra::None),
             more: vec![(nice, Extra::Nice(level))],
             then: &[],
             advice: "the server's priority came seventh in 1998's list of what matters",
@@ -47,6 +66,7 @@ pub(super) fn rows() -> Vec<Row> {
             name: "cache",
             title: "no cache of files",
             scope: Scope::Usual,
+            first: ("hob", Extra::None),
             more: vec![("cache off: the kernel's page cache", Extra::NoCache)],
             then: &["A.file.nocache.0k.c10", "A.file.cache.0k.c10"],
             advice: "the cache of files came fifth in 1998's list of what matters",
@@ -60,6 +80,8 @@ struct Switch {
     name: &'static str,
     title: &'static str,
     scope: Scope,
+    /// What it is set beside.
+    first: (&'static str, Extra),
     more: Vec<(&'static str, Extra)>,
     then: &'static [&'static str],
     advice: &'static str,
@@ -73,7 +95,7 @@ impl Switch {
         row.scope = self.scope;
         row.advice = self.advice;
         let more = self.more.into_iter();
-        row.entrants = std::iter::once(("hob", Extra::None))
+        row.entrants = std::iter::once(self.first)
             .chain(more)
             .map(|(label, extra)| entrant(label, extra))
             .collect();

@@ -13,9 +13,17 @@ pub(super) fn setup(ground: &Ground<'_>) -> Setup {
             log(&at("access.log"), CUSTOM_FORMAT),
             "default_log = \"access\"\n",
         ),
+        Extra::Names => (
+            log(
+                &at("access.log"),
+                &format!("{{client_name}} {CUSTOM_FORMAT}"),
+            ),
+            "default_log = \"access\"\nnames = true\n",
+        ),
         _ => (String::new(), ""),
     };
     let more = match ground.extra {
+        Extra::Bare => "activity = \"off\"\nhistory = { bytes = 0 }\n".to_owned(),
         Extra::Nice(level) => format!("nice = {level}\n"),
         Extra::NoCache => "cache = \"off\"\n".to_owned(),
         _ => String::new(),
@@ -39,8 +47,12 @@ tls = {{ certificate = \"{certificate}\", key = \"{key}\", minimum = \"1.3\", su
             ground.extra == Extra::Http3
         )
     });
+    let control = match ground.extra.is_looked_at() {
+        true => at(CONTROL),
+        false => "off".to_owned(),
+    };
     let text = format!(
-        "control = \"off\"
+        "control = \"{control}\"
 state = \"{state}\"
 {top}{more}{cache}{log}
 [[listen]]
@@ -62,6 +74,9 @@ root = \"{root}\"
         ..Setup::default()
     }
 }
+
+/// The control socket, in the server's folder; in a folder of its own, as hob wants it.
+pub(crate) const CONTROL: &str = "state/control";
 
 const CUSTOM_FORMAT: &str =
     "{client} {time_iso} {method} {target} {status} {total_us} {bytes_out} {referer} {user_agent}";

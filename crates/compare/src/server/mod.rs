@@ -21,6 +21,7 @@ pub(crate) use apache::Embedded;
 pub(crate) use find::{Installed, Missing};
 pub(crate) use find::{find, names};
 pub(crate) use ground::{Door, Ground, Ports, Setup};
+pub(crate) use hob::CONTROL;
 
 /// A server that can be told what to serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +71,18 @@ pub(crate) enum Extra {
     CustomLog,
     /// So many routes before the one that answers.
     Routes(u32),
+    /// With neither history nor activity.
+    Bare,
+    /// With the names of clients, in a log.
+    Names,
+    /// With a watcher of every event of every request.
+    Watched,
+    /// With a watcher of requests that nobody makes.
+    WatchedElsewhere,
+    /// With ten admin pages open.
+    Pages,
+    /// With metrics that are read each second.
+    Scraped,
     /// Served at this nice level.
     Nice(i32),
     /// Without the cache of files: from the page cache of the kernel.
@@ -90,6 +103,16 @@ pub(crate) enum Extra {
     Asgi,
     /// With interpreters in its own processes.
     Embedded,
+}
+
+impl Extra {
+    /// Does somebody look at the server, over its control socket?
+    pub(crate) fn is_looked_at(self) -> bool {
+        matches!(
+            self,
+            Extra::Watched | Extra::WatchedElsewhere | Extra::Pages | Extra::Scraped
+        )
+    }
 }
 
 impl Kind {

@@ -27,6 +27,8 @@ pub struct Inside {
     pub history: Arc<History>,
     /// Rows by second and minute.
     pub activity: Activity,
+    /// The config wants those, and histograms by route.
+    pub has_activity: bool,
     /// For each thread, whether it has requests that only it can hand over.
     waiting: Mutex<Vec<(usize, Arc<Waiting>)>>,
     /// What was seen last.
@@ -54,10 +56,11 @@ pub(crate) struct Seen {
 
 impl Inside {
     /// Nothing seen yet.
-    pub fn new(history: History) -> Inside {
+    pub fn new(history: History, has_activity: bool) -> Inside {
         Inside {
             history: Arc::new(history),
             activity: Activity::new(),
+            has_activity,
             waiting: Mutex::default(),
             seen: Mutex::default(),
         }

@@ -225,6 +225,11 @@ impl Watch {
 
     /// Makes the row of a second.
     fn look(&mut self, second: u64) {
+        self.last_s = second;
+        if !self.admin.inside.has_activity {
+            lock(&self.admin.inside.seen).workers = Workers::of(&self.admin);
+            return;
+        }
         let counted = self.before.next(&self.admin);
         let before = std::mem::replace(&mut self.before, counted);
         let counted = &self.before;
@@ -263,7 +268,6 @@ impl Watch {
         };
         let minute = self.minute_percentiles(second, &before.all.total);
         let changed = self.admin.inside.activity.add(second, &row, minute);
-        self.last_s = second;
         let written = self.activity.as_ref().map(|file| file.write(&changed));
         self.note(ACTIVITY, written, &mut seen);
         self.refresh(&mut seen, second);

@@ -26,6 +26,8 @@ pub struct History {
 /// The server's activity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
+    /// Nothing is counted by second, minute or route.
+    pub is_off: bool,
     /// File in which it outlives the server.
     pub file: KeptFile,
 }
@@ -57,6 +59,7 @@ impl Activity {
     /// The file, given the folder for what is kept over restarts, if the config names one.
     pub fn path(&self, state: Option<&Path>) -> Option<PathBuf> {
         match &self.file {
+            _ if self.is_off => None,
             KeptFile::Usual => state.map(|state| state.join("activity")),
             KeptFile::Off => None,
             KeptFile::At(path) => Some(path.clone()),
@@ -99,7 +102,11 @@ pub(crate) fn build_activity(root: &Section) -> Activity {
         (None, Some(given)) if matches!(given.value, Value::Word(_)) => KeptFile::Off,
         (None, _) => KeptFile::Usual,
     };
-    Activity { file }
+    let is_off = matches!(
+        root.given("activity").map(|given| &given.value),
+        Some(Value::Word(_))
+    );
+    Activity { is_off, file }
 }
 
 /// Only what differs from the usual, unlike other keys: most configs say nothing of it.
@@ -116,6 +123,8 @@ pub(super) fn fmt_inside(
         writeln!(f, "file_size = {}", size_text(history.file_bytes))?;
     }
     match &activity.file {
+        // Told at the top.
+        _ if activity.is_off => Ok(()),
         KeptFile::Usual => Ok(()),
         KeptFile::Off => f.write_str("\n[activity]\nfile = \"off\"\n"),
         KeptFile::At(path) => writeln!(f, "\n[activity]\nfile = {}", quoted(path.display())),

@@ -39,6 +39,9 @@ impl Display for Config {
         let state = self.state.as_ref().map(|path| quoted(path.display()));
         writeln!(f, "state = {}", or_none(state))?;
         writeln!(f, "drain = {}", duration_text(self.drain))?;
+        if self.activity.is_off {
+            writeln!(f, "activity = \"off\"")?;
+        }
         self.fmt_limits(f)?;
         writeln!(f, "\n[cache]\nbytes = {}", size_text(self.cache.bytes))?;
         writeln!(f, "max_file = {}", size_text(self.cache.max_file))?;

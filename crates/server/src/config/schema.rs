@@ -129,7 +129,7 @@ pub static ROOT: Table = Table {
         Key::new("metrics", Kind::Table(&METRICS), Nothing("")).aka(&["prometheus", "stats"]),
         Key::new("otlp", OrText("endpoint", &OTLP), Nothing("")).aka(&["otel", "tracing"]),
         Key::new("history", Kind::Table(&HISTORY), Nothing("")),
-        Key::new("activity", Kind::Table(&ACTIVITY), Nothing("")),
+        Key::new("activity", OrWord("off", &Kind::Table(&ACTIVITY)), Nothing("")),
         Key::new("log", Tables(&LOG), Nothing("")).aka(&["access_log", "logs"]),
         Key::new("listen", Tables(&LISTEN), Nothing("`127.0.0.1:8080`")).aka(&[
             "listener",

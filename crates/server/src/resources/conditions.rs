@@ -30,6 +30,8 @@ pub(crate) struct Facts {
     pub(crate) queued: u64,
     pub(crate) idle: u64,
     pub(crate) busy: u64,
+    /// The config wants no activity.
+    pub(crate) is_blind: bool,
     /// Why the file of history or activity cannot be written.
     pub(crate) failed_write: Option<String>,
     /// Names of certificates that an authority did not give, with why.
@@ -211,6 +213,12 @@ fn now(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
         page: "programs",
     });
     alarms.tell("queue", now_ms, waiting);
+    let blind = facts.is_blind.then(|| Finding {
+        level: Level::Notice,
+        text: "`activity` is off in the config: there are no rates, times and graphs".to_owned(),
+        page: "config",
+    });
+    alarms.tell("activity", now_ms, blind);
     let unwritten = facts.failed_write.as_ref().map(|why| Finding {
         level: Level::Warning,
         text: format!("history or activity could not be written to its file: {why}"),

@@ -129,6 +129,7 @@ fn facts(admin: &Admin) -> Facts {
         queued: seen.workers.queued as u64,
         idle: seen.workers.idle as u64,
         busy: seen.workers.busy as u64,
+        is_blind: !admin.inside.has_activity,
         failed_write: seen.failed_write,
     }
 }

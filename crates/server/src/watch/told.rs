@@ -60,8 +60,7 @@ fn connection(pen: &mut Pen<'_>, request: &Request) {
     let facts = request.facts();
     match (facts.peer, facts.local) {
         (Some(peer), Some(local)) => {
-            let text = format!("from {peer} to {local}");
-            pen.text("text", text.as_bytes());
+            pen.format("text", format_args!("from {peer} to {local}"));
         }
         _ => pen.text("text", b"over a Unix socket"),
     }
@@ -71,8 +70,11 @@ fn connection(pen: &mut Pen<'_>, request: &Request) {
 fn tls(pen: &mut Pen<'_>, known: &Known<'_>) {
     let record = known.record;
     let (version, how) = (record.tls_version.word(), record.tls_handshake.word());
-    let text = format!("{version}, {how} handshake in {} us", record.handshake_us);
-    pen.text("text", text.as_bytes());
+    let time_us = record.handshake_us;
+    pen.format(
+        "text",
+        format_args!("{version}, {how} handshake in {time_us} us"),
+    );
     pen.text("suite", record.tls_suite.as_bytes());
     if let Some(tls) = &known.request.facts().tls {
         pen.text_if_any(

@@ -1,5 +1,7 @@
 //! One event: a line of JSON, framed as a server-sent event.
 
+use std::fmt::{self, Write};
+
 /// What an event tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -128,6 +130,15 @@ impl<'a> Pen<'a> {
         }
     }
 
+    /// A text that is written out only here.
+    pub fn format(&mut self, key: &str, text: fmt::Arguments<'_>) {
+        self.key(key);
+        self.out.push(b'"');
+        // Nothing here fails; a part that does by itself ends the text.
+        let _ = Escaping(self.out).write_fmt(text);
+        self.out.push(b'"');
+    }
+
     /// A text made of parts.
     pub fn parts(&mut self, key: &str, parts: &[&[u8]]) {
         self.key(key);
@@ -160,6 +171,16 @@ impl<'a> Pen<'a> {
     }
 }
 
+/// Escapes what is written into it.
+struct Escaping<'a>(&'a mut Vec<u8>);
+
+impl fmt::Write for Escaping<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        push_escaped(text.as_bytes(), self.0);
+        Ok(())
+    }
+}
+
 /// Says that events did not fit.
 pub(super) fn push_dropped(count: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"event: dropped\ndata: {\"count\":");
@@ -183,7 +204,9 @@ fn push_decimal(mut number: u64, out: &mut Vec<u8>) {
 /// A text within JSON: what is no UTF-8 is replaced, control characters become codes.
 fn push_escaped(text: &[u8], out: &mut Vec<u8>) {
     let is_plain = |byte: &u8| matches!(byte, 0x20..=0x7e) && !matches!(byte, b'"' | b'\\');
-    if text.iter().all(is_plain) {
+    // Many at a time: only the end of a piece decides.
+    let are_plain = |piece: &[u8]| piece.iter().fold(true, |all, byte| all & is_plain(byte));
+    if text.chunks(32).all(are_plain) {
         return out.extend_from_slice(text);
     }
     for chunk in text.utf8_chunks() {
@@ -220,6 +243,7 @@ mod tests {
         pen.number("n", u64::MAX);
         pen.number_above_zero("zero", 0);
         pen.parts("parts", &[b"x", b"\"", b"y"]);
+        pen.format("format", format_args!("{}\"{:>3}\n", 'é', 7));
         pen.dump(b"\x00ab", 2);
         pen.end();
         let text = String::from_utf8(out).unwrap();
@@ -237,6 +261,7 @@ mod tests {
         assert_eq!(value["stage"], "stderr");
         assert_eq!(value["n"], u64::MAX);
         assert_eq!(value["parts"], "x\"y");
+        assert_eq!(value["format"], "é\"  7\n");
         assert_eq!(value["hex"], "0061");
         assert_eq!(value["bytes"], 3);
         assert_eq!(value["zero"], serde_json::Value::Null);

@@ -42,7 +42,7 @@ pub const HELD_BYTES_MAX: usize = 256 * 1024;
 /// Requests of which events are held; when there are more, all that is held is dropped.
 pub const HELD_COUNT_MAX: usize = 4096;
 /// A watcher is woken when so many bytes wait for it, and before that only every [`PACE_MS`].
-pub const FLUSH_BYTES: usize = 16 * 1024;
+pub const FLUSH_BYTES: usize = 32 * 1024;
 /// How long events may wait for others to go with, in milliseconds.
 pub const PACE_MS: u64 = 50;
 /// Most events kept before a trigger.

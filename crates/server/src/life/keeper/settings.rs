@@ -163,6 +163,7 @@ impl Settings {
                 (&now.history.file, now.history.file_bytes)
                     == (&before.history.file, before.history.file_bytes),
             ),
+            ("activity", now.activity.is_off == before.activity.is_off),
             (
                 "activity.file",
                 now.activity.path(now.state.as_deref())

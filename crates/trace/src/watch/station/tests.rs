@@ -7,7 +7,7 @@ use std::task::{Wake, Waker};
 
 use super::*;
 use crate::HandlerKind;
-use crate::watch::{FieldsOf, Full, Hidden, QUEUE_BYTES_MAX, Terms};
+use crate::watch::{FLUSH_BYTES, FieldsOf, Full, Hidden, QUEUE_BYTES_MAX, Terms};
 
 struct NoFields;
 
@@ -188,7 +188,7 @@ fn reader_is_woken_for_the_first_event_and_for_many() {
     tell(&station, &trail, "first");
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
     assert!(watcher.waiting_bytes(&waker) > 0);
-    for _ in 0..30 {
+    for _ in 0..=FLUSH_BYTES / 1000 {
         tell(&station, &trail, &"x".repeat(1000));
     }
     assert_eq!(count.0.load(Ordering::SeqCst), 2);
