@@ -81,13 +81,15 @@ fn requests_are_counted_by_site_handler_and_class_with_their_times() {
             "hob_request_duration_seconds_count{site=\"*\",handler=\"files\"}",
             4.0,
         ),
-        ("hob_program_start_seconds_count{handler=\"cgi\"}", 1.0),
+        ("hob_program_cpu_seconds_count{handler=\"cgi\"}", 1.0),
         ("hob_program_processes{program=\"/bin/* cgi\"}", 0.0),
         ("hob_queue_length{program=\"/bin/* cgi\"}", 0.0),
         ("hob_programs_ended_total", 1.0),
     ] {
         assert_eq!(value(&page, name), Some(wanted), "{name}\n{page}");
     }
+    let start = value(&page, "hob_program_start_seconds_count{handler=\"cgi\"}");
+    assert_eq!(start, None, "when a CGI program ran is not known");
     assert!(value(&page, "process_resident_memory_bytes").unwrap() > 1.0e6);
     let accepted = page
         .lines()

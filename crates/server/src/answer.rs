@@ -23,7 +23,7 @@ mod timing;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use hob_http::thread::{Handle, Thread};
 use hob_http::{Answer, Answered, Reactor, Request, Response};
@@ -34,6 +34,7 @@ use hob_trace::tally::ThreadTally;
 use hob_trace::watch::Stage;
 use hob_trace::{CacheOutcome, Fault, Record, Recorder, Texts};
 
+use crate::advice::start_cost;
 use crate::cache::local::Local;
 use crate::handle::admin::{self, Admin};
 use crate::handle::cgi::answer::Places;
@@ -46,7 +47,7 @@ use crate::handle::warm::keep::{self, Means};
 use crate::handle::warm::{Host, Links};
 use crate::handle::{Handler, metrics, plain, redirect, respond};
 use crate::otlp::Tracer;
-use crate::process::Launcher;
+use crate::process::{Exit, Launcher, Start};
 use crate::route::pattern::Captures;
 use crate::route::sites::{Route, Site, Sites};
 use crate::route::target;
@@ -161,6 +162,13 @@ impl Answers {
                 counters: Arc::clone(&home.counters),
             };
             keep::start(host, &means);
+        }
+    }
+
+    /// Starts an interpreter only to see what that costs; tells its end.
+    pub(crate) fn start_bare(&self, start: Start, done: mpsc::Sender<Option<Exit>>) {
+        if let Some(home) = self.desk.home.get() {
+            start_cost::begin(&home.launcher, &home.reactor, start, done);
         }
     }
 

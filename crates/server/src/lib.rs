@@ -2,6 +2,7 @@
 
 pub mod acme;
 pub mod activity;
+pub mod advice;
 pub mod answer;
 pub mod cache;
 pub mod config;

@@ -22,6 +22,7 @@ use hob_trace::watch::Hidden;
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
 use crate::activity::{Files, Hook, Inside, Sampler};
+use crate::advice::Advice;
 use crate::answer::{ADMIN_LISTENER, Answers, CONTROL_LISTENER};
 use crate::config::{self, CacheMode, Config, LogChoice, LogTarget, Purpose};
 use crate::handle::admin::audit::Audit;
@@ -158,6 +159,7 @@ impl Server {
                 history(&generation),
                 !generation.config.activity.is_off,
             )),
+            advice: Advice::default(),
             started: Instant::now(),
             report: Mutex::new(report(&generation)),
             configured: Mutex::new(Configured::new(config, &generation.sources)),
@@ -200,9 +202,7 @@ impl Server {
             let thread = server.start_thread(index, limits.clone(), listeners.clone());
             server.threads.push(thread.map_err(text)?);
         }
-        let mut resources = resources::Sampler::new(&server.admin);
-        let hooks: Vec<Hook> = vec![Box::new(move |unix_s| resources.sample(unix_s * 1000))];
-        let sampler = Sampler::start(&server.admin, files, hooks).map_err(text)?;
+        let sampler = Sampler::start(&server.admin, files, hooks(&server.admin)).map_err(text)?;
         server.sampler = Some(sampler);
         Ok(server)
     }
@@ -674,6 +674,16 @@ impl Server {
             }
         }
     }
+}
+
+/// What is done each second beside the activity.
+fn hooks(admin: &Arc<Admin>) -> Vec<Hook> {
+    let mut resources = resources::Sampler::new(admin);
+    let admin = Arc::clone(admin);
+    vec![
+        Box::new(move |unix_s| resources.sample(unix_s * 1000)),
+        Box::new(move |unix_s| admin.advice.tick(&admin, unix_s * 1000)),
+    ]
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -15,6 +15,7 @@ use hob_trace::tally::Tallies;
 use rustix::process::{Resource, getrlimit};
 
 use crate::activity::workers::Workers;
+use crate::advice::scripts::Scripts;
 use crate::cache::flight::Flights;
 use crate::cache::pool::Pool;
 use crate::cache::store::Store;
@@ -24,6 +25,7 @@ use crate::handle::files::find::Fetched;
 use crate::handle::files::load::Moment;
 use crate::handle::warm::Hosts;
 use crate::otlp::Exporter;
+use crate::resources::unix_ms;
 use crate::route::sites::Sites;
 use crate::shared::fleet::Fleet;
 use crate::watch::Watching;
@@ -50,6 +52,8 @@ pub struct Shared {
     pub series: Arc<Series>,
     /// Workers of resident programs.
     pub(crate) fleet: Arc<Fleet>,
+    /// What scripts have used today.
+    pub scripts: Scripts,
     /// Interpreters that are kept.
     pub hosts: Hosts,
     /// Who watches requests as they live.
@@ -85,6 +89,7 @@ impl Shared {
             listeners: ArcSwap::default(),
             series: Arc::new(Series::new(thread_count)),
             fleet: Fleet::new(),
+            scripts: Scripts::new(unix_ms()),
             hosts: Hosts::default(),
             watching: Watching::default(),
             otlp: ArcSwapOption::empty(),

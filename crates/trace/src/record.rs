@@ -24,7 +24,8 @@ pub struct Record {
     pub queue_us: u64,
     /// From asking for a program's start until the head of its answer was complete.
     pub program_us: u64,
-    /// Of it, until the program's process ran or a worker had taken the request.
+    /// Of it, until a worker had taken the request, or the interpreter it is forked from was there;
+    /// 0 where it is not known ([`Record::is_start_known`]).
     pub start_us: u64,
     /// CPU time the program's process and its children used for the request, user and system; 0
     /// where it is not known.
@@ -101,6 +102,14 @@ impl Record {
     pub const NO_SITE: u16 = u16::MAX;
     /// `route` when no route was chosen.
     pub const NO_ROUTE: u32 = u32::MAX;
+
+    /// Whether it was seen when the program ran. Of a process that is started for the request only
+    /// its first byte is: between the order to start it and that, nothing tells the server
+    /// without costing a system call or a look at a clock.
+    #[inline]
+    pub fn is_start_known(&self) -> bool {
+        self.handler != HandlerKind::Cgi
+    }
 
     /// A record of which nothing is known yet.
     pub const fn empty() -> Record {

@@ -146,7 +146,34 @@ export interface Worker {
   cpu_us?: Maybe<number>;
 }
 
-/** One program and its workers. */
+/** What a program used in a span of time. */
+export interface Used {
+  seconds: number;
+  requests: number;
+  used_us: number;
+  /** CPU time of one request, on the average. */
+  request_us?: Maybe<number>;
+}
+
+/** A script that is started or forked for each request, as it ran today. */
+export interface Script {
+  file: string;
+  interpreter?: Maybe<string>;
+  requests: number;
+  rate_s: number;
+  /** CPU time of a run, on the average. */
+  cpu_us: number;
+  used_us: number;
+  /** CPU time of a bare start of its interpreter. */
+  start_cpu_us?: Maybe<number>;
+  last_unix_ms?: Maybe<number>;
+  /** What one rung up the ladder would save. */
+  saves?: Maybe<{ to: string; cpu_us: number; cores: number }>;
+  advice?: Maybe<string>;
+  why_not?: Maybe<string>;
+}
+
+/** One program and its workers, or a route and its scripts. */
 export interface Program {
   name: string;
   site?: Maybe<string>;
@@ -163,6 +190,14 @@ export interface Program {
   restarts?: Maybe<number>;
   last_error?: Maybe<string>;
   advice?: Maybe<string>;
+  cpu?: Maybe<{ minute: Used; hour: Used }>;
+  requests_today?: Maybe<number>;
+  rate_today_s?: Maybe<number>;
+  scripts?: Maybe<Script[]>;
+  /** Scripts that are not listed. */
+  scripts_more?: Maybe<number>;
+  /** Requests to scripts that are not told apart. */
+  requests_others?: Maybe<number>;
 }
 
 /** One thing in the cache. */

@@ -1,19 +1,20 @@
-// How are programs and their workers doing? And having them recycled, stopped, or tell their stack.
-import type { JSX } from "preact";
+// How are programs, their workers and scripts doing, and what would one rung up the ladder save? And
+// having workers recycled, stopped, or tell their stack.
+import type { ComponentChildren, JSX } from "preact";
 import { act } from "../api/client";
 import { type Deed, useDeed, useLive } from "../api/hooks";
-import type { Program, Worker } from "../api/shapes";
+import type { Program, Script, Used, Worker } from "../api/shapes";
 import { link } from "../address";
 import { Action } from "../parts/act";
 import { Facts } from "../parts/facts";
 import { Notice, Outcome, Page, Pairs, Panel, Waiting } from "../parts/page";
 import { Code, Say } from "../parts/say";
 import { Table } from "../parts/table";
-import { bytes, count, many, micros, seconds } from "../text/format";
+import { NOTHING, bytes, clock, count, many, micros, rate, seconds } from "../text/format";
 
 /** The page. */
 export function Programs(): JSX.Element {
-  const live = useLive<{ programs: Program[]; hosts?: unknown[] }>("programs", "v1/programs");
+  const live = useLive<Told>("programs", "v1/programs");
   const deed = useDeed();
   const programs = live.value?.programs ?? [];
   return (
@@ -21,14 +22,20 @@ export function Programs(): JSX.Element {
       <Waiting asked={live} what="the programs" />
       <Outcome deed={deed} />
       {live.value && programs.length === 0 && (
-        <p class="empty">
-          No program stays between requests. Resident and warm ones show here once their route is in
-          the config; plain CGI starts a process for each request, which Running shows.
-        </p>
+        <p class="empty">No route of the config runs a program.</p>
       )}
-      {programs.map((program) => (
-        <One key={`${program.site} ${program.route} ${program.name}`} of={program} deed={deed} />
-      ))}
+      {programs.map((program) =>
+        program.scripts ? (
+          <Route
+            key={`${program.site} ${program.name}`}
+            of={program}
+            scripts={program.scripts}
+            since={live.value?.today_since_unix_ms}
+          />
+        ) : (
+          <One key={`${program.site} ${program.route} ${program.name}`} of={program} deed={deed} />
+        ),
+      )}
       {(live.value?.hosts?.length ?? 0) > 0 && (
         <Panel title="Warm hosts">
           <Facts of={{ hosts: live.value?.hosts }} />
@@ -36,6 +43,149 @@ export function Programs(): JSX.Element {
       )}
     </Page>
   );
+}
+
+interface Told {
+  programs: Program[];
+  hosts?: unknown[];
+  /** Since when requests of today are counted. */
+  today_since_unix_ms?: number;
+}
+
+/** A route that starts or forks a process for each request. */
+function Route(props: { of: Program; scripts: Script[]; since: number | undefined }): JSX.Element {
+  const { of, scripts } = props;
+  const others = of.requests_others ?? 0;
+  return (
+    <Panel title={<Say text={of.name} />}>
+      {of.advice && (
+        <Notice level="notice">
+          <Say text={of.advice} />
+        </Notice>
+      )}
+      <Pairs
+        of={[
+          ["runs", of.runs ? <Code text={of.runs} /> : null],
+          ["kind", of.handler === "warm" ? "forked for each request" : "started for each request"],
+          ...places(of),
+          ["running", `${count(of.busy)} of ${count(of.max)}`],
+          ["queued", of.queued == null ? null : many(of.queued, "request")],
+          ["today", `${many(of.requests_today, "request")}, ${rate(of.rate_today_s)}`],
+          ["counted since", clock(props.since)],
+          ...usedLately(of),
+        ]}
+      />
+      <Scripts of={scripts} name={of.name} />
+      {(of.scripts_more ?? 0) > 0 && (
+        <p class="note">{many(of.scripts_more, "script")} that used less are not listed.</p>
+      )}
+      {others > 0 && (
+        <p class="note">{many(others, "request")} went to more scripts than are told apart.</p>
+      )}
+    </Panel>
+  );
+}
+
+function Scripts(props: { of: Script[]; name: string }): JSX.Element {
+  return (
+    <Table
+      label={`Scripts of ${props.name}`}
+      rows={props.of}
+      keyOf={(row) => row.file}
+      sort="-CPU"
+      empty="No script has run today."
+      columns={[
+        {
+          head: "script",
+          by: (row) => row.file,
+          cell: (row) => (
+            <span title={row.file}>
+              <Code text={row.file.split("/").pop() ?? row.file} />
+            </span>
+          ),
+        },
+        {
+          head: "interpreter",
+          isWide: true,
+          by: (row) => row.interpreter,
+          cell: (row) => <Say text={row.interpreter ?? NOTHING} />,
+        },
+        {
+          head: "requests",
+          isNumber: true,
+          by: (row) => row.requests,
+          cell: (row) => count(row.requests),
+        },
+        {
+          head: "rate",
+          isNumber: true,
+          isWide: true,
+          by: (row) => row.rate_s,
+          cell: (row) => rate(row.rate_s),
+        },
+        {
+          head: "CPU",
+          isNumber: true,
+          isWide: true,
+          by: (row) => row.used_us,
+          cell: (row) => micros(row.used_us),
+        },
+        {
+          head: "a request",
+          isNumber: true,
+          by: (row) => row.cpu_us,
+          cell: (row) => micros(row.cpu_us),
+        },
+        {
+          head: "bare start",
+          isNumber: true,
+          isWide: true,
+          by: (row) => row.start_cpu_us,
+          cell: (row) => micros(row.start_cpu_us),
+        },
+        {
+          head: "would save",
+          isNumber: true,
+          by: (row) => row.saves?.cpu_us,
+          cell: (row) => micros(row.saves?.cpu_us),
+        },
+        {
+          head: "one rung up",
+          isWide: true,
+          isMain: true,
+          doesWrap: true,
+          cell: (row) => <Say text={row.advice ?? row.why_not ?? NOTHING} />,
+        },
+      ]}
+    />
+  );
+}
+
+/** Where a program answers, and what was asked of it. */
+function places(of: Program): [string, ComponentChildren][] {
+  return [
+    [
+      "route",
+      of.route ? (
+        <a href={link("history", { site: of.site, route: of.route, sort: "slowest" })}>
+          <Code text={of.route} />
+        </a>
+      ) : null,
+    ],
+    ["site", of.site ? <Say text={of.site} /> : null],
+  ];
+}
+
+/** CPU time of a request, in the last minute and the last hour. */
+function usedLately(of: Program): [string, ComponentChildren][] {
+  const told = (used: Used | undefined): string | null =>
+    used && used.requests > 0
+      ? `${micros(used.request_us)} a request, of ${count(used.requests)}`
+      : null;
+  return [
+    ["CPU, last minute", told(of.cpu?.minute)],
+    ["CPU, last hour", told(of.cpu?.hour)],
+  ];
 }
 
 function One(props: { of: Program; deed: Deed }): JSX.Element {
@@ -82,19 +232,12 @@ function One(props: { of: Program; deed: Deed }): JSX.Element {
         of={[
           ["runs", of.runs ? <Code text={of.runs} /> : null],
           ["kind", <Say text={[of.handler, of.carrier].filter(Boolean).join(" over ")} />],
-          [
-            "route",
-            of.route ? (
-              <a href={link("history", { site: of.site, route: of.route, sort: "slowest" })}>
-                <Code text={of.route} />
-              </a>
-            ) : null,
-          ],
-          ["site", of.site ? <Say text={of.site} /> : null],
+          ...places(of),
           ["workers", `${count(workers.length)} of ${count(of.min)} to ${count(of.max)}`],
           ["busy", of.busy == null ? null : count(of.busy)],
           ["queued", of.queued == null ? null : many(of.queued, "request")],
           ["restarts", of.restarts == null ? null : count(of.restarts)],
+          ...usedLately(of),
         ]}
       />
       <Workers of={workers} name={of.name} todo={todo} isOff={deed.isRunning} />

@@ -54,6 +54,7 @@ cgi = "cgi-bin"
 
 const SCRIPTS: Record<string, string> = {
   "cgi-bin/slow": "#!/bin/sh\nsleep 0.4\nprintf 'Content-Type: text/plain\\n\\nslow\\n'\n",
+  "cgi-bin/quick": "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nquick\\n'\n",
   "cgi-bin/hostile": `#!/bin/sh\nprintf '%s \\033[31m\\n' '${HOSTILE.replaceAll("'", `'"'"'`)}' >&2\nexit 3\n`,
 };
 

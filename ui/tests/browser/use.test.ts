@@ -226,3 +226,15 @@ test("a server that is gone is said to be gone, and since when", async () => {
   await watching.context().close();
   await other.close();
 });
+
+test("what a script costs and one rung up would save is on the page of programs", async () => {
+  for (let run = 0; run < 22; run += 1) await place.get("/cgi-bin/quick");
+  await at(page, "#/programs");
+  const table = page.getByRole("region", { name: "Scripts of /cgi-bin/* cgi" });
+  const row = table.locator("tr", { hasText: "quick" });
+  await row.getByText("Written to stay (resident), quick would save up to").waitFor();
+  expect(await row.textContent()).toContain("for a bare start of sh");
+  expect(await page.getByRole("status").filter({ hasText: "Measured:" }).count()).toBe(1);
+  // What is started for each request has nobody to recycle.
+  expect(await page.getByRole("button", { name: "Recycle" }).count()).toBe(0);
+});

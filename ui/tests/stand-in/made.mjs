@@ -222,6 +222,11 @@ const worker = (n) => ({
   cpu_us: 91e6,
 });
 
+const ADVICE =
+  "Moving search.pl from cgi to warm would save about 2.73 ms of 4.20 ms of CPU time a request (64 %); " +
+  "at today's 22 requests a second that is 0.06 of a CPU. Measured: 4.20 ms, the mean of 402107 runs " +
+  "today, and 3.10 ms for a bare start of perl. Estimated: 372 us for a fork in its place.";
+
 const programs = () => [
   {
     name: "app/orders.py",
@@ -239,20 +244,56 @@ const programs = () => [
     advice: null,
   },
   {
-    name: "cgi-bin/search.pl",
+    name: "/cgi-bin/* cgi",
     site: "shop",
     route: "/cgi-bin/*",
     handler: "cgi",
+    runs: "/srv/shop/cgi-bin",
     carrier: null,
     workers: [],
-    min: 0,
+    min: null,
     max: 8,
     queued: 0,
-    busy: 0,
-    restarts: 0,
+    busy: 1,
+    restarts: null,
     last_error: null,
-    advice:
-      "Kept warm it would save about 4.1 ms of start in each request: 0.09 cores at today's rate of 22/s.",
+    cpu: {
+      minute: { seconds: 62, requests: 1400, used_us: 5_880_000, request_us: 4200 },
+      hour: { seconds: 3600, requests: 81_000, used_us: 340e6, request_us: 4198 },
+    },
+    requests_today: 402_118,
+    rate_today_s: 22.3,
+    scripts: [
+      {
+        file: "/srv/shop/cgi-bin/search.pl",
+        interpreter: "perl",
+        requests: 402_107,
+        rate_s: 22.3,
+        cpu_us: 4200,
+        used_us: 1.69e9,
+        start_cpu_us: 3100,
+        last_unix_ms: now() - 40,
+        saves: { to: "warm", cpu_us: 2728, cores: 0.061 },
+        advice: ADVICE,
+        why_not: null,
+      },
+      {
+        file: "/srv/shop/cgi-bin/report<b>.sh",
+        interpreter: null,
+        requests: 11,
+        rate_s: 0,
+        cpu_us: 1900,
+        used_us: 20_900,
+        start_cpu_us: null,
+        last_unix_ms: now() - 4e6,
+        saves: null,
+        advice: null,
+        why_not: "fewer than 20 requests today",
+      },
+    ],
+    scripts_more: 0,
+    requests_others: 0,
+    advice: ADVICE,
   },
 ];
 
@@ -374,7 +415,7 @@ export function answer(path, query) {
     case "routes":
       return { routes: routes() };
     case "programs":
-      return { programs: programs() };
+      return { programs: programs(), today_since_unix_ms: now() - 18e6 };
     case "cache":
       return {
         entries: [

@@ -7,7 +7,7 @@ use super::rows::Rows;
 use super::state::State;
 use crate::args::TopView;
 use crate::facts::Facts;
-use crate::table::{Cell, Table, UNKNOWN, age, numbers, words};
+use crate::table::{Cell, Table, UNKNOWN, age, numbers, texts, words};
 use crate::{escape, history};
 
 /// Requests of a program that are listed.
@@ -49,8 +49,22 @@ fn program(program: Facts<'_>, width: usize) -> String {
     if let Some(error) = program.text("last_error") {
         text.push_str(&format!("  last error      {}\n", escape::line(error)));
     }
+    for (name, span) in [("last minute", "cpu.minute"), ("last hour", "cpu.hour")] {
+        let span = program.below(span);
+        if let Some(us) = span.count("request_us") {
+            let requests = count(span.count("requests").unwrap_or(0));
+            let each = Cell::us(Some(us));
+            let each = each.shown();
+            text.push_str(&format!(
+                "  {name:<16}{requests} requests, {each} of CPU each\n"
+            ));
+        }
+    }
     if let Some(advice) = program.text("advice") {
-        text.push_str(&format!("  advice          {}\n", escape::line(advice)));
+        text.push_str(&paragraph("advice", &escape::line(advice), width));
+    }
+    if !program.list("scripts").is_empty() {
+        return format!("{text}\n{}", scripts(program, width));
     }
     let mut table = Table::new(&[
         numbers("PID"),
@@ -88,6 +102,55 @@ fn program(program: Facts<'_>, width: usize) -> String {
         false => format!("\nanswers since\n{busy}"),
     };
     format!("{text}\n{}{busy}", table.text(Some(width)))
+}
+
+/// Scripts that ran today, those first that used most.
+fn scripts(program: Facts<'_>, width: usize) -> String {
+    let mut table = Table::new(&[
+        texts("SCRIPT"),
+        numbers("TODAY"),
+        numbers("RATE"),
+        numbers("CPU"),
+        numbers("A REQUEST"),
+        numbers("START"),
+        numbers("SAVED"),
+    ]);
+    for script in program.each("scripts") {
+        let file = script.text("file").and_then(|file| file.rsplit('/').next());
+        table.push(vec![
+            Cell::text(file),
+            Cell::count(script.count("requests")),
+            Cell::rate(script.number("rate_s")),
+            Cell::us(script.count("used_us")),
+            Cell::us(script.count("cpu_us")),
+            Cell::us(script.count("start_cpu_us")),
+            Cell::us(script.below("saves").count("cpu_us")),
+        ]);
+    }
+    table.text(Some(width))
+}
+
+/// A fact of more than one line.
+fn paragraph(name: &str, words: &str, width: usize) -> String {
+    let room = width.saturating_sub(18).max(20);
+    let mut lines = vec![String::new()];
+    for word in words.split(' ') {
+        if let Some(line) = lines.last_mut()
+            && (line.is_empty() || line.chars().count() + 1 + word.chars().count() <= room)
+        {
+            let space = if line.is_empty() { "" } else { " " };
+            line.push_str(space);
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    let mut text = String::new();
+    for (index, line) in lines.iter().enumerate() {
+        let name = if index == 0 { name } else { "" };
+        text.push_str(&format!("  {name:<16}{line}\n"));
+    }
+    text
 }
 
 fn route(route: Facts<'_>, width: usize) -> String {
@@ -143,4 +206,39 @@ fn route(route: Facts<'_>, width: usize) -> String {
 fn last(route: Facts<'_>) -> Cell {
     let moment = route.count("last_unix_ms").map(history::moment);
     Cell::text(moment.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn route_with_scripts_shows_them_and_its_advice_within_the_width() {
+        let program = json!({
+            "name": "/cgi/* cgi", "site": "*", "route": "/cgi/*", "handler": "cgi",
+            "cpu": { "minute": { "seconds": 60, "requests": 31, "request_us": 12_000 } },
+            "scripts": [{
+                "file": "/srv/cgi/b.py", "requests": 31, "rate_s": 3.1, "used_us": 372_000,
+                "cpu_us": 12_000, "start_cpu_us": 11_000, "saves": { "cpu_us": 10_340 },
+            }],
+            "advice": "Moving b.py from cgi to warm would save about 10.3 ms of 12.0 ms of CPU \
+                       time a request (86 %); at today's 3.10 requests a second that is 0.03 of a \
+                       CPU.",
+        });
+        let text = super::program(Facts(&program), 80);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        for words in [
+            "advice          Moving b.py",
+            "31 requests, 12.0 ms",
+            "b.py  ",
+        ] {
+            assert!(text.contains(words), "{words:?} in\n{text}");
+        }
+        assert!(!text.contains("PID"), "{text}");
+    }
 }

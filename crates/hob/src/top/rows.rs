@@ -127,6 +127,9 @@ fn program(one: Facts<'_>) -> (String, Vec<Cell>) {
         let each = one.each("workers").map(|worker| worker.count(field));
         each.flatten().reduce(u64::saturating_add)
     };
+    // A route with a process for each request has scripts instead of workers.
+    let scripts = one.each("scripts").map(|script| script.count("used_us"));
+    let scripts_us = scripts.flatten().reduce(u64::saturating_add);
     let cells = vec![
         Cell::text(one.text("name")),
         Cell::text(one.text("handler")),
@@ -136,7 +139,7 @@ fn program(one: Facts<'_>) -> (String, Vec<Cell>) {
         Cell::count(one.count("queued")),
         Cell::count(one.count("restarts")),
         Cell::bytes(sum("memory_bytes")),
-        Cell::us(sum("cpu_us")),
+        Cell::us(sum("cpu_us").or(scripts_us)),
     ];
     // Several routes may run one program.
     let route = one.text("route").unwrap_or_default();

@@ -53,8 +53,8 @@ impl Address {
 
 /// Addresses besides the usual one that connections may come from where nobody says how many.
 const SPARE_SOURCE_COUNT: usize = 250;
-/// Connections of a thread after which the next ones come from another address of this machine: from
-/// 14,000 on, half of the usual ports, the system looks longer and longer for one that is free.
+/// Connections of a thread after which the next ones come from another address of this machine:
+/// from 14,000 on, half of the usual ports, the system looks longer and longer for one that is free.
 const CONNECTIONS_PER_SOURCE: usize = 10_000;
 /// Addresses of one /24 that are used: .1 to .250.
 const SOURCES_PER_NETWORK: usize = 250;
@@ -136,8 +136,8 @@ impl Opener {
         }
     }
 
-    /// Where a connection comes from that nobody has said it of: 0 for the system's choice, else the
-    /// number of a spare address, from 1.
+    /// Where a connection comes from that nobody has said it of: 0 for the system's choice, else
+    /// the number of a spare address, from 1.
     fn source_number(&self, conn: usize) -> usize {
         let apart = match self.address.has_sources() {
             true => conn / CONNECTIONS_PER_SOURCE,

@@ -6,7 +6,7 @@
 //! - `workers` who is at work and who waits, of all programs
 //! - `processes` CPU time and memory as the kernel counts them
 
-mod processes;
+pub(crate) mod processes;
 pub(crate) mod recent;
 mod sampler;
 pub(crate) mod workers;

@@ -25,6 +25,14 @@ struct Use {
 }
 
 impl Processes {
+    /// Looks begin with the processes: what those have used already counts too.
+    pub(crate) fn from_begin() -> Processes {
+        Processes {
+            has_looked: true,
+            ..Processes::default()
+        }
+    }
+
     /// Looks at these processes. Gives the CPU time they used since the last look, in microseconds,
     /// and the memory they have, in bytes.
     pub(crate) fn look(&mut self, pids: &[u32]) -> (u64, u64) {
@@ -58,6 +66,11 @@ impl Use {
             memory_bytes: memory_bytes(name)?,
         })
     }
+}
+
+/// CPU time of a process so far, in microseconds; `None` when it is gone or hidden.
+pub(crate) fn cpu_us_of(pid: u32) -> Option<u64> {
+    cpu_us(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// Memory of a process in `/proc`, in bytes.

@@ -175,6 +175,13 @@ impl Slot {
         Some((strings.next()?, strings.next()?))
     }
 
+    /// The arguments of a start, without their NULs.
+    pub(super) fn arguments(&self, layout: Layout) -> impl Iterator<Item = &[u8]> {
+        let strings = self.strings(layout).unwrap_or_default();
+        let strings = strings.split(|byte| *byte == 0);
+        strings.skip(2).take(layout.argument_count)
+    }
+
     fn strings(&self, layout: Layout) -> Option<&[u8]> {
         let strings = match layout.offset {
             0 => &self.memory[..],

@@ -15,10 +15,12 @@
 //!
 //! `launcher` is what handlers use, `awaited` how they hear of an end, `message` what travels,
 //! `policy` the rules, `spawner` the process, `child` what happens between clone and exec,
-//! `kernel` the system calls no crate has. `hook` is no program of a site: it sets records for
-//! certificates, and runs with the rights of the process that gets them.
+//! `kernel` the system calls no crate has, `bare` starts of interpreters with nothing to do.
+//! `hook` is no program of a site: it sets records for certificates, and runs with the rights of
+//! the process that gets them.
 
 mod awaited;
+pub(crate) mod bare;
 mod child;
 pub(crate) mod hook;
 mod kernel;

@@ -127,6 +127,7 @@ impl Sites {
             log_ids,
             generation,
             programs: &config.programs,
+            site: String::new(),
             roots: HashMap::new(),
         };
         let sites = config
@@ -170,6 +171,12 @@ impl Sites {
         Some((site, site.routes.get(route as usize)?))
     }
 
+    /// Every route with its site.
+    pub fn each_route(&self) -> impl Iterator<Item = (&Site, &Route)> {
+        let sites = self.sites.iter();
+        sites.flat_map(|site| site.routes.iter().map(move |route| (site, route)))
+    }
+
     /// Every files handler with the index of its site.
     pub fn files_by_site(&self) -> impl Iterator<Item = (usize, &Arc<Files>)> {
         let sites = self.sites.iter().enumerate();
@@ -211,6 +218,7 @@ impl Site {
         let site_log = log_of(site.log, None);
         let name = site.names.first().cloned();
         let name = name.unwrap_or_else(|| "*".to_owned());
+        around.site.clone_from(&name);
         let numbers = &around.shared.series;
         let series = |route: &str, handler: HandlerKind, program: String| {
             numbers.number(SeriesName {
@@ -291,6 +299,8 @@ struct Around<'a> {
     log_ids: &'a [u16],
     generation: u64,
     programs: &'a [Program],
+    /// The site that is being made.
+    site: String,
     /// Each folder is opened once.
     roots: HashMap<PathBuf, Arc<Root>>,
 }
@@ -331,6 +341,7 @@ impl<'a> Around<'a> {
             CgiRuns::Script { .. } | CgiRuns::Command { .. } => None,
         };
         let on = build::On {
+            site: &self.site,
             route,
             pattern,
             root,

@@ -65,7 +65,7 @@ pub struct Sum {
     pub first_byte: Times,
     /// Waits for a program, of those that a program answered.
     pub queue: Times,
-    /// Until the program ran, of the same.
+    /// Until the program ran, of those for which it is known.
     pub start: Times,
     /// CPU time of programs, of those for which it is known.
     pub cpu: Times,
@@ -132,7 +132,9 @@ impl Block {
         self.server_us.add(split.server_us() + split.disk_us);
         let program = self.program.get_or_init(Box::default);
         program.queue.record(record.queue_us);
-        program.start.record(record.start_us);
+        if record.is_start_known() {
+            program.start.record(record.start_us);
+        }
         if record.cpu_us > 0 {
             program.cpu.record(record.cpu_us);
         }

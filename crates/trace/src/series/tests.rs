@@ -57,7 +57,7 @@ fn threads_are_summed_and_times_are_apart() {
         program_us: 500,
         cpu_us: 7,
         client_take_us: 300,
-        handler: HandlerKind::Cgi,
+        handler: HandlerKind::Warm,
         bytes_in: 10,
         body_bytes_out: 5,
         started_unix_ms: 99,
@@ -77,6 +77,14 @@ fn threads_are_summed_and_times_are_apart() {
     let maxima = [&second.queue, &second.start, &second.cpu].map(Times::max_us);
     assert_eq!(maxima, [30, 20, 7]);
     assert_eq!(series.all().requests, 3);
+    let started = Record {
+        handler: HandlerKind::Cgi,
+        ..of(b, 1_000)
+    };
+    writers[0].record(&started);
+    let counts = series.sums().into_iter().find(|(number, _)| *number == b);
+    let counts = counts.map(|(_, sum)| (sum.queue.count(), sum.start.count()));
+    assert_eq!(counts, Some((2, 1)), "when it ran is not known");
     assert_eq!(series.requests()[&a], 2);
 }
 

@@ -194,7 +194,8 @@ pub static ENDPOINTS: &[Endpoint] = &[
         path: "/v1/programs",
         role: Look,
         answer: programs::answer,
-        text: "Programs that stay: workers, queue, limits, last failure.",
+        text: "Programs that stay with their workers, and routes with a process for each request with \
+               their scripts of today: what they use, and what one rung up the ladder would save.",
     },
     Endpoint {
         method: Post,

@@ -44,6 +44,7 @@ use hob_trace::HandlerKind;
 use hob_trace::metric::Counters;
 
 use crate::activity::Inside;
+use crate::advice::Advice;
 use crate::answer::CONTROL_LISTENER;
 use crate::config::Config;
 use crate::handle::admin::audit::Audit;
@@ -77,6 +78,8 @@ pub struct Admin {
     pub shared: Arc<Shared>,
     /// History and activity.
     pub inside: Arc<Inside>,
+    /// What programs cost, and would cost otherwise.
+    pub advice: Advice,
     /// When this server started.
     pub started: Instant,
     /// What is told of the generation being served.

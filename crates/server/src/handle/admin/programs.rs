@@ -1,50 +1,35 @@
-//! Programs that stay: what their workers do, and what an operator has them do.
+//! Programs: what they do and use, and what an operator has their workers do.
+
+mod shown;
+
+use std::sync::Arc;
 
 use hob_http::Answered;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::ask::Ask;
-use super::{Admin, reply};
+use super::reply;
 use crate::handle::resident::operate::Operation;
-use crate::handle::resident::status::programs;
-use crate::handle::warm::status::hosts;
+
+pub(super) use shown::told;
+
+/// The lane of the file pool in which `/proc` is read.
+const LANE: u64 = u64::MAX - 7;
 
 /// `GET /v1/programs`
 pub(super) fn answer(ask: &Ask) -> Answered {
-    Answered::Ready(reply::object(200, &told(&ask.admin)))
-}
-
-/// Every program that stays.
-pub(super) fn told(admin: &Admin) -> Value {
-    let shared = &admin.shared;
-    let told = programs(&shared.fleet);
-    let pools = told["pools"].as_array().cloned().unwrap_or_default();
-    let list: Vec<Value> = pools.iter().map(program).collect();
-    json!({
-        "programs": list, "hosts": hosts(&shared.hosts),
-        "workers": told["workers"], "workers_max": told["workers_max"],
-    })
-}
-
-/// One program in the words of the API.
-fn program(pool: &Value) -> Value {
-    let workers = pool["workers"].as_array().cloned().unwrap_or_default();
-    let busy = workers.iter().filter(|one| one["state"] == "busy").count();
-    let carrier = workers.iter().find_map(|one| one["carrier"].as_str());
-    let worker = |one: &Value| {
-        json!({
-            "pid": one["pid"], "state": one["state"], "requests": one["served"],
-            "age_s": one["age_s"], "memory_bytes": one["memory_bytes"],
-            "running": one["requests"], "cpu_us": null,
-        })
-    };
-    json!({
-        "name": pool["name"], "runs": pool["runs"], "handler": "resident", "carrier": carrier,
-        "workers": workers.iter().map(worker).collect::<Vec<_>>(),
-        "min": pool["min"], "max": pool["max"], "queued": pool["waiting"], "busy": busy,
-        "restarts": pool["crashed"], "started": pool["started"], "growth": pool["growth"],
-        "last_error": pool["last_failure"].as_str().filter(|text| !text.is_empty()),
-    })
+    let admin = Arc::clone(&ask.admin);
+    let job = admin.shared.pool.for_lane(LANE);
+    let job = job.run(move || told(&admin));
+    Answered::Later(Box::pin(async move {
+        match job {
+            Ok(job) => match job.await {
+                Some(value) => reply::object(200, &value),
+                None => reply::busy(),
+            },
+            Err(_) => reply::busy(),
+        }
+    }))
 }
 
 /// `POST /v1/programs/recycle`

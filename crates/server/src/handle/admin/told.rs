@@ -100,6 +100,9 @@ impl Told<'_> {
         ] {
             map.insert(key.to_owned(), number.into());
         }
+        if !record.is_start_known() {
+            map.remove("start_us");
+        }
         if record.rtt_us > 0 {
             map.insert("rtt_us".to_owned(), record.rtt_us.into());
             map.insert("retransmits".to_owned(), record.retransmits.into());

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use hob_http::HalfClose;
 
+use crate::advice::scripts::{RouteScripts, Scripts};
 use crate::config::{self, Argument, CgiRuns, PATH, Program, candidates, parameter_pattern};
 use crate::handle::cgi::command::Command;
 use crate::handle::cgi::find::{Folder, Interpreter, interpreter_of};
@@ -20,6 +21,8 @@ use crate::shared::Shared;
 
 /// Where a handler answers.
 pub struct On<'a> {
+    /// Its site's name.
+    pub site: &'a str,
     /// Its route.
     pub route: &'a config::Route,
     /// The route's pattern.
@@ -102,6 +105,7 @@ pub fn build(
             program_name(settings, on.route),
             &settings.limits,
         ),
+        scripts: scripts(settings, &shared.scripts, (on.site, on.route)),
         pace: Pace::default(),
         half_close: half_close(on.route),
         settings: settings.clone(),
@@ -144,6 +148,15 @@ fn forked_from(
 /// Two routes that run the same program have a gate each, and a route keeps its own over a reload.
 fn gate_name(settings: &config::Cgi, route: &config::Route) -> String {
     format!("{} {:?}", route.path, settings.runs)
+}
+
+/// Scripts of two routes are apart, and so are those of a route before and after it became warm.
+fn scripts(
+    settings: &config::Cgi,
+    all: &Scripts,
+    (site, route): (&str, &config::Route),
+) -> Arc<RouteScripts> {
+    all.route(&format!("{site} {}", program_name(settings, route)))
 }
 
 /// What people call who runs there.

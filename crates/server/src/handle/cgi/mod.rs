@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use hob_http::HalfClose;
 
+use crate::advice::scripts::RouteScripts;
 use crate::config;
 use crate::handle::warm::Warm;
 use crate::process::{ProgramRef, Strings};
@@ -56,6 +57,8 @@ pub struct Cgi {
     pub document_root: Vec<u8>,
     /// How many run at once.
     pub gate: Arc<gate::Gate>,
+    /// What its scripts have used.
+    pub scripts: Arc<RouteScripts>,
     /// How much standard error is logged.
     pub pace: stderr::Pace,
     /// What FIN from a client means while a program runs for it.

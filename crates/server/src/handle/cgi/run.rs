@@ -294,6 +294,12 @@ impl Overseer {
         let answer = state.answer.take();
         drop(state);
         wake(answer);
+        // Last: nobody waits for this.
+        if let Exit::Ended { usage, .. } = exit {
+            let (run, cpu_us) = (&self.run, usage.user_us + usage.system_us);
+            let now_ms = run.reactor.now_ms();
+            run.cgi.scripts.note(&run.file, cpu_us, now_ms);
+        }
     }
 
     /// Ends the process, step by step, when that is due.

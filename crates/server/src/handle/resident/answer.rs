@@ -60,7 +60,7 @@ pub(super) struct Place {
 struct Queued {
     ticket: u64,
     /// When it came, in loop time.
-    since_ms: u64,
+    since_us: u64,
     timer: Timer,
 }
 
@@ -136,14 +136,14 @@ fn enter(
     has_body: bool,
 ) -> Result<Place, Failure> {
     let exchange = Exchange::new(request, block, has_body);
-    let now_ms = home.reactor.now_ms();
+    let now_us = home.reactor.now_us();
     let counters = Arc::clone(&home.counters);
-    let queued = match resident.pool.0.enter(&exchange, home.thread, now_ms) {
+    let queued = match resident.pool.0.enter(&exchange, home.thread, now_us) {
         Entry::Given => None,
         Entry::Queued(ticket) => {
             counters.worker_waits.add(1);
             request.tell(Stage::Queue, format_args!("waits for a worker"));
-            Some(Queued::new(ticket, resident, &home.reactor, now_ms))
+            Some(Queued::new(ticket, resident, &home.reactor, now_us))
         }
         Entry::Refused(failure) => {
             if let Failure::QueueFull(_) = &failure {
@@ -185,12 +185,12 @@ impl Resident {
 }
 
 impl Queued {
-    fn new(ticket: u64, resident: &Resident, reactor: &Reactor, since_ms: u64) -> Queued {
+    fn new(ticket: u64, resident: &Resident, reactor: &Reactor, since_us: u64) -> Queued {
         let timer = reactor.timer();
         timer.set(resident.settings.wait.min(LOOK_EVERY));
         Queued {
             ticket,
-            since_ms,
+            since_us,
             timer,
         }
     }
@@ -285,27 +285,27 @@ impl Place {
     fn look_at_queue(&mut self, cx: &mut Context<'_>) -> Option<Failure> {
         if let Some(ticket) = self.exchange.requeued() {
             let reactor = self.request.reactor();
-            let since_ms = self
+            let since_us = self
                 .queued
                 .as_ref()
-                .map_or(reactor.now_ms(), |q| q.since_ms);
-            self.queued = Some(Queued::new(ticket, &self.resident, reactor, since_ms));
+                .map_or(reactor.now_us(), |q| q.since_us);
+            self.queued = Some(Queued::new(ticket, &self.resident, reactor, since_us));
         }
         let queued = self.queued.as_ref()?;
         let resident = &self.resident;
         while queued.timer.poll_elapsed(cx).is_ready() {
-            let now_ms = self.request.reactor().now_ms();
+            let now_us = self.request.reactor().now_us();
             if self.exchange.given_ms() != 0 {
                 return None;
             }
-            let waited = Duration::from_millis(now_ms.saturating_sub(queued.since_ms));
+            let waited = Duration::from_micros(now_us.saturating_sub(queued.since_us));
             let left = resident.settings.wait.saturating_sub(waited);
             if left.is_zero() && resident.pool.0.withdraw(queued.ticket) {
                 self.counters.limit_resident_wait.add(1);
                 let why = resident.pool.0.why();
                 return Some(Failure::QueueWait(why));
             }
-            resident.pool.0.tend(now_ms);
+            resident.pool.0.tend(now_us / 1000);
             queued
                 .timer
                 .set(left.clamp(Duration::from_millis(1), LOOK_EVERY));
@@ -314,16 +314,16 @@ impl Place {
     }
 
     fn note_times(&self) {
-        let now_ms = self.request.reactor().now_ms();
-        let (given_ms, begun_ms) = self.exchange.given_and_begun_ms();
+        let now_us = self.request.reactor().now_us();
+        let (given_us, begun_us) = self.exchange.given_and_begun_us();
         let mut record = self.request.record_mut();
         if let Some(queued) = &self.queued {
-            let until_ms = if given_ms == 0 { now_ms } else { given_ms };
-            record.queue_us = until_ms.saturating_sub(queued.since_ms) * 1000;
+            let until_us = if given_us == 0 { now_us } else { given_us };
+            record.queue_us = until_us.saturating_sub(queued.since_us);
         }
-        if given_ms != 0 {
-            record.program_us = now_ms.saturating_sub(given_ms) * 1000;
-            record.start_us = begun_ms.saturating_sub(given_ms) * 1000;
+        if given_us != 0 {
+            record.program_us = now_us.saturating_sub(given_us);
+            record.start_us = begun_us.saturating_sub(given_us);
         }
     }
 

@@ -236,9 +236,9 @@ impl Core {
     /// It takes requests.
     pub(super) fn be_ready(&mut self) {
         self.stage = Stage::Ready;
-        let now_ms = self.home.reactor.now_ms();
-        self.idle_since_ms = now_ms;
-        self.pool.ready(&self.post, now_ms, &mut self.begun);
+        let now_us = self.home.reactor.now_us();
+        self.idle_since_ms = now_us / 1000;
+        self.pool.ready(&self.post, now_us, &mut self.begun);
     }
 
     fn take_head(&mut self, index: usize, head: Head, payload: &[u8]) {

@@ -59,10 +59,10 @@ struct State {
     post: Option<Arc<Post>>,
     /// Its number with that worker, once the driver has begun it; 0 before.
     number: u32,
-    /// When a worker got it, in loop time.
-    given_ms: u64,
-    /// When its driver began it, in loop time; 0 before.
-    begun_ms: u64,
+    /// When a worker got it, in microseconds of loop time; 0 before.
+    given_us: u64,
+    /// When its driver began it, in the same; 0 before.
+    begun_us: u64,
     /// It waits in the queue again, under this number.
     requeued: Option<u64>,
     body: VecDeque<Bytes>,
@@ -405,11 +405,11 @@ impl Exchange {
 /// The pool's and the driver's side.
 impl Exchange {
     /// A worker gets it.
-    pub(super) fn give(&self, post: &Arc<Post>, now_ms: u64) {
+    pub(super) fn give(&self, post: &Arc<Post>, now_us: u64) {
         let mut state = self.lock();
         state.post = Some(Arc::clone(post));
         state.number = 0;
-        state.given_ms = now_ms;
+        state.given_us = now_us;
     }
 
     /// No worker has it any more, and it waits under this number, unless nobody waits for it. Its
@@ -418,7 +418,7 @@ impl Exchange {
         let mut state = self.lock();
         state.post = None;
         state.number = 0;
-        (state.given_ms, state.begun_ms) = (0, 0);
+        (state.given_us, state.begun_us) = (0, 0);
         if state.has_left {
             return Requeued::Left;
         }
@@ -431,22 +431,22 @@ impl Exchange {
         self.lock().number
     }
 
-    /// When a worker got it, in loop time; 0 while it waits.
+    /// When a worker got it, in milliseconds of loop time; 0 while it waits.
     pub(super) fn given_ms(&self) -> u64 {
-        self.lock().given_ms
+        self.lock().given_us.div_ceil(1000)
     }
 
-    /// The same, and when the worker's driver began it.
-    pub(super) fn given_and_begun_ms(&self) -> (u64, u64) {
+    /// When a worker got it, and when the worker's driver began it, in microseconds of loop time.
+    pub(super) fn given_and_begun_us(&self) -> (u64, u64) {
         let state = self.lock();
-        (state.given_ms, state.begun_ms)
+        (state.given_us, state.begun_us)
     }
 
     /// The driver begins it under this number; false when nobody waits any more.
-    pub(super) fn begin(&self, number: u32, now_ms: u64) -> bool {
+    pub(super) fn begin(&self, number: u32, now_us: u64) -> bool {
         let mut state = self.lock();
         state.number = number;
-        state.begun_ms = now_ms;
+        state.begun_us = now_us;
         !state.has_left
     }
 

@@ -30,14 +30,15 @@ impl Core {
     }
 
     fn begin(&mut self, wire: &mut Wire, exchange: Arc<Exchange>) {
-        let now_ms = self.home.reactor.now_ms();
+        let now_us = self.home.reactor.now_us();
+        let now_ms = now_us / 1000;
         if matches!(self.stage, Stage::Closed { .. }) {
             // Another worker gets it once the end of this one is told.
             self.unbegun.push(exchange);
             return;
         }
         let number = self.requests.next_number();
-        if !exchange.begin(number, now_ms) {
+        if !exchange.begin(number, now_us) {
             return self.pass_over(&exchange);
         }
         let flags = match exchange.has_body {
@@ -90,10 +91,10 @@ impl Core {
 
     /// The worker does not get this one.
     fn pass_over(&mut self, exchange: &Arc<Exchange>) {
-        let (ahead, now_ms) = (self.ahead(), self.home.reactor.now_ms());
+        let (ahead, now_us) = (self.ahead(), self.home.reactor.now_us());
         let more = &mut self.begun;
         self.pool
-            .finished(&self.post, exchange, ahead, now_ms, more);
+            .finished(&self.post, exchange, ahead, now_us, more);
     }
 
     /// Passes on what is new in an exchange.
@@ -156,7 +157,8 @@ impl Core {
         if one.is_tunnel {
             self.post.tunnels.fetch_sub(1, Ordering::Relaxed);
         }
-        let now_ms = self.home.reactor.now_ms();
+        let now_us = self.home.reactor.now_us();
+        let now_ms = now_us / 1000;
         self.wakers.extend(one.exchange.end(ending));
         let served = self.post.served.fetch_add(1, Ordering::Relaxed) + 1;
         if served > 1 {
@@ -172,7 +174,7 @@ impl Core {
         self.service.note(now_ms);
         let ahead = self.ahead();
         self.pool
-            .finished(&self.post, &one.exchange, ahead, now_ms, &mut self.begun);
+            .finished(&self.post, &one.exchange, ahead, now_us, &mut self.begun);
     }
 
     /// What follows from messages, once they are no longer looked at.

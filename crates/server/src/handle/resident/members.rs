@@ -129,7 +129,7 @@ impl State {
         &mut self,
         exchange: &Arc<Exchange>,
         thread: usize,
-        now_ms: u64,
+        now_us: u64,
     ) -> Option<Arc<Post>> {
         let members = self.members.iter_mut();
         let free = members.filter(|one| one.has_room_for(exchange));
@@ -137,7 +137,7 @@ impl State {
             let is_ahead = one.active.len() >= one.concurrency;
             (is_ahead, one.post.thread != thread, one.active.len())
         })?;
-        best.give(exchange, now_ms);
+        best.give(exchange, now_us);
         Some(Arc::clone(&best.post))
     }
 
@@ -145,7 +145,7 @@ impl State {
     pub(super) fn fill(
         &mut self,
         post: &Arc<Post>,
-        now_ms: u64,
+        now_us: u64,
         next: &mut VecDeque<Arc<Exchange>>,
     ) {
         let mut members = self.members.iter_mut();
@@ -156,7 +156,7 @@ impl State {
             && member.has_room_for(first.get())
         {
             let exchange = first.remove();
-            member.give(&exchange, now_ms);
+            member.give(&exchange, now_us);
             next.push_back(exchange);
         }
     }
@@ -172,7 +172,7 @@ impl State {
         let mut back = Back::default();
         let mut waiting = Vec::new();
         for exchange in exchanges {
-            match self.assign(&exchange, thread, now_ms) {
+            match self.assign(&exchange, thread, now_ms * 1000) {
                 Some(post) => back.given.push((post, exchange)),
                 None => waiting.push(exchange),
             }
@@ -233,8 +233,8 @@ impl Member {
         self.active.retain(|one| !Arc::ptr_eq(one, exchange));
     }
 
-    fn give(&mut self, exchange: &Arc<Exchange>, now_ms: u64) {
-        exchange.give(&self.post, now_ms);
+    fn give(&mut self, exchange: &Arc<Exchange>, now_us: u64) {
+        exchange.give(&self.post, now_us);
         self.active.push(Arc::clone(exchange));
     }
 }

@@ -130,10 +130,11 @@ impl Pool {
         self: &Arc<Self>,
         exchange: &Arc<Exchange>,
         thread: usize,
-        now_ms: u64,
+        now_us: u64,
     ) -> Entry {
+        let now_ms = now_us / 1000;
         let mut state = self.lock();
-        if let Some(post) = state.assign(exchange, thread, now_ms) {
+        if let Some(post) = state.assign(exchange, thread, now_us) {
             drop(state);
             self.hand(&post, exchange, now_ms);
             return Entry::Given;
@@ -171,7 +172,7 @@ impl Pool {
     pub(super) fn ready(
         self: &Arc<Self>,
         post: &Arc<Post>,
-        now_ms: u64,
+        now_us: u64,
         next: &mut VecDeque<Arc<Exchange>>,
     ) {
         let mut state = self.lock();
@@ -182,7 +183,7 @@ impl Pool {
             }
             member.stage = Stage::Ready;
             member.room_max = member.concurrency;
-            member.idle_since_ms = now_ms;
+            member.idle_since_ms = now_us / 1000;
             drained = member.replaces.take();
             let version = member.version;
             state.drain_before(version);
@@ -191,8 +192,8 @@ impl Pool {
             state.drain(number);
             state.replaced += 1;
         }
-        state.fill(post, now_ms, next);
-        self.tend_locked(state, now_ms);
+        state.fill(post, now_us, next);
+        self.tend_locked(state, now_us / 1000);
     }
 
     /// A worker has finished a request, and may have so many ahead of those it works on; gives the
@@ -202,7 +203,7 @@ impl Pool {
         post: &Arc<Post>,
         exchange: &Arc<Exchange>,
         ahead: usize,
-        now_ms: u64,
+        now_us: u64,
         next: &mut VecDeque<Arc<Exchange>>,
     ) {
         let mut state = self.lock();
@@ -211,9 +212,9 @@ impl Pool {
             return;
         };
         member.lose(exchange);
-        member.idle_since_ms = now_ms;
+        member.idle_since_ms = now_us / 1000;
         member.room_max = member.concurrency + ahead;
-        state.fill(post, now_ms, next);
+        state.fill(post, now_us, next);
     }
 
     /// A worker has not come to requests that it was handed ahead: others get them, or they wait

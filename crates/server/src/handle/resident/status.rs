@@ -122,7 +122,8 @@ impl Pool {
         workers.queued += state.waiting.len();
     }
 
-    fn told(&self) -> Value {
+    /// What it does, and its workers.
+    pub(crate) fn told(&self) -> Value {
         let state = self.lock();
         let now_ms = now_ms();
         let workers: Vec<Value> = state.members.iter().map(|one| one.told(now_ms)).collect();

@@ -20,6 +20,10 @@ use crate::process::policy::Rules;
 const OPEN_FILES_USUAL: u64 = 1024;
 /// Processes of an account that is not ours, unless the config says otherwise.
 const PROCESSES_USUAL: u64 = 4096;
+/// CPU time of a bare start, in seconds.
+const BARE_CPU_S_MAX: u64 = 2;
+/// The nice level behind all others.
+const NICE_LAST: i32 = 19;
 
 /// One program, ready to be started.
 #[derive(Debug)]
@@ -90,6 +94,31 @@ impl Prepared {
             folders: rules.folders.clone(),
             executables: rules.executables.clone(),
         }
+    }
+
+    /// The same for an interpreter that is started only to see what that costs: behind everything
+    /// else, and not for long. `None` when there is no descriptor left for its sandbox.
+    pub(super) fn bare(&self) -> Option<Rc<Recipe>> {
+        let recipe = &self.recipe;
+        let sandbox = recipe.sandbox.as_ref().map(OwnedFd::try_clone);
+        let mut limits = recipe.limits.clone();
+        limits.retain(|(resource, _)| *resource != libc::RLIMIT_CPU);
+        limits.push((libc::RLIMIT_CPU, [BARE_CPU_S_MAX; 2]));
+        Some(Rc::new(Recipe {
+            namespaces: recipe.namespaces,
+            maps: recipe.maps.clone(),
+            mount_tmp: recipe.mount_tmp,
+            mount_proc: recipe.mount_proc,
+            limits,
+            nice: Some(NICE_LAST),
+            io_priority: io_priority(IoClass::Idle),
+            cpus: recipe.cpus.clone(),
+            umask: recipe.umask,
+            identity: recipe.identity.clone(),
+            no_new_privileges: recipe.no_new_privileges,
+            sandbox: sandbox.transpose().ok()?,
+            must_fork: recipe.must_fork,
+        }))
     }
 
     /// Whether this path may be executed.

@@ -12,7 +12,8 @@ use rustix::process::geteuid;
 
 use super::prepare::Prepared;
 use super::running::{Name, Running};
-use crate::process::child::{Layout, Particulars, Slot};
+use crate::process::bare;
+use crate::process::child::{Layout, Particulars, Recipe, Slot};
 use crate::process::message::{START_HEAD_BYTES, StartHead, Step};
 use crate::process::packet::Descriptors;
 
@@ -46,7 +47,7 @@ pub(super) fn start(
         let strings = read_memory(&memory, layout.len);
         slot.set_memory(strings.map_err(|errno| (Step::Message, errno.raw_os_error()))?);
     }
-    check(prepared, slot, layout)?;
+    let recipe = check(prepared, slot, layout, head)?;
     for descriptor in input.iter().chain([&output, &errors]) {
         give(descriptor, prepared.owner)?;
     }
@@ -73,7 +74,7 @@ pub(super) fn start(
         .reserve(head.takes_along)
         .ok_or((Step::Room, libc::EAGAIN))?;
     let particulars = Particulars {
-        recipe: Rc::clone(&prepared.recipe),
+        recipe,
         descriptors: [input.as_fd(), output.as_fd(), errors.as_fd()],
         channel: channel.as_ref().map(AsFd::as_fd),
         groups: seat.as_ref().map_or(&[], |seat| seat.to_enter()),
@@ -98,19 +99,30 @@ pub(super) fn start(
     }
 }
 
-/// Refuses what the policy does not allow.
-fn check(prepared: &Prepared, slot: &Slot, layout: Layout) -> Result<(), Refused> {
+/// Refuses what the policy does not allow; gives the recipe of what it does.
+fn check(
+    prepared: &Prepared,
+    slot: &Slot,
+    layout: Layout,
+    head: StartHead,
+) -> Result<Rc<Recipe>, Refused> {
     if prepared.owner.is_none() && geteuid().is_root() {
         return Err((Step::User, libc::EPERM));
     }
     let (path, folder) = slot.path_and_folder(layout).ok_or(wrong(Step::Message))?;
-    if !prepared.may_run(path) {
+    let is_bare =
+        !head.has_channel && bare::is_bare(path, slot.arguments(layout), layout.variable_count);
+    let may_run = prepared.may_run(path) || (is_bare && bare::is_of_system(path));
+    if !may_run {
         return Err((Step::Path, libc::EACCES));
     }
     if !prepared.may_work_in(folder) {
         return Err((Step::Folder, libc::EACCES));
     }
-    Ok(())
+    match is_bare {
+        true => prepared.bare().ok_or((Step::Sandbox, libc::EMFILE)),
+        false => Ok(Rc::clone(&prepared.recipe)),
+    }
 }
 
 fn wrong(step: Step) -> Refused {

@@ -38,6 +38,34 @@ fn path_or_folder_outside_the_policy_is_refused() {
 }
 
 #[test]
+fn interpreter_outside_the_policy_is_started_only_with_nothing_to_do() {
+    let spawner = Spawner::with(vec![Rules {
+        executables: Vec::new(),
+        ..narrow()
+    }]);
+    let mut link = spawner.link();
+    let mut outcome = |arguments: &[&str], variables: &[&str]| {
+        let mut ask = run(arguments);
+        ask.path = arguments[0].to_owned();
+        ask.folder = "/usr/share".to_owned();
+        ask.variables = variables
+            .iter()
+            .map(|text| text.as_bytes().to_vec())
+            .collect();
+        link.run(&ask).0
+    };
+    assert_eq!(outcome(&["/bin/sh", "-c", ":"], &[]), Outcome::Code(0));
+    assert_eq!(outcome(&["/bin/true"], &[]), Outcome::Code(0));
+    let path = Outcome::Failed(Step::Path, libc::EACCES);
+    assert_eq!(outcome(&["/bin/sh", "-c", "exit 0"], &[]), path);
+    assert_eq!(outcome(&["/bin/sh", "-c", ":", ":"], &[]), path);
+    assert_eq!(outcome(&["/bin/sh", "-c", ":"], &["ENV=/x"]), path);
+    assert_eq!(outcome(&["/bin/sh"], &[]), path);
+    assert_eq!(outcome(&["/bin/../bin/sh", "-c", ":"], &[]), path);
+    assert_eq!(outcome(&["/bin/cat"], &[]), path);
+}
+
+#[test]
 fn program_or_generation_that_is_unknown_is_refused() {
     let mut spawner = Spawner::with(vec![rules()]);
     let mut old = spawner.link();

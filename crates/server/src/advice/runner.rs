@@ -1,0 +1,125 @@
+//! Who runs a script: an interpreter, by the config or by the script's first line, or nobody.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::shebang::{LINE_BYTES_MAX, Shebang, shebang};
+use crate::config::{self, Language};
+use crate::handle::cgi::build::resolve;
+use crate::handle::cgi::find::interpreter_of;
+use crate::handle::cgi::{Cgi, Runs};
+use crate::process::bare;
+
+/// Who runs a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Runner {
+    /// This interpreter.
+    Interpreter(PathBuf),
+    /// It is a program of its own.
+    Itself,
+}
+
+impl Runner {
+    /// What is started to see what a start costs.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Runner::Interpreter(path) => path,
+            Runner::Itself => Path::new(std::str::from_utf8(bare::NOTHING).unwrap_or("/bin/true")),
+        }
+    }
+
+    /// Its language, if scripts in it can be forked.
+    pub(crate) fn language(&self) -> Option<Language> {
+        match self {
+            Runner::Interpreter(path) => Language::of_interpreter(path.to_str()?),
+            Runner::Itself => None,
+        }
+    }
+
+    /// What people call it.
+    pub(crate) fn name(&self) -> String {
+        let file = match self {
+            Runner::Interpreter(path) => path.file_name().unwrap_or_default(),
+            Runner::Itself => return "a program".to_owned(),
+        };
+        file.to_string_lossy().into_owned()
+    }
+}
+
+/// Finds out who runs a file of a handler. May wait for a disk.
+///
+/// # Errors
+/// Why that cannot be told, in words.
+pub(crate) fn runner_of(cgi: &Cgi, file: &[u8]) -> Result<Runner, String> {
+    let search = search_path(cgi);
+    if let Some(warm) = &cgi.settings.warm {
+        return resolve(&warm.interpreter, &search).map(Runner::Interpreter);
+    }
+    let configured = match &cgi.runs {
+        Runs::Folder(folder) => {
+            let index = interpreter_of(&folder.interpreters, file);
+            index.map(|index| &folder.interpreters[index])
+        }
+        Runs::Script(script) => script.interpreter.as_ref(),
+        Runs::Command(_) => None,
+    };
+    if let Some(word) = configured.and_then(|one| one.words.first()) {
+        return Ok(Runner::Interpreter(path_of(word)));
+    }
+    let path = path_of(file);
+    let begin = begin_of(&path).map_err(|error| format!("{} {error}", path.display()))?;
+    match shebang(&begin) {
+        None => Ok(Runner::Itself),
+        Some(Shebang::Path(path)) => Ok(Runner::Interpreter(path_of(path))),
+        Some(Shebang::Name(name)) => {
+            let name = String::from_utf8_lossy(name);
+            resolve(&name, &search).map(Runner::Interpreter)
+        }
+    }
+}
+
+/// The beginning of a file.
+fn begin_of(path: &Path) -> Result<Vec<u8>, String> {
+    let found = std::fs::metadata(path).map_err(|_| "is not there".to_owned())?;
+    if !found.is_file() {
+        return Err("is no file".to_owned());
+    }
+    let cannot = |error: std::io::Error| format!("cannot be read by the server: {error}");
+    let file = File::open(path).map_err(cannot)?;
+    let mut begin = Vec::with_capacity(LINE_BYTES_MAX);
+    let mut limited = file.take(LINE_BYTES_MAX as u64);
+    limited.read_to_end(&mut begin).map_err(cannot)?;
+    Ok(begin)
+}
+
+/// Where a handler's programs look for others.
+fn search_path(cgi: &Cgi) -> String {
+    let mut variables = cgi.environment.iter();
+    let path = variables.find_map(|variable| variable.strip_prefix(b"PATH="));
+    path.map_or_else(
+        || config::PATH.to_owned(),
+        |path| String::from_utf8_lossy(path).into_owned(),
+    )
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    Path::new(std::ffi::OsStr::from_bytes(bytes)).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_cannot_be_looked_at_say_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+        assert_eq!(begin_of(&fifo), Err("is no file".to_owned()));
+        let missing = folder.path().join("missing");
+        assert_eq!(begin_of(&missing), Err("is not there".to_owned()));
+        assert_eq!(Runner::Itself.path(), Path::new("/bin/true"));
+    }
+}

@@ -1,0 +1,277 @@
+//! What is told of programs: those that stay with their workers, and routes with a process for each
+//! request with their scripts, what those use, and what one rung up the ladder would save.
+
+use std::collections::HashMap;
+
+use hob_trace::HandlerKind;
+use serde_json::{Value, json};
+
+use super::super::Admin;
+use super::super::routes::rounded;
+use crate::activity::processes::cpu_us_of;
+use crate::advice::runner::Runner;
+use crate::advice::scripts::Tally;
+use crate::advice::sentence::{Case, RUNS_MIN, Saving, cpus};
+use crate::advice::trend::Span;
+use crate::advice::{Inventory, KeptPool, Lately, Learned, RunRoute, Subject};
+use crate::handle::cgi::Runs;
+use crate::handle::warm::status::hosts;
+use crate::resources::unix_ms;
+use crate::shared::fleet::now_ms;
+
+/// Scripts of a route that are told, those that used most.
+const SCRIPTS_TOLD_MAX: usize = 50;
+
+/// All programs. Reads `/proc`: not for a thread that serves.
+pub(in crate::handle::admin) fn told(admin: &Admin) -> Value {
+    let shared = &admin.shared;
+    let inventory = Inventory::of(admin);
+    let requests = shared.series.requests();
+    let pools = inventory.pools.iter();
+    let pools = pools.map(|one| kept(admin, one, &requests));
+    let moment = Moment::now(admin);
+    let routes = inventory.routes.iter();
+    let routes = routes.map(|route| moment.route(route));
+    let (workers, workers_max) = shared.fleet.load();
+    json!({
+        "programs": pools.chain(routes).collect::<Vec<_>>(),
+        "hosts": hosts(&shared.hosts),
+        "workers": workers,
+        // No limit is no number.
+        "workers_max": Some(workers_max).filter(|most| *most != usize::MAX),
+        "today_since_unix_ms": shared.scripts.since_unix_ms(),
+    })
+}
+
+/// A program that stays.
+fn kept(admin: &Admin, one: &KeptPool, requests: &HashMap<u16, u64>) -> Value {
+    let pool = one.pool.told();
+    let (_, lately) = admin.advice.look_at_pool(one, requests, uptime_s(admin));
+    let workers = pool["workers"].as_array().cloned().unwrap_or_default();
+    let busy = workers.iter().filter(|one| one["state"] == "busy").count();
+    let carrier = workers.iter().find_map(|one| one["carrier"].as_str());
+    let worker = |one: &Value| {
+        let pid = one["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        json!({
+            "pid": pid, "state": one["state"], "requests": one["served"],
+            "age_s": one["age_s"], "memory_bytes": one["memory_bytes"],
+            "running": one["requests"], "cpu_us": pid.and_then(cpu_us_of),
+        })
+    };
+    let routes = one.routes.iter();
+    let routes: Vec<Value> = routes
+        .map(|(site, route, _)| json!({ "site": site, "route": route }))
+        .collect();
+    let first = routes.first().cloned().unwrap_or_default();
+    json!({
+        "name": pool["name"], "site": first["site"], "route": first["route"], "routes": routes,
+        "runs": pool["runs"], "handler": "resident", "carrier": carrier,
+        "workers": workers.iter().map(worker).collect::<Vec<_>>(),
+        "min": pool["min"], "max": pool["max"], "queued": pool["waiting"], "busy": busy,
+        "restarts": pool["crashed"], "started": pool["started"], "growth": pool["growth"],
+        "last_error": pool["last_failure"].as_str().filter(|text| !text.is_empty()),
+        "cpu": used(&lately),
+        // There is no rung above.
+        "advice": null,
+    })
+}
+
+/// When all of it is told.
+struct Moment<'a> {
+    admin: &'a Admin,
+    now_unix_ms: u64,
+    /// Loop time.
+    now_ms: u64,
+    /// Since the count of today began.
+    today_s: f64,
+}
+
+impl<'a> Moment<'a> {
+    fn now(admin: &'a Admin) -> Moment<'a> {
+        let now_unix_ms = unix_ms();
+        let since_ms = now_unix_ms.saturating_sub(admin.shared.scripts.since_unix_ms());
+        Moment {
+            admin,
+            now_unix_ms,
+            now_ms: now_ms(),
+            today_s: (since_ms as f64 / 1000.0).max(1.0),
+        }
+    }
+
+    /// A route with a process for each request.
+    fn route(&self, route: &RunRoute) -> Value {
+        let told = route.cgi.scripts.told();
+        let advice = &self.admin.advice;
+        let lately = advice.look(&route.key(), told.ever, uptime_s(self.admin));
+        let scripts: Vec<Script> = told
+            .scripts
+            .iter()
+            .map(|(file, tally)| self.script(route, file, *tally))
+            .collect();
+        let requests = told.others.used.requests
+            + scripts
+                .iter()
+                .map(|one| one.tally.used.requests)
+                .sum::<u64>();
+        let shown = scripts.iter().take(SCRIPTS_TOLD_MAX);
+        let shown: Vec<Value> = shown.map(|script| self.script_told(script)).collect();
+        let (busy, queued) = route.cgi.gate.load();
+        json!({
+            "name": format!("{} {}", route.route, route.handler.word()),
+            "site": route.site, "route": route.route, "runs": runs(&route.cgi.runs),
+            "handler": route.handler.word(), "carrier": null, "workers": [],
+            "min": null, "max": route.cgi.gate.running_max(), "queued": queued, "busy": busy,
+            "restarts": null, "last_error": null, "cpu": used(&lately),
+            "requests_today": requests, "rate_today_s": rounded(requests as f64 / self.today_s),
+            "scripts": shown,
+            "scripts_more": scripts.len().saturating_sub(SCRIPTS_TOLD_MAX),
+            "requests_others": told.others.used.requests,
+            "advice": all_in_all(route, &scripts),
+        })
+    }
+
+    fn script(&self, route: &RunRoute, file: &[u8], tally: Tally) -> Script {
+        let name = String::from_utf8_lossy(file).into_owned();
+        if tally.used.requests < RUNS_MIN {
+            let saving = Err(format!("fewer than {RUNS_MIN} requests today"));
+            return Script::new(name, tally, None, saving);
+        }
+        let subject = Subject {
+            cgi: std::sync::Arc::clone(&route.cgi),
+            file: file.into(),
+        };
+        let admin = self.admin;
+        let Some(learned) = admin.advice.learner.ask(&subject, &admin.crew) else {
+            let saving = Err("the start of its interpreter is being measured".to_owned());
+            return Script::new(name, tally, None, saving);
+        };
+        let saving = self.saving(route, &name, tally, &learned);
+        Script::new(name, tally, Some(learned), saving)
+    }
+
+    fn saving(
+        &self,
+        route: &RunRoute,
+        name: &str,
+        tally: Tally,
+        learned: &Learned,
+    ) -> Result<Saving, String> {
+        let runner = learned.runner.as_ref().map_err(String::clone)?;
+        let start_us = learned.start_us.clone()?;
+        let case = Case {
+            name: name.rsplit('/').next().unwrap_or(name).to_owned(),
+            is_warm: route.handler == HandlerKind::Warm,
+            runs: tally.used.requests,
+            run_us: each_us(tally),
+            rate_s: tally.used.requests as f64 / self.today_s,
+            runner: match runner {
+                Runner::Interpreter(_) => runner.name(),
+                Runner::Itself => "a program that does nothing".to_owned(),
+            },
+            language: runner.language(),
+            start_us,
+        };
+        case.saving()
+    }
+
+    fn script_told(&self, script: &Script) -> Value {
+        let used = script.tally.used;
+        let learned = script.learned.as_ref();
+        let runner = learned.and_then(|learned| learned.runner.as_ref().ok());
+        let start_us = learned.and_then(|learned| learned.start_us.as_ref().ok());
+        let saving = script.saving.as_ref();
+        let age_ms = self.now_ms.saturating_sub(script.tally.last_ms);
+        json!({
+            "file": script.name,
+            "interpreter": runner.map(Runner::name),
+            "requests": used.requests,
+            "rate_s": rounded(used.requests as f64 / self.today_s),
+            "cpu_us": each_us(script.tally),
+            "used_us": used.cpu_us,
+            "start_cpu_us": start_us,
+            "last_unix_ms": self.now_unix_ms.saturating_sub(age_ms),
+            "saves": saving.ok().map(|saving| json!({
+                "to": saving.to, "cpu_us": saving.saved_us, "cores": saving.cores,
+            })),
+            "advice": saving.ok().map(|saving| &saving.text),
+            "why_not": saving.err(),
+        })
+    }
+}
+
+/// A script, what is known of it, and what is advised, or why nothing is.
+struct Script {
+    name: String,
+    tally: Tally,
+    learned: Option<Learned>,
+    saving: Result<Saving, String>,
+}
+
+impl Script {
+    fn new(
+        name: String,
+        tally: Tally,
+        learned: Option<Learned>,
+        saving: Result<Saving, String>,
+    ) -> Script {
+        Script {
+            name,
+            tally,
+            learned,
+            saving,
+        }
+    }
+}
+
+/// What is advised for a route as a whole: the sentence of its script that would save most.
+fn all_in_all(route: &RunRoute, scripts: &[Script]) -> Option<String> {
+    let savings = scripts.iter().filter_map(|one| one.saving.as_ref().ok());
+    let savings: Vec<&Saving> = savings.collect();
+    let best = savings
+        .iter()
+        .max_by(|one, other| one.cores.total_cmp(&other.cores))?;
+    Some(match savings.len() {
+        1 => best.text.clone(),
+        count => {
+            let cores: f64 = savings.iter().map(|saving| saving.cores).sum();
+            let all = cpus(cores);
+            let path = &route.route;
+            format!(
+                "{count} scripts of {path} could move, which would save {all} of a CPU in all. The \
+                 first: {}",
+                best.text
+            )
+        }
+    })
+}
+
+/// CPU time of a run, on the average, in whole microseconds.
+fn each_us(tally: Tally) -> u64 {
+    tally.used.each_us().map_or(0, |us| us.round() as u64)
+}
+
+/// What a route runs.
+fn runs(runs: &Runs) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match runs {
+        Runs::Folder(folder) => folder.root.path().display().to_string(),
+        Runs::Script(script) => text(&script.file),
+        Runs::Command(command) => text(&command.program),
+    }
+}
+
+fn used(lately: &Lately) -> Value {
+    let span = |span: &Span| {
+        json!({
+            "seconds": span.seconds,
+            "requests": span.used.requests,
+            "used_us": span.used.cpu_us,
+            "request_us": span.used.each_us().map(|us| us.round() as u64),
+        })
+    };
+    json!({ "minute": span(&lately.minute), "hour": span(&lately.hour) })
+}
+
+fn uptime_s(admin: &Admin) -> u64 {
+    admin.started.elapsed().as_secs()
+}
