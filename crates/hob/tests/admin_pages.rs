@@ -6,6 +6,8 @@ mod harness;
 
 #[path = "admin_pages/actions.rs"]
 mod actions;
+#[path = "admin_pages/attacks.rs"]
+mod attacks;
 #[path = "admin_pages/door.rs"]
 mod door;
 #[path = "admin_pages/edit.rs"]

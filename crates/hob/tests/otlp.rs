@@ -6,11 +6,16 @@ mod harness;
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
+use std::process::Command;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use harness::client::ask;
-use harness::{DEADLINE, Place};
+use harness::{DEADLINE, Place, text_of};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
@@ -54,9 +59,46 @@ impl Collector {
         Collector { port, bodies }
     }
 
+    /// The same over TLS, with the certificate `NAME.pem`. Who does not go on with the handshake
+    /// is forgotten.
+    fn start_tls(place: &Place, name: &str) -> Collector {
+        let read = |end: &str| std::fs::read(place.path(&format!("{name}{end}"))).unwrap();
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(".pem")).collect();
+        let key = PrivateKeyDer::from_pem_slice(&read(".key")).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain.unwrap(), key)
+            .unwrap();
+        let config = Arc::new(config);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (send, bodies) = channel();
+        std::thread::spawn(move || {
+            for socket in listener.incoming() {
+                let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+                let mut sealed = rustls::StreamOwned::new(connection, socket.unwrap());
+                while let Some(body) = read_request(&mut sealed) {
+                    sealed.write_all(TAKEN.as_bytes()).unwrap();
+                    if send.send(body).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        Collector { port, bodies }
+    }
+
     fn keys(&self, more: &str) -> String {
+        self.keys_for("http://127.0.0.1", more)
+    }
+
+    /// The same where the collector is known by this.
+    fn keys_for(&self, origin: &str, more: &str) -> String {
         format!(
-            "[otlp]\nendpoint = \"http://127.0.0.1:{}\"\none_in = 1\ninterval = \"100ms\"\n\
+            "[otlp]\nendpoint = \"{origin}:{}\"\none_in = 1\ninterval = \"100ms\"\n\
              headers = {{ X-Key = \"secret\" }}\n{more}",
             self.port
         )
@@ -74,7 +116,7 @@ impl Collector {
 }
 
 /// The body of one request to the collector; `None` at the end of the connection.
-fn read_request(socket: &mut TcpStream) -> Option<Vec<u8>> {
+fn read_request(socket: &mut impl Read) -> Option<Vec<u8>> {
     let mut seen = Vec::new();
     let mut byte = [0];
     while !seen.ends_with(b"\r\n\r\n") {
@@ -350,4 +392,105 @@ fn stop_sends_what_is_left() {
     assert_eq!(ask(hob.port(), "GET", "/hello.txt", "").status, 200);
     hob.stop();
     assert_eq!(collector.spans(1)[0].name, "GET /*");
+}
+
+/// Makes an authority `AUTHORITY.pem` and a certificate `NAME.pem` that it has signed, for this.
+fn signed(place: &Place, authority: &str, name: &str, alternative: &str) {
+    let path = |file: &str| place.path(file).display().to_string();
+    let run = |arguments: &[&str]| {
+        let made = Command::new("openssl").args(arguments).output().unwrap();
+        assert!(made.status.success(), "{}", text_of(&made));
+    };
+    let key = [
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ];
+    let own = [
+        path(&format!("{authority}.key")),
+        path(&format!("{authority}.pem")),
+    ];
+    let subject = format!("/CN={authority}");
+    let begin = ["req", "-x509", "-days", "2", "-subj", &subject];
+    run(&[&begin, &key[..], &["-keyout", &own[0], "-out", &own[1]]].concat());
+    let leaf = [".key", ".csr", ".pem", ".ext"].map(|end| path(&format!("{name}{end}")));
+    std::fs::write(&leaf[3], format!("subjectAltName={alternative}\n")).unwrap();
+    let begin = ["req", "-subj", "/CN=Collector"];
+    run(&[&begin, &key[..], &["-keyout", &leaf[0], "-out", &leaf[1]]].concat());
+    run(&[
+        "x509",
+        "-req",
+        "-days",
+        "2",
+        "-in",
+        &leaf[1],
+        "-CA",
+        &own[1],
+        "-CAkey",
+        &own[0],
+        "-CAcreateserial",
+        "-extfile",
+        &leaf[3],
+        "-out",
+        &leaf[2],
+    ]);
+}
+
+#[test]
+fn collector_of_an_authority_of_one_s_own_is_believed_over_tls() {
+    let place = Place::new();
+    signed(&place, "ca", "collector", "IP:127.0.0.1");
+    let collector = Collector::start_tls(&place, "collector");
+    let keys = collector.keys_for("https://127.0.0.1", "ca = \"ca.pem\"\n");
+    let hob = place.serve_config(&keys);
+    for _ in 0..2 {
+        assert_eq!(ask(hob.port(), "GET", "/hello.txt", "").status, 200);
+        assert_eq!(collector.spans(1)[0].name, "GET /*");
+    }
+    place.wait_for_counter("otlp_spans", 2);
+    assert_eq!(place.counter("otlp_failures"), 0);
+    hob.stop();
+}
+
+#[test]
+fn collector_with_a_wrong_certificate_gets_nothing_and_the_reason_is_told() {
+    let place = Place::new();
+    signed(&place, "ca", "named", "DNS:elsewhere.test");
+    signed(&place, "another", "other", "IP:127.0.0.1");
+    for (name, reason) in [("other", "UnknownIssuer"), ("named", "not valid for name")] {
+        let collector = Collector::start_tls(&place, name);
+        let keys = collector.keys_for("https://127.0.0.1", "ca = \"ca.pem\"\n");
+        let hob = place.serve_config(&keys);
+        assert_eq!(ask(hob.port(), "GET", "/hello.txt", "").status, 200);
+        let line = hob.wait_for("the collector did not take traces");
+        assert!(line.contains("invalid peer certificate"), "{line}");
+        assert!(line.contains(reason), "{name}: {line}");
+        assert!(collector.bodies.try_recv().is_err(), "{name}");
+        hob.stop();
+    }
+}
+
+#[test]
+fn file_of_authorities_that_holds_none_is_told_and_one_that_is_missing_refused() {
+    let place = Place::new();
+    place.write("ca.pem", "no certificate\n");
+    let keys = "[otlp]\nendpoint = \"https://127.0.0.1:1\"\nca = \"ca.pem\"\n";
+    let hob = place.serve_config(keys);
+    hob.wait_for("`otlp.ca` holds no certificate in PEM");
+    assert_eq!(ask(hob.port(), "GET", "/hello.txt", "").status, 200);
+    hob.stop();
+    for (keys, said) in [
+        (keys.replace("ca.pem", "none.pem"), "none.pem"),
+        (
+            keys.replace("https:", "http:"),
+            "`ca` without a collector that speaks TLS",
+        ),
+    ] {
+        place.write_config(&keys, "site");
+        let output = place.run(&["check", "--config", "hob.toml"]);
+        assert_ne!(output.status.code(), Some(0), "{keys}");
+        assert!(text_of(&output).contains(said), "{}", text_of(&output));
+    }
 }

@@ -7,8 +7,12 @@ mod harness;
 mod certificates;
 #[path = "tls/clients.rs"]
 mod clients;
+#[path = "tls/failures.rs"]
+mod failures;
 #[path = "tls/rules.rs"]
 mod rules;
+#[path = "watch/watcher.rs"]
+mod watcher;
 
 use std::process::{Command, Output, Stdio};
 

@@ -96,6 +96,37 @@ fn every_stage_of_a_program_is_told_and_what_it_prints() {
 }
 
 #[test]
+fn what_a_program_prints_after_the_end_is_told_to_those_whom_the_end_matches() {
+    let programs = Programs::new().with_sh(
+        "late.cgi",
+        "printf 'Content-Type: text/plain\\nContent-Length: 1\\n\\nx'\n\
+         cat fifo\necho 'last words' >&2\n",
+    );
+    let fifo = programs.path("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    std::fs::set_permissions(&fifo, open).unwrap();
+    let programs = programs.serve("");
+    let mut all = Watcher::begin(&programs.place, "");
+    let mut good = Watcher::begin(&programs.place, "status=2xx");
+    let mut bad = Watcher::begin(&programs.place, "status=4xx");
+    assert_eq!(programs.get("/cgi/late.cgi").answer.text(), "x");
+    for watcher in [&mut all, &mut good] {
+        watcher.until("done");
+    }
+    std::fs::write(&fifo, "").unwrap();
+    for watcher in [&mut all, &mut good] {
+        let events = watcher.until("stderr");
+        assert_eq!(of(&events, "stderr")["text"], "last words");
+    }
+    call(programs.port(), "GET", "/missing", "", b"");
+    let events = bad.until("done");
+    assert!(!stages(&events).contains(&"stderr"), "{events:#?}");
+    programs.stop();
+}
+
+#[test]
 fn secrets_are_hidden_unless_they_are_asked_for() {
     let place = Place::new();
     let hob = place.serve_text(&format!(

@@ -12,6 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::tls::roots;
 use crate::tls::terms::provider;
 
 /// Largest answer that is read, in bytes.
@@ -47,23 +48,17 @@ pub struct Poster {
 }
 
 impl Poster {
-    /// A sender on the calling thread. `https://` believes the system's certificate authorities.
+    /// A sender on the calling thread. `https://` believes the system's certificate authorities and
+    /// those of `more_roots`, in PEM, which the config's key `key` names.
     ///
     /// # Errors
     /// What cannot be sent to such a destination, or what the system lacks.
-    pub fn new(destination: Destination) -> Result<Poster, String> {
+    pub fn new(destination: Destination, more_roots: &[u8], key: &str) -> Result<Poster, String> {
         check(&destination)?;
-        let mut roots = RootCertStore::empty();
-        if destination.url.starts_with("https:") {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            if roots.is_empty() {
-                return Err(
-                    "there are no certificates of authorities on this system; install \
-                            `ca-certificates`"
-                        .to_owned(),
-                );
-            }
-        }
+        let roots = match destination.url.starts_with("https:") {
+            true => roots::believed(more_roots, key)?,
+            false => RootCertStore::empty(),
+        };
         let config = ClientConfig::builder_with_provider(Arc::new(provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?
@@ -188,7 +183,7 @@ mod tests {
             socket.write_all(answer).unwrap();
             String::from_utf8(seen).unwrap()
         });
-        let poster = Poster::new(destination(&url)).unwrap();
+        let poster = Poster::new(destination(&url), b"", "ca").unwrap();
         let reply = poster.post("text/plain", Bytes::from_static(b"the body"));
         let wanted = Reply {
             status: 503,
@@ -207,7 +202,8 @@ mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             listener.local_addr().unwrap().port()
         };
-        let poster = Poster::new(destination(&format!("http://127.0.0.1:{port}/"))).unwrap();
+        let url = format!("http://127.0.0.1:{port}/");
+        let poster = Poster::new(destination(&url), b"", "ca").unwrap();
         let error = poster.post("text/plain", Bytes::new()).unwrap_err();
         assert!(error.to_lowercase().contains("refused"), "{error}");
     }

@@ -120,7 +120,16 @@ counters! {
     tls_resumed: "TLS handshakes done with a ticket of an earlier one.";
     tls_handshakes_12: "TLS handshakes of TLS 1.2 done.";
     tls_resumed_12: "TLS handshakes of TLS 1.2 done with a ticket of an earlier one.";
-    tls_handshakes_failed: "TLS handshakes that failed or were given up.";
+    tls_handshakes_failed: "TLS handshakes that failed or were given up, for a reason below or a limit.";
+    tls_failed_left: "TLS handshakes that failed: the client went away, or its connection broke.";
+    tls_failed_refused: "TLS handshakes that failed: the client gave up; it may not trust the certificate or its name.";
+    tls_failed_version: "TLS handshakes that failed: no version of TLS that both sides speak.";
+    tls_failed_suite: "TLS handshakes that failed: no cipher suite, key exchange or signature that both sides know.";
+    tls_failed_protocol: "TLS handshakes that failed: no application protocol that both sides speak.";
+    tls_failed_certificate: "TLS handshakes that failed: the client's certificate was missing or not accepted.";
+    tls_failed_foreign: "TLS handshakes that failed: what came was neither TLS nor HTTP.";
+    tls_failed_broken: "TLS handshakes that failed: the client broke the rules of TLS.";
+    tls_failed_server: "TLS handshakes that failed: the server stopped, or something was wrong on its side.";
     tls_clear_text: "Connections in clear text to a listener that speaks TLS (400).";
     tls_broken: "Connections ended: a TLS record was changed, too long or out of place.";
     limit_handshake_time: "Connections ended: a TLS handshake took too long.";

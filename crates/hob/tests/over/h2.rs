@@ -27,11 +27,21 @@ pub(crate) async fn connect(client: Arc<ClientConfig>, port: u16) -> io::Result<
     let mut builder = Builder::new();
     builder
         .enable_push(false)
-        .initial_window_size(PIECE_BYTES as u32);
+        .initial_window_size(PIECE_BYTES as u32)
+        // One answer that is not read holds up no other.
+        .initial_connection_window_size(16 * PIECE_BYTES as u32);
     builder.max_send_buffer_size(PIECE_BYTES);
     let (requests, driver) = builder.handshake(stream).await.map_err(io::Error::other)?;
     let driver = spawn_local(async { drop(driver.await) });
     Ok(Connection { requests, driver })
+}
+
+impl Connection {
+    /// Ends without a word.
+    #[allow(dead_code, reason = "only some tests leave so")]
+    pub(crate) fn vanish(&self) {
+        self.driver.abort();
+    }
 }
 
 impl Server for Connection {

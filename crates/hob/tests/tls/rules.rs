@@ -7,7 +7,7 @@ use super::harness::{Hob, Place, text_of};
 use super::{certificate, curl, fetched, s_client};
 
 /// Makes a certificate `NAME.pem` for a client, signed by `ca`.
-fn client_certificate(place: &Place, name: &str, subject: &str) {
+pub(super) fn client_certificate(place: &Place, name: &str, subject: &str) {
     let path = |file: &str| place.path(file).display().to_string();
     let run = |arguments: &[&str]| {
         let made = Command::new("openssl").args(arguments).output().unwrap();

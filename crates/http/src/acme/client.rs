@@ -11,11 +11,10 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 
 use crate::acme::{ANSWER_BYTES_MAX, REQUEST_TIME_MAX};
+use crate::tls::roots;
 use crate::tls::terms::provider;
 
 type Inner = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, BodyWrapper<Bytes>>;
@@ -27,21 +26,7 @@ pub(crate) struct Client(Inner);
 impl Client {
     /// A client that believes the system's roots and these, as PEM.
     pub(crate) fn new(more_roots: &[u8]) -> Result<Client, String> {
-        let mut roots = RootCertStore::empty();
-        // What cannot be read there is told only when nothing is left.
-        let system = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(system.certs);
-        for root in CertificateDer::pem_slice_iter(more_roots) {
-            let root = root.map_err(|error| format!("`acme.ca` cannot be read: {error}"))?;
-            roots
-                .add(root)
-                .map_err(|error| format!("`acme.ca` holds a wrong certificate: {error}"))?;
-        }
-        if roots.is_empty() {
-            let text = "there are no certificates of authorities on this system; install \
-                        `ca-certificates`, or name a file in `acme.ca`";
-            return Err(text.to_owned());
-        }
+        let roots = roots::believed(more_roots, "acme.ca")?;
         let config = ClientConfig::builder_with_provider(Arc::new(provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?

@@ -15,6 +15,7 @@ use crate::response::Answer;
 use crate::thread::conn::{Conn, Piece, Stage};
 use crate::thread::drive::Fate;
 use crate::thread::run::Thread;
+use crate::tls::failure::HandshakeFailure;
 
 pub(super) const HEAD_TOO_SLOW: Refusal = Refusal {
     status: 408,
@@ -210,8 +211,7 @@ impl<A: Answer + 'static> Thread<A> {
                 return self.drive(conn);
             }
             Deadline::Handshake => {
-                self.counters.limit_handshake_time.add(1);
-                self.fail_handshake(conn, "limits.handshake_time: it took too long");
+                self.fail_handshake(conn, HandshakeFailure::Late);
             }
             Deadline::Body => return self.time_out_body(conn),
         }

@@ -9,7 +9,7 @@
 //!   pipe
 //! - `send` bytes to the kernel, in order, with budgets
 //! - `pump` request bodies in
-//! - `secure` TLS: handshakes, what comes in; `seal` what goes out
+//! - `secure` TLS: handshakes, what comes in; `seal` what goes out; `shaken` handshakes that failed
 //! - `h2` all of that for HTTP/2, `h3` for HTTP/3
 //! - `drain` how a thread ends
 //! - `ending` records, deadlines, what is told when a connection ends
@@ -37,6 +37,7 @@ mod run;
 mod seal;
 mod secure;
 mod send;
+mod shaken;
 mod shared;
 #[cfg(test)]
 mod tests;

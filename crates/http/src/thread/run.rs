@@ -35,6 +35,7 @@ use crate::thread::h3::{QUIC, Quic};
 use crate::thread::seal::Batch;
 use crate::thread::shared::{Crew, Letter, Mailbox};
 use crate::thread::wheel::{TICK_MS, Wheel};
+use crate::tls::failure::HandshakeFailure;
 
 /// One server thread and everything on it.
 pub struct Thread<A: Answer> {
@@ -417,7 +418,11 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     pub(crate) fn close_because(&mut self, mut conn: Box<Conn>, why: Why) {
-        self.fail_handshake(&mut conn, "");
+        let failure = match why {
+            Why::ClientLeft => HandshakeFailure::Left,
+            Why::ServerStops => HandshakeFailure::Stopped,
+        };
+        self.fail_handshake(&mut conn, failure);
         if conn.request.is_some() && conn.core.ends_by_close() {
             // A plain close would say that the answer is whole.
             conn.close_with_reset();

@@ -26,6 +26,8 @@ use crate::thread::conn::{Conn, Stage};
 use crate::thread::drive::Step;
 use crate::thread::pump::Read;
 use crate::thread::run::Thread;
+use crate::thread::shaken::Attempt;
+use crate::tls::failure::HandshakeFailure;
 use crate::tls::handshake::{Established, Handshake, Progress};
 use crate::tls::hello::{self, Hello};
 use crate::tls::record::RECORD_BYTES_MAX;
@@ -80,6 +82,16 @@ pub(crate) struct Begun {
     by_ms: u64,
     started_us: u64,
     bytes: usize,
+}
+
+impl Begun {
+    fn at(&self) -> Attempt<'_> {
+        Attempt {
+            started_us: self.started_us,
+            server_name: self.server_name.as_deref(),
+            over: "TCP",
+        }
+    }
 }
 
 /// What a client gets that speaks no TLS.
@@ -233,8 +245,7 @@ impl<A: Answer + 'static> Thread<A> {
         conn.stage = Stage::Handshake;
         let under_way = self.crew.handshakes.fetch_add(1, Ordering::Relaxed);
         if under_way >= self.limits.handshake_count {
-            self.counters.limit_handshakes.add(1);
-            self.give_up_handshake(conn, alert::INTERNAL_ERROR);
+            self.give_up_handshake(conn, HandshakeFailure::Full, alert::INTERNAL_ERROR);
         }
     }
 
@@ -243,7 +254,7 @@ impl<A: Answer + 'static> Thread<A> {
         loop {
             if !conn.is_readable {
                 return if conn.is_half_closed {
-                    self.fail_handshake(conn, "the client left within the handshake");
+                    self.fail_handshake(conn, HandshakeFailure::Left);
                     Step::Close
                 } else {
                     Step::Wait
@@ -251,14 +262,14 @@ impl<A: Answer + 'static> Thread<A> {
             }
             let count = match receive_raw(conn, &mut self.input[..RECORD_BYTES_MAX]) {
                 Ok(0) => {
-                    self.fail_handshake(conn, "the client left within the handshake");
+                    self.fail_handshake(conn, HandshakeFailure::Left);
                     return Step::Close;
                 }
                 Ok(count) => count,
                 Err(Errno::AGAIN) => return Step::Wait,
                 Err(Errno::INTR) => continue,
                 Err(_) => {
-                    self.fail_handshake(conn, "the connection broke within the handshake");
+                    self.fail_handshake(conn, HandshakeFailure::Left);
                     return Step::Close;
                 }
             };
@@ -287,7 +298,11 @@ impl<A: Answer + 'static> Thread<A> {
                     return Some(Step::Again);
                 }
                 Hello::Foreign => {
-                    self.give_up_handshake(conn, alert::UNEXPECTED_MESSAGE);
+                    self.give_up_handshake(
+                        conn,
+                        HandshakeFailure::Foreign,
+                        alert::UNEXPECTED_MESSAGE,
+                    );
                     return Some(Step::Again);
                 }
             }
@@ -303,6 +318,7 @@ impl<A: Answer + 'static> Thread<A> {
                     Err(error) => {
                         secure.state = State::Hello(begun);
                         tracing::error!(%error, "a TLS handshake could not begin");
+                        self.fail_handshake(conn, HandshakeFailure::Own);
                         return Some(Step::Close);
                     }
                 }
@@ -325,9 +341,12 @@ impl<A: Answer + 'static> Thread<A> {
                 Some(Step::Again)
             }
             Progress::Failed(error) => {
-                tracing::debug!(%error, "a TLS handshake failed");
-                self.crew.handshakes.fetch_sub(1, Ordering::Relaxed);
-                self.counters.tls_handshakes_failed.add(1);
+                self.book_failure(
+                    &conn.facts,
+                    &begun.at(),
+                    HandshakeFailure::of(&error),
+                    &error,
+                );
                 self.end_shaking(conn);
                 Some(Step::Again)
             }
@@ -349,8 +368,7 @@ impl<A: Answer + 'static> Thread<A> {
         if begun.bytes <= self.limits.handshake_bytes {
             return None;
         }
-        self.counters.limit_handshake_bytes.add(1);
-        self.give_up_handshake(conn, alert::INTERNAL_ERROR);
+        self.give_up_handshake(conn, HandshakeFailure::Long, alert::INTERNAL_ERROR);
         Some(Step::Again)
     }
 
@@ -409,8 +427,13 @@ impl<A: Answer + 'static> Thread<A> {
 
     /// Ends a handshake with an alert of ours, in clear text: there are no keys, or rustls has
     /// them.
-    pub(crate) fn give_up_handshake(&mut self, conn: &mut Conn, alert: u8) {
-        self.fail_handshake(conn, "");
+    pub(crate) fn give_up_handshake(
+        &mut self,
+        conn: &mut Conn,
+        failure: HandshakeFailure,
+        alert: u8,
+    ) {
+        self.fail_handshake(conn, failure);
         if let Some(secure) = &mut conn.secure {
             secure
                 .outbound
@@ -420,18 +443,15 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// Books a handshake that will not be done.
-    pub(crate) fn fail_handshake(&mut self, conn: &mut Conn, reason: &'static str) {
+    pub(crate) fn fail_handshake(&mut self, conn: &mut Conn, failure: HandshakeFailure) {
         let Some(secure) = &mut conn.secure else {
             return;
         };
-        if secure.handshake_by_ms().is_none() {
-            return;
-        }
-        secure.state = State::Over;
-        self.crew.handshakes.fetch_sub(1, Ordering::Relaxed);
-        self.counters.tls_handshakes_failed.add(1);
-        if !reason.is_empty() {
-            tracing::debug!(reason, "a TLS handshake failed");
+        match std::mem::replace(&mut secure.state, State::Over) {
+            State::Hello(begun) | State::Handshake(begun, _) => {
+                self.book_failure(&conn.facts, &begun.at(), failure, &"");
+            }
+            other => secure.state = other,
         }
     }
 

@@ -4,13 +4,14 @@
 //! first bytes --> Hello (which name?) --> Handshake (rustls) --> Session (our records)
 //! ```
 //!
+//! - `roots` who is believed where hob is the client
 //! - `certificate` a chain and its key, checked to belong together
 //! - `self_signed` one made here, for machines without a name
 //! - `terms` what a listener offers: versions, suites, certificates by name, client rules
 //! - `client` whether clients need a certificate, `x509` what theirs says
 //! - `ticket` keys of session tickets, shared and rotating
 //! - `hello` a look at a ClientHello before rustls has it
-//! - `handshake` from the first byte to the session
+//! - `handshake` from the first byte to the session, `failure` why there is none
 //! - `record` sealing and opening of records, `session` the connection they belong to
 //!
 //! rustls makes the handshake and hands its keys out. Records are sealed and opened here with the
@@ -19,9 +20,11 @@
 
 pub(crate) mod certificate;
 mod client;
+pub(crate) mod failure;
 pub(crate) mod handshake;
 pub mod hello;
 pub(crate) mod record;
+pub(crate) mod roots;
 mod self_signed;
 pub(crate) mod session;
 pub(crate) mod terms;

@@ -54,7 +54,7 @@ impl Address {
 /// Addresses besides the usual one that connections may come from where nobody says how many.
 const SPARE_SOURCE_COUNT: usize = 250;
 /// Connections of a thread after which the next ones come from another address of this machine:
-/// from 14,000 on, half of the usual ports, the system looks longer and longer for one that is free.
+/// from 14,000 on, half of the usual ports, the system looks longer and longer for a free one.
 const CONNECTIONS_PER_SOURCE: usize = 10_000;
 /// Addresses of one /24 that are used: .1 to .250.
 const SOURCES_PER_NETWORK: usize = 250;

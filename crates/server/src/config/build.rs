@@ -89,6 +89,7 @@ pub(crate) fn build(root: &Section, faults: &mut Faults<'_>) -> Built {
         config,
         spots: Spots {
             acme: acme_spots,
+            otlp_ca: root.section("otlp").map(|section| section.spot("ca")),
             logs: log_spots,
             listeners: listen_spots,
             sites: site_spots,

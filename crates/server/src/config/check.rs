@@ -74,6 +74,8 @@ pub(crate) struct Built {
 /// Where the parts of a config stand, in the order of the config's lists.
 pub(crate) struct Spots {
     pub(crate) acme: Option<AcmeSpots>,
+    /// Where authorities of the collector's certificate are named.
+    pub(crate) otlp_ca: Option<Spot>,
     pub(crate) logs: Vec<Spot>,
     pub(crate) listeners: Vec<ListenSpots>,
     pub(crate) sites: Vec<SiteSpots>,
@@ -131,6 +133,11 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
     };
     acme::check(built, faults);
     for (file, spot) in acme::files(config, spots) {
+        file_on_disk(file, spot, "write the file's own path", &mut looked, faults);
+    }
+    if let (Some(otlp), Some(spot)) = (&config.otlp, spots.otlp_ca)
+        && let Some(file) = &otlp.ca
+    {
         file_on_disk(file, spot, "write the file's own path", &mut looked, faults);
     }
     certificates_on_disk(config, spots, &mut looked, faults);

@@ -26,6 +26,8 @@ pub struct Metrics {
 pub struct Otlp {
     /// The collector.
     pub destination: Destination,
+    /// File with authorities of whom one may have signed the collector's certificate.
+    pub ca: Option<PathBuf>,
     /// One in so many requests is sampled; 0 is none.
     pub one_in: u32,
     /// What a `traceparent` means.
@@ -89,8 +91,18 @@ pub(crate) fn build_otlp(root: &Section, faults: &mut Faults<'_>) -> Option<Otlp
         faults.error(section.spot(key), wrong).hint(hint);
         return None;
     }
+    let ca = section.optional_path("ca").cloned();
+    if ca.is_some() && destination.url.starts_with("http:") {
+        faults
+            .error(
+                section.spot("ca"),
+                "`ca` without a collector that speaks TLS",
+            )
+            .hint("begin `endpoint` with `https://`, or remove `ca`");
+    }
     Some(Otlp {
         destination,
+        ca,
         one_in: section.number("one_in"),
         parent: match section.word("parent") {
             "join" => Parent::Join,
@@ -124,6 +136,9 @@ impl Metrics {
 impl Otlp {
     pub(super) fn fmt_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n[otlp]\nendpoint = {}", quoted(&self.destination.url))?;
+        if let Some(ca) = &self.ca {
+            writeln!(f, "ca = {}", quoted(ca.display()))?;
+        }
         writeln!(f, "one_in = {}", self.one_in)?;
         let parent = match self.parent {
             Parent::Follow => "follow",

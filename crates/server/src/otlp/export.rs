@@ -153,7 +153,7 @@ enum Sent {
 
 impl Work {
     fn run(mut self) {
-        let poster = match Poster::new(self.settings.destination.clone()) {
+        let poster = match poster(&self.settings) {
             Ok(poster) => Some(poster),
             Err(error) => {
                 tracing::error!(error, "traces cannot be sent");
@@ -329,6 +329,16 @@ impl Work {
             tracing::warn!(url, why, "the collector did not take traces");
         }
     }
+}
+
+/// What sends to the collector. A certificate authority's file is read now and not again.
+fn poster(settings: &Otlp) -> Result<Poster, String> {
+    let roots = match &settings.ca {
+        Some(path) => std::fs::read(path)
+            .map_err(|error| format!("`otlp.ca` {} cannot be read: {error}", path.display()))?,
+        None => Vec::new(),
+    };
+    Poster::new(settings.destination.clone(), &roots, "otlp.ca")
 }
 
 /// What an answer means.

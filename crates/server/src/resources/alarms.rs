@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 /// Share of a link or a limit from which it is told, once it lasts.
 pub(crate) const SHARE_ON: f64 = 0.60;
 /// Share from which it is bad.
-const SHARE_BAD: f64 = 0.90;
+pub(crate) const SHARE_BAD: f64 = 0.90;
 /// Share below which it is no longer told.
-const SHARE_OFF: f64 = 0.50;
+pub(crate) const SHARE_OFF: f64 = 0.50;
 /// How long an event is told of after it has happened last, in milliseconds.
-const EVENT_MS: u64 = 10 * 60 * 1000;
+pub(crate) const EVENT_MS: u64 = 10 * 60 * 1000;
 /// Alerts at a time; more are counted in one.
-const ALERT_COUNT_MAX: usize = 32;
+pub(crate) const ALERT_COUNT_MAX: usize = 32;
 
 /// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

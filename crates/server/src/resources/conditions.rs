@@ -70,6 +70,11 @@ const LOOKS_QUICK: u32 = 5;
 const LOOKS_MINUTES: u32 = 5;
 /// Days before its end from which a certificate is told of.
 const CERTIFICATE_DAYS: i64 = 14;
+/// One that lives shorter than four times that is told of in the last part of its life: one in so
+/// many.
+const CERTIFICATE_LIFE_PART: i64 = 4;
+/// Days before its end from which that is bad.
+const CERTIFICATE_BAD_DAYS: i64 = 2;
 const DAY_S: i64 = 86_400;
 /// A kernel that waits for memory this share of a minute is short of it.
 const PRESSURE_PERMILLE: u16 = 100;
@@ -81,6 +86,8 @@ const DROPS_PERMILLE: u64 = 1;
 const CACHE_ASKED_MIN: u64 = 600;
 /// Thousandths of them that should be answered from memory.
 const CACHE_HIT_PERMILLE_MIN: u64 = 500;
+/// A cache that is too small has thrown out more than one file for so many questions.
+const CACHE_EVICTED_ONE_IN: u64 = 10;
 
 /// Counters that grow while all is well: what idles or is old goes.
 const QUIET: &[&str] = &[
@@ -279,10 +286,14 @@ fn certificates(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
     for one in &facts.certificates {
         let life_s = one.until_unix_s.saturating_sub(one.from_unix_s);
         // Those that live a few days are renewed within them.
-        let told_from_s = one.until_unix_s - (CERTIFICATE_DAYS * DAY_S).min(life_s / 4);
+        let told_from_s =
+            one.until_unix_s - (CERTIFICATE_DAYS * DAY_S).min(life_s / CERTIFICATE_LIFE_PART);
         let days = (one.until_unix_s - now_s).div_euclid(DAY_S);
         let finding = (now_s >= told_from_s).then(|| Finding {
-            level: if days < 2 { Level::Bad } else { Level::Warning },
+            level: match days < CERTIFICATE_BAD_DAYS {
+                true => Level::Bad,
+                false => Level::Warning,
+            },
             text: match days {
                 ..0 => format!("the certificate of {} has ended", one.name),
                 0 => format!("the certificate of {} ends today", one.name),
@@ -401,7 +412,8 @@ pub(crate) fn cache(
     let evicted = now.1.evictions.saturating_sub(before.1.evictions);
     let asked = since.cache_hits + since.cache_misses;
     let hit = (since.cache_hits * 1000).checked_div(asked).unwrap_or(1000);
-    let is_small = asked >= CACHE_ASKED_MIN && hit < CACHE_HIT_PERMILLE_MIN && evicted > asked / 10;
+    let is_asked = asked >= CACHE_ASKED_MIN && hit < CACHE_HIT_PERMILLE_MIN;
+    let is_small = is_asked && evicted > asked / CACHE_EVICTED_ONE_IN;
     let finding = is_small.then(|| Finding {
         level: Level::Notice,
         text: format!(

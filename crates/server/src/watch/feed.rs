@@ -18,12 +18,20 @@ pub(crate) struct Feed {
     pace: Timer,
     is_pacing: bool,
     silence: Timer,
+    /// Whether who asked for it may still watch. Looked at before anything is sent.
+    may_go_on: Box<dyn Fn() -> bool>,
+    is_over: bool,
     /// What was taken and not sent yet.
     taken: Bytes,
 }
 
 impl Feed {
-    pub(super) fn new(hub: &Arc<Hub>, watcher: Arc<Watcher>, reactor: &Reactor) -> Feed {
+    pub(super) fn new(
+        hub: &Arc<Hub>,
+        watcher: Arc<Watcher>,
+        reactor: &Reactor,
+        may_go_on: Box<dyn Fn() -> bool>,
+    ) -> Feed {
         let silence = reactor.timer();
         silence.set(SILENCE_MAX);
         Feed {
@@ -32,6 +40,8 @@ impl Feed {
             pace: reactor.timer(),
             is_pacing: false,
             silence,
+            may_go_on,
+            is_over: false,
             // So that whoever watches knows that it has begun.
             taken: Bytes::from_static(b": watching\n\n"),
         }
@@ -70,12 +80,16 @@ impl BodyStream for Feed {
         max: usize,
     ) -> Poll<Option<Result<Chunk, BodyError>>> {
         while self.taken.is_empty() {
+            if self.is_over {
+                return Poll::Ready(None);
+            }
             if self.poll_events(cx).is_pending() {
                 return Poll::Pending;
             }
-            if self.taken.is_empty() && self.watcher.is_over() {
-                return Poll::Ready(None);
+            if !(self.may_go_on)() {
+                self.taken = Bytes::new();
             }
+            self.is_over = self.taken.is_empty();
         }
         let chunk = self.taken.split_to(self.taken.len().min(max.max(1)));
         Poll::Ready(Some(Ok(Chunk::Bytes(chunk))))

@@ -34,15 +34,21 @@ impl Watching {
         *self.hidden.lock().unwrap_or_else(PoisonError::into_inner) = hidden;
     }
 
-    /// Somebody begins to watch.
+    /// Somebody begins to watch, and does so while they may.
     ///
     /// # Errors
     /// As many watch as may.
-    pub(crate) fn begin(&self, terms: Terms, request: &Request) -> Result<Feed, Full> {
+    pub(crate) fn begin(
+        &self,
+        terms: Terms,
+        request: &Request,
+        may_go_on: impl Fn() -> bool + 'static,
+    ) -> Result<Feed, Full> {
         let hidden = self.hidden.lock();
         let hidden = hidden.unwrap_or_else(PoisonError::into_inner).clone();
         let reactor = request.reactor();
         let watcher = self.hub.add(terms, hidden, reactor.now_us())?;
-        Ok(Feed::new(&self.hub, watcher, reactor))
+        let may_go_on = Box::new(may_go_on);
+        Ok(Feed::new(&self.hub, watcher, reactor, may_go_on))
     }
 }

@@ -41,6 +41,9 @@ pub const QUEUE_BYTES_MAX: usize = 256 * 1024;
 pub const HELD_BYTES_MAX: usize = 256 * 1024;
 /// Requests of which events are held; when there are more, all that is held is dropped.
 pub const HELD_COUNT_MAX: usize = 4096;
+/// Requests of programs whose end has decided that are remembered, the last ones: what their
+/// program prints later is shown or not as they were. What comes later still is as good as new.
+pub const DECIDED_COUNT_MAX: usize = 512;
 /// A watcher is woken when so many bytes wait for it, and before that only every [`PACE_MS`].
 pub const FLUSH_BYTES: usize = 32 * 1024;
 /// How long events may wait for others to go with, in milliseconds.

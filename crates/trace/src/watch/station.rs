@@ -3,9 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use crate::Record;
 use crate::watch::event::Pen;
-use crate::watch::{Hub, Stage, Subject, WATCHERS_MAX, Watcher};
+use crate::watch::{FieldsOf, Hub, Stage, Subject, WATCHERS_MAX, Watcher};
+use crate::{HandlerKind, Record};
 
 /// One thread's view of the watchers.
 #[derive(Default)]
@@ -106,6 +106,34 @@ impl Station {
         (live, held)
     }
 
+    /// Tells of a connection that came to no request whoever would hear of one from this client, as
+    /// far as nothing else is asked for: it has no path, site or fields. `record` has its client,
+    /// its number and its times.
+    #[cold]
+    pub fn tell_of_connection(&self, record: &Record, stage: Stage, write: impl Fn(&mut Pen<'_>)) {
+        let subject = Subject {
+            client: record.client,
+            site: "",
+            path: b"",
+            method: b"",
+            handler: HandlerKind::None,
+            fields: &NoFields,
+        };
+        let (live, held) = self.match_begin(&subject, record.started_us);
+        let trail = Trail {
+            connection: record.connection,
+            request: record.request,
+            live,
+            held,
+            started_us: record.started_us,
+        };
+        let end_us = record.started_us + record.total_us;
+        let tell = |out: &mut Vec<u8>, _: Option<&crate::watch::Hidden>| {
+            self.write(&trail, stage, end_us, out, |pen| write(pen));
+        };
+        self.end(&trail, record, |_, _| {}, tell);
+    }
+
     /// Some of those who watch a request are shown heads.
     pub fn shows_head(&self, trail: &Trail) -> bool {
         trail.all() & self.shows_head.get() != 0
@@ -174,7 +202,7 @@ impl Station {
             for watcher in of_bits(&watchers, shown, trail) {
                 let is_live = trail.live & watcher.bit() != 0;
                 if !is_live && !watcher.terms.match_end(record) {
-                    watcher.forget(trail);
+                    watcher.forget(trail, record);
                     continue;
                 }
                 let hidden = (!is_secret).then_some(&watcher.hidden);
@@ -213,6 +241,15 @@ impl Station {
     pub fn push(&self, trail: &Trail, write: impl Fn(&mut Vec<u8>, Option<&crate::watch::Hidden>)) {
         let live = Trail { held: 0, ..*trail };
         self.end(&live, &Record::empty(), |_, _| {}, write);
+    }
+}
+
+/// What has no head has no fields.
+struct NoFields;
+
+impl FieldsOf for NoFields {
+    fn any(&self, _: &str, _: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+        false
     }
 }
 

@@ -5,11 +5,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use crate::Record;
 use crate::watch::event::{self, GAP};
 use crate::watch::{
-    FLUSH_BYTES, HELD_BYTES_MAX, HELD_COUNT_MAX, Hidden, QUEUE_BYTES_MAX, Terms, Trail,
+    DECIDED_COUNT_MAX, FLUSH_BYTES, HELD_BYTES_MAX, HELD_COUNT_MAX, Hidden, QUEUE_BYTES_MAX, Terms,
+    Trail,
 };
+use crate::{HandlerKind, Record};
 
 /// A watcher.
 pub struct Watcher {
@@ -35,12 +36,41 @@ struct State {
     /// Events of requests whose end decides, by connection and request.
     held: HashMap<(u64, u32), Held>,
     held_bytes: usize,
+    decided: Decided,
     /// The last events before the trigger.
     kept: VecDeque<Vec<u8>>,
     has_fired: bool,
     /// The server ends: nothing more comes.
     is_over: bool,
     waker: Option<Waker>,
+}
+
+/// Requests whose end has decided, the oldest first, and whether they were shown.
+#[derive(Default)]
+struct Decided {
+    order: VecDeque<(u64, u32)>,
+    is_shown: HashMap<(u64, u32), bool>,
+}
+
+impl Decided {
+    /// Remembers one whose program may print still.
+    fn note(&mut self, trail: &Trail, record: &Record, is_shown: bool) {
+        let is_program = matches!(
+            record.handler,
+            HandlerKind::Cgi | HandlerKind::Warm | HandlerKind::Resident
+        );
+        if !is_program {
+            return;
+        }
+        if self.order.len() == DECIDED_COUNT_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.is_shown.remove(&oldest);
+        }
+        let key = (trail.connection, trail.request);
+        self.order.push_back(key);
+        self.is_shown.insert(key, is_shown);
+    }
 }
 
 #[derive(Default)]
@@ -81,6 +111,19 @@ impl Watcher {
     /// Takes an event of a request whose end decides.
     pub(super) fn hold(&self, trail: &Trail, event: &[u8]) {
         let mut state = self.lock();
+        let key = (trail.connection, trail.request);
+        if let Some(is_shown) = state.decided.is_shown.get(&key).copied() {
+            // A program prints after its request is over.
+            let waker = match is_shown {
+                true => state.push_all(event, &self.terms),
+                false => None,
+            };
+            drop(state);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+            return;
+        }
         if state.held.len() >= HELD_COUNT_MAX {
             state.drop_held();
         }
@@ -88,10 +131,7 @@ impl Watcher {
         if fits {
             state.held_bytes += event.len();
         }
-        let held = state
-            .held
-            .entry((trail.connection, trail.request))
-            .or_default();
+        let held = state.held.entry(key).or_default();
         match fits {
             true => held.events.extend_from_slice(event),
             false => held.dropped += 1,
@@ -105,7 +145,9 @@ impl Watcher {
         let held = state.held.remove(&(trail.connection, trail.request));
         let held = held.unwrap_or_default();
         state.held_bytes -= held.events.len();
-        if !self.terms.match_end(record) {
+        let is_shown = self.terms.match_end(record);
+        state.decided.note(trail, record, is_shown);
+        if !is_shown {
             return;
         }
         let mut waker = state.push_all(before, &self.terms);
@@ -120,8 +162,9 @@ impl Watcher {
     }
 
     /// Forgets what is held of a request that will not be told of.
-    pub(super) fn forget(&self, trail: &Trail) {
+    pub(super) fn forget(&self, trail: &Trail, record: &Record) {
         let mut state = self.lock();
+        state.decided.note(trail, record, false);
         if let Some(held) = state.held.remove(&(trail.connection, trail.request)) {
             state.held_bytes -= held.events.len();
         }

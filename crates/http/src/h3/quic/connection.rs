@@ -11,6 +11,7 @@ use quinn_proto::{
 use crate::h3::quic::session::Shaken;
 use crate::limits::{H3_SEND_WINDOW_BYTES_MAX, H3_SEND_WINDOW_BYTES_MIN};
 use crate::network::{Network, Way};
+use crate::tls::failure::{HandshakeFailure, Side};
 
 /// A connection. Streams are known by their numbers (RFC 9000 section 2.1).
 pub(crate) struct Connection {
@@ -28,8 +29,8 @@ pub(crate) struct Connection {
 pub(crate) enum Happened {
     /// The handshake is done.
     Connected,
-    /// It is over.
-    Lost(Lost),
+    /// It is over, and why its handshake failed if it was not done.
+    Lost(Lost, HandshakeFailure),
     /// Streams were opened.
     Opened,
     /// A stream has something to read, or has ended.
@@ -123,7 +124,9 @@ impl Connection {
                 | Event::DatagramsUnblocked
                 | Event::Stream(StreamEvent::Available { .. }) => continue,
                 Event::Connected => Happened::Connected,
-                Event::ConnectionLost { reason } => Happened::Lost(how(&reason)),
+                Event::ConnectionLost { reason } => {
+                    Happened::Lost(how(&reason), failure_of(&reason))
+                }
                 Event::Stream(StreamEvent::Opened { .. }) => Happened::Opened,
                 Event::Stream(StreamEvent::Readable { id }) => Happened::Readable(id.into()),
                 Event::Stream(StreamEvent::Writable { .. }) => Happened::Writable,
@@ -272,5 +275,23 @@ fn how(reason: &ConnectionError) -> Lost {
             tracing::debug!(%reason, "a QUIC connection broke");
             Lost::Broken
         }
+    }
+}
+
+/// What the end of a connection says of its handshake.
+fn failure_of(reason: &ConnectionError) -> HandshakeFailure {
+    match reason {
+        ConnectionError::TransportError(error) => {
+            HandshakeFailure::of_quic(error.code.into(), Side::Server)
+        }
+        ConnectionError::ConnectionClosed(close) => {
+            HandshakeFailure::of_quic(close.error_code.into(), Side::Client)
+        }
+        ConnectionError::VersionMismatch => HandshakeFailure::Version,
+        ConnectionError::ApplicationClosed(_)
+        | ConnectionError::Reset
+        | ConnectionError::TimedOut
+        | ConnectionError::LocallyClosed
+        | ConnectionError::CidsExhausted => HandshakeFailure::Left,
     }
 }

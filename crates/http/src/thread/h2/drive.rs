@@ -67,11 +67,15 @@ impl<A: Answer + 'static> Thread<A> {
                     }
                     Flushed::Broken => return Some(Fate::Close),
                 }
-                if conn.unsent_bytes() < before {
+                let has_moved = conn.unsent_bytes() < before;
+                if has_moved {
                     // The client takes bytes: its time begins anew.
                     session.write_by_ms = u64::MAX;
                 }
-                self.note_first_bytes(session);
+                if has_moved || !is_blocked {
+                    // Where nothing left, no head did.
+                    self.note_first_bytes(session);
+                }
             }
             let has_left = !is_blocked && self.is_done(conn, session);
             if has_left || session.is_over {
@@ -124,6 +128,13 @@ impl<A: Answer + 'static> Thread<A> {
             conn.out
                 .push(Piece::Own(self.output.as_slice().to_vec(), 0));
             self.output.clear();
+        }
+        if !self.finishing.is_empty() && conn.take_since_us != 0 {
+            // Answers that were made just now have not waited since the socket was full.
+            let fresh = std::mem::take(&mut self.finishing);
+            self.note_taken(conn);
+            conn.take_since_us = self.now_us;
+            self.finishing = fresh;
         }
         for request in self.finishing.drain(..) {
             conn.out.push(Piece::End(request));

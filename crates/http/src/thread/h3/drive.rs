@@ -113,7 +113,10 @@ impl<A: Answer + 'static> Thread<A> {
         while let Some(happened) = session.conn.next() {
             match happened {
                 Happened::Connected => self.establish_h3(session),
-                Happened::Lost(lost) => self.lose(session, lost),
+                Happened::Lost(lost, failure) => {
+                    session.failure.get_or_insert(failure);
+                    self.lose(session, lost);
+                }
                 Happened::Opened => self.accept_streams(session),
                 Happened::Readable(id) => match session.find(id) {
                     Some(at) => session.streams[at].is_readable = true,

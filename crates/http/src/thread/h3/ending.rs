@@ -13,6 +13,8 @@ use crate::thread::h2::stream::Work;
 use crate::thread::h3::stream::{Receiving, Sending};
 use crate::thread::h3::{Session, Stage};
 use crate::thread::run::Thread;
+use crate::thread::shaken::Attempt;
+use crate::tls::failure::HandshakeFailure;
 
 impl<A: Answer + 'static> Thread<A> {
     /// The client has taken a request back, or does not want its answer.
@@ -44,6 +46,7 @@ impl<A: Answer + 'static> Thread<A> {
     pub(super) fn break_h3(&mut self, session: &mut Session, at: usize, reason: &'static str) {
         self.counters.bad_request.add(1);
         let stream = &mut session.streams[at];
+        stream.set_wait(false, self.now_us);
         let request = stream.request.take();
         if let Some(request) = &request {
             let error = BodyError::Malformed(reason);
@@ -103,8 +106,16 @@ impl<A: Answer + 'static> Thread<A> {
         match std::mem::replace(&mut session.stage, Stage::Over) {
             Stage::Over => return,
             Stage::Handshake { .. } => {
-                self.crew.handshakes.fetch_sub(1, Ordering::Relaxed);
-                self.counters.tls_handshakes_failed.add(1);
+                let failure = session.failure.unwrap_or(match why {
+                    Why::ClientLeft => HandshakeFailure::Left,
+                    Why::ServerStops => HandshakeFailure::Stopped,
+                });
+                let attempt = Attempt {
+                    started_us: session.started_us,
+                    server_name: None,
+                    over: "QUIC",
+                };
+                self.book_failure(&session.facts, &attempt, failure, &"");
             }
             Stage::Open => {}
         }
@@ -148,7 +159,7 @@ impl<A: Answer + 'static> Thread<A> {
     pub(super) fn look_at_clocks(&mut self, session: &mut Session) {
         match session.stage {
             Stage::Handshake { by_ms } if by_ms <= self.now_ms => {
-                self.counters.limit_handshake_time.add(1);
+                session.failure = Some(HandshakeFailure::Late);
                 let reason = "limits.handshake_time: it took too long";
                 self.close_h3(session, Code::NoError, reason, Why::ClientLeft);
             }

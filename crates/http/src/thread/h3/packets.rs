@@ -355,6 +355,7 @@ impl<A: Answer + 'static> Thread<A> {
             request_count: 0,
             waker: None,
             stage: Stage::Handshake { by_ms },
+            failure: None,
             started_us: self.now_us,
             control: None,
             unsent: Bytes::new(),

@@ -369,7 +369,9 @@ impl<A: Answer + 'static> Thread<A> {
         fault: Fault,
         reason: &'static str,
     ) {
-        let request = session.streams[at].request.take();
+        let stream = &mut session.streams[at];
+        stream.set_wait(false, self.now_us);
+        let request = stream.request.take();
         session.cut(at, Code::Internal);
         if let Some(request) = request {
             {

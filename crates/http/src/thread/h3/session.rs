@@ -21,6 +21,7 @@ use crate::thread::conn::Counted;
 use crate::thread::h2::stream::Work;
 use crate::thread::h3::stream::Stream;
 use crate::thread::visit::Visit;
+use crate::tls::failure::HandshakeFailure;
 
 /// Keys of connections over QUIC have this generation, which no slot has.
 pub(crate) const QUIC: u64 = 0x7fff_fffe << 32;
@@ -75,6 +76,8 @@ pub(super) struct Session {
     pub(super) request_count: u32,
     pub(super) waker: Option<Arc<KeyWaker>>,
     pub(super) stage: Stage,
+    /// Why there will be no handshake, once that is known.
+    pub(super) failure: Option<HandshakeFailure>,
     pub(super) started_us: u64,
     /// Our control stream, and what waits for room on it.
     pub(super) control: Option<u64>,

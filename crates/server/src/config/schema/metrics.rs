@@ -42,6 +42,14 @@ pub static OTLP: Table = Table {
             )
             .example("\"http://127.0.0.1:4318\"")
             .aka(&["url", "address", "collector", "exporter"]),
+        Key::new("ca", Path, Nothing("the system's authorities alone"))
+            .says(
+                "File with certificates of authorities, in PEM, one of which may have signed the \
+                 collector's own: for an authority of your own. It is read when this table comes \
+                 into force. The server's account must be able to read it.",
+            )
+            .example("\"/etc/hob/collector-ca.pem\"")
+            .aka(&["ca_file", "root", "roots", "certificate"]),
         Key::new(
             "one_in",
             Integer {

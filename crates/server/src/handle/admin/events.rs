@@ -224,6 +224,14 @@ struct Reader {
     rest: Bytes,
 }
 
+impl Reader {
+    /// The session it was asked for in has not ended.
+    fn may_go_on(&self) -> bool {
+        let goes_on = |number| self.seat.admin.door.goes_on(number, now_ms());
+        self.session.is_none_or(goes_on)
+    }
+}
+
 impl BodyStream for Reader {
     fn poll_chunk(
         &mut self,
@@ -231,8 +239,7 @@ impl BodyStream for Reader {
         max: usize,
     ) -> Poll<Option<Result<Chunk, BodyError>>> {
         if self.timer.poll_elapsed(cx).is_ready() {
-            let goes_on = |number| self.seat.admin.door.goes_on(number, now_ms());
-            if !self.session.is_none_or(goes_on) {
+            if !self.may_go_on() {
                 return Poll::Ready(None);
             }
             self.timer.set(KEEP_ALIVE);
@@ -244,8 +251,8 @@ impl BodyStream for Reader {
         }
         if self.rest.is_empty() {
             match self.mailbox.take(cx) {
-                Poll::Ready(Some(frame)) => self.rest = frame,
-                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Ready(Some(frame)) if self.may_go_on() => self.rest = frame,
+                Poll::Ready(_) => return Poll::Ready(None),
                 Poll::Pending => return Poll::Pending,
             }
         }

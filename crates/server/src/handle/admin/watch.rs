@@ -1,5 +1,7 @@
 //! `GET /v1/watch`: live events of requests, as server-sent events.
 
+use std::sync::Arc;
+
 use hob_http::{Answered, Body, HalfClose, Response};
 use hob_trace::watch::{Terms, WATCHERS_MAX};
 
@@ -7,6 +9,7 @@ use super::ask::Ask;
 use super::endpoints::Role;
 use super::reply;
 use crate::handle::plain;
+use crate::shared::fleet::now_ms;
 
 /// `GET /v1/watch`
 pub(super) fn answer(ask: &Ask) -> Answered {
@@ -28,7 +31,10 @@ fn begin(ask: &Ask) -> Response {
     if ask.request.head().method() == b"HEAD" {
         return Response::new(200, fields, Body::Empty);
     }
-    match ask.admin.shared.watching.begin(terms, &ask.request) {
+    let (admin, session) = (Arc::clone(&ask.admin), ask.visitor.session);
+    let may_go_on = move || session.is_none_or(|number| admin.door.goes_on(number, now_ms()));
+    let watching = &ask.admin.shared.watching;
+    match watching.begin(terms, &ask.request, may_go_on) {
         Ok(feed) => {
             // Who says nothing more has left.
             ask.request.set_half_close(HalfClose::Cancel);

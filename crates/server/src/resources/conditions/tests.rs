@@ -1,6 +1,7 @@
 //! What is worth an alert, and what is not.
 
 use super::*;
+use crate::resources::alarms::{ALERT_COUNT_MAX, EVENT_MS, SHARE_BAD, SHARE_OFF};
 use crate::resources::minute::Link;
 
 const MINUTE: u64 = 60_000;
@@ -228,5 +229,151 @@ fn what_goes_on_keeps_its_time_and_what_is_over_is_not_told() {
         .collect();
     assert_eq!(times, [1, 9, 9]);
     now(&mut alarms, &fine, 10);
+    assert_eq!(alarms.alerts(), []);
+}
+
+#[test]
+fn page_tells_every_threshold() {
+    let page = include_str!("../../../../../docs/src/how-to/machine.md");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let percent = |share: f64| (share * 100.0).round() as u64;
+    let (on, off, bad) = (percent(SHARE_ON), percent(SHARE_OFF), percent(SHARE_BAD));
+    let event_minutes = EVENT_MS / 60_000;
+    for text in [
+        format!(
+            "{on} % of a link or of a CPU for soft interrupts are used for {LOOKS_MINUTES} minutes"
+        ),
+        format!("{on} % of the descriptors, connections or workers for {LOOKS_QUICK} seconds"),
+        format!("less than {off} %, and from {bad} % on it is bad"),
+        format!("{on} % of the places in a program's queue"),
+        format!("one in {ERRORS_ONE_IN} requests of the last 10 seconds failed"),
+        format!("at least {ERRORS_MIN} did"),
+        format!("for {event_minutes} minutes after it has happened last"),
+        format!("ends within {CERTIFICATE_DAYS} days"),
+        format!("the last of {CERTIFICATE_LIFE_PART} parts of a shorter life"),
+        format!("bad from {CERTIFICATE_BAD_DAYS} days on"),
+        format!("memory for {} % of a minute", PRESSURE_PERMILLE / 10),
+        format!("a disk for {} %", DISK_PERMILLE / 10),
+        "one in 1,000 packets".to_owned(),
+        format!("at least {CACHE_ASKED_MIN} questions in a minute"),
+        format!("less than {} % are answered", CACHE_HIT_PERMILLE_MIN / 10),
+        format!("one file for {CACHE_EVICTED_ONE_IN} of them"),
+        format!("At most {ALERT_COUNT_MAX} are told"),
+    ] {
+        assert!(page.contains(&text), "{text}");
+    }
+    assert_eq!(DROPS_PERMILLE, 1, "as the page says");
+}
+
+#[test]
+fn thresholds_are_where_they_are_said_to_be() {
+    let failing = |errors, requests| {
+        let mut alarms = Alarms::default();
+        let facts = Facts {
+            errors,
+            requests,
+            ..Facts::default()
+        };
+        now(&mut alarms, &facts, 1);
+        alarms.alerts().len()
+    };
+    assert_eq!((failing(5, 100), failing(5, 101), failing(4, 4)), (1, 0, 0));
+    let waiting = |queued, idle| {
+        let mut alarms = Alarms::default();
+        let facts = Facts {
+            queued,
+            idle,
+            ..Facts::default()
+        };
+        now(&mut alarms, &facts, 1);
+        alarms.alerts().len()
+    };
+    assert_eq!((waiting(1, 0), waiting(1, 1), waiting(0, 0)), (1, 0, 0));
+    let minutes = |minute: &Minute, count: u64| {
+        let mut alarms = Alarms::default();
+        for number in 1..=count {
+            machine(
+                &mut alarms,
+                minute,
+                [("eth0", None)].into_iter(),
+                number * MINUTE,
+            );
+        }
+        texts(&alarms)
+    };
+    let waits = |memory_wait_permille, disk_wait_permille| {
+        let minute = Minute {
+            memory_wait_permille,
+            disk_wait_permille,
+            ..Minute::default()
+        };
+        minutes(&minute, 1).len()
+    };
+    assert_eq!(
+        (waits(100, 0), waits(99, 0), waits(0, 400), waits(0, 399)),
+        (1, 0, 1, 0)
+    );
+    let soft = |softirq_permille, count| {
+        let minute = Minute {
+            softirq_permille,
+            ..Minute::default()
+        };
+        minutes(&minute, count)
+    };
+    assert_eq!((soft(600, 4), soft(599, 9)), (vec![], vec![]));
+    let told = "one CPU spends 60 % of its time in soft interrupts, most of it network for 4 min";
+    assert_eq!(soft(600, 5), [told]);
+    let dropped = |drops| {
+        let mut minute = Minute::default();
+        let link = Link {
+            packets_in_s: 1000,
+            packets_out_s: 1000,
+            drops,
+            ..Link::default()
+        };
+        minute.links[0] = link;
+        minutes(&minute, 1).len()
+    };
+    assert_eq!((dropped(121), dropped(120)), (1, 0));
+}
+
+#[test]
+fn queue_of_a_pool_is_told_from_its_share_on_and_is_bad_when_it_is_full() {
+    let told = |waiting| {
+        let mut alarms = Alarms::default();
+        let pool = PoolFacts {
+            name: "p".to_owned(),
+            waiting,
+            waiting_max: 10,
+            ..PoolFacts::default()
+        };
+        let facts = Facts {
+            pools: vec![pool],
+            ..Facts::default()
+        };
+        pools(&mut alarms, &facts, 1);
+        alarms.alerts().first().map(|alert| alert.level)
+    };
+    assert_eq!(told(5), None);
+    assert_eq!(
+        (told(6), told(10)),
+        (Some(Level::Warning), Some(Level::Bad))
+    );
+}
+
+#[test]
+fn certificate_that_an_authority_refuses_is_told_until_it_is_there() {
+    let mut alarms = Alarms::default();
+    let refused = vec![("a.example".to_owned(), "it has no address".to_owned())];
+    let facts = Facts {
+        refused_certificates: refused,
+        ..Facts::default()
+    };
+    certificates(&mut alarms, &facts, 1);
+    assert_eq!(
+        texts(&alarms),
+        ["no certificate for a.example: it has no address"]
+    );
+    certificates(&mut alarms, &Facts::default(), 2);
     assert_eq!(alarms.alerts(), []);
 }

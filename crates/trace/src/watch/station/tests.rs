@@ -7,7 +7,9 @@ use std::task::{Wake, Waker};
 
 use super::*;
 use crate::HandlerKind;
-use crate::watch::{FLUSH_BYTES, FieldsOf, Full, Hidden, QUEUE_BYTES_MAX, Terms};
+use crate::watch::{
+    DECIDED_COUNT_MAX, FLUSH_BYTES, FieldsOf, Full, Hidden, QUEUE_BYTES_MAX, Terms,
+};
 
 struct NoFields;
 
@@ -127,6 +129,61 @@ fn events_are_held_until_the_end_decides() {
         let wakes = usize::from(status == 500);
         assert_eq!(count.0.load(Ordering::SeqCst), wakes);
         assert_eq!(texts(&watcher), expected);
+    }
+}
+
+#[test]
+fn what_a_program_prints_after_its_end_is_shown_as_the_end_decided() {
+    let (hub, station) = (Hub::default(), Station::default());
+    let watcher = begin(&hub, &station, "status=5xx");
+    let mut record = Record::empty();
+    record.handler = HandlerKind::Cgi;
+    for (request, status, expected) in [(0, 200, &[][..]), (1, 500, &["late"][..])] {
+        let trail = trail(&station, request, 200);
+        record.status = status;
+        station.end(&trail, &record, |_, _| {}, |_, _| {});
+        let count = Arc::new(Count::default());
+        watcher.waiting_bytes(&Waker::from(Arc::clone(&count)));
+        tell(&station, &trail, "late");
+        assert_eq!(count.0.load(Ordering::SeqCst), expected.len());
+        assert_eq!(texts(&watcher), expected);
+    }
+    // So many are remembered and no more; of older ones it is as if they began anew.
+    for request in 2..2 + DECIDED_COUNT_MAX as u32 {
+        station.end(
+            &trail(&station, request, 200),
+            &record,
+            |_, _| {},
+            |_, _| {},
+        );
+    }
+    tell(&station, &trail(&station, 1, 200), "too late");
+    assert!(texts(&watcher).is_empty());
+}
+
+#[test]
+fn connection_without_a_request_is_told_to_who_asks_for_no_more_than_its_client() {
+    let (hub, station) = (Hub::default(), Station::default());
+    let told = ["", "client=10.0.0.0/8", "status=0", "slower=1ms"];
+    let told = told.map(|terms| begin(&hub, &station, terms));
+    let others = [
+        "path=/*",
+        "site=a",
+        "method=GET",
+        "header=A:.",
+        "status=200",
+        "slower=1s",
+    ];
+    let others = others.map(|terms| begin(&hub, &station, terms));
+    let mut record = Record::empty();
+    record.client = IpAddr::from([10, 0, 0, 1]);
+    (record.started_us, record.total_us) = (200, 2000);
+    station.tell_of_connection(&record, Stage::Tls, |pen| pen.text("text", b"failed"));
+    for watcher in told {
+        assert_eq!(texts(&watcher), ["failed"], "{:?}", watcher.terms);
+    }
+    for watcher in others {
+        assert!(texts(&watcher).is_empty(), "{:?}", watcher.terms);
     }
 }
 
