@@ -3,6 +3,7 @@
 
 mod compare;
 mod exercise;
+mod history;
 mod look;
 
 use std::env;
@@ -18,9 +19,8 @@ use hob_load::{Expectation, Shard, Stop, Url, parse_duration, parse_moment};
 
 pub(crate) use compare::CompareOptions;
 pub(crate) use exercise::ExerciseOptions;
-pub(crate) use look::{
-    ControlOptions, HistoryOptions, StatusOptions, TopOptions, TopView, WatchOptions,
-};
+pub(crate) use history::HistoryOptions;
+pub(crate) use look::{ControlOptions, StatusOptions, TopOptions, TopView, WatchOptions};
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -1,7 +1,9 @@
 //! `hob history`: requests that were answered, and the whole life of one.
 
+mod follow;
 mod life;
 mod remark;
+mod rows;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,8 +15,8 @@ use crate::args::{HistoryOptions, Surroundings};
 use crate::control::{self, Hob};
 use crate::facts::Facts;
 use crate::filter::{Filter, push_encoded};
-use crate::table::{Cell, Table, numbers, texts, words};
 use crate::{Refusal, escape, output};
+use follow::Style;
 
 pub(crate) use life::life;
 pub(crate) use remark::remark;
@@ -26,13 +28,12 @@ const KEYS: &[&str] = &[
 ];
 /// Requests that are asked for at once.
 const PAGE_COUNT: usize = 500;
-/// From this width on there is room for more columns.
-const WIDE: usize = 100;
 
 /// Shows what was asked for.
 pub(crate) fn run(options: &HistoryOptions, surroundings: &Surroundings) -> Result<(), Refusal> {
     if let [id] = options.filters.as_slice()
         && is_id(id)
+        && !options.follow
     {
         return one(id, options, surroundings);
     }
@@ -43,6 +44,13 @@ pub(crate) fn run(options: &HistoryOptions, surroundings: &Surroundings) -> Resu
         filter.add("sort", "slowest");
     }
     let mut hob = control::hob(&options.control, surroundings)?;
+    if options.follow {
+        let style = match options.control.json {
+            true => Style::Json,
+            false => Style::Table,
+        };
+        return follow::follow(&mut hob, &filter, style);
+    }
     let found = find(&mut hob, &filter, options)?;
     if options.control.json {
         output::line(&escape::json(&found));
@@ -97,8 +105,7 @@ fn find(hob: &mut Hob, filter: &Filter, options: &HistoryOptions) -> Result<Valu
         next = Facts(&page).text("next").map(str::to_owned);
         let is_end = came.is_empty() || next.is_none();
         requests.extend(came);
-        // Where the slowest come first nothing stands before another by its id.
-        if is_end || options.slowest || requests.len() >= options.limit {
+        if is_end || requests.len() >= options.limit {
             page["requests"] = json!(requests);
             return Ok(page);
         }
@@ -125,53 +132,12 @@ fn unix_ms(text: &str, now: SystemTime) -> Result<String, String> {
     Ok(since.unwrap_or_default().as_millis().to_string())
 }
 
-/// The requests as a table, with a line below each of which there is more to say.
+/// The requests as a table, and what was looked through.
 fn list(found: Facts<'_>, width: Option<usize>) -> String {
-    let is_wide = width.is_none_or(|width| width >= WIDE);
-    let mut columns = vec![
-        words("TIME"),
-        words("ID"),
-        texts("CLIENT"),
-        numbers("STATUS"),
-    ];
-    columns.push(numbers("TOTAL"));
-    if is_wide {
-        columns.extend([numbers("SENT"), words("HANDLER"), words("SITE")]);
-    }
-    columns.push(texts("REQUEST"));
-    let mut table = Table::new(&columns);
-    for request in found.each("requests") {
-        let mut row = vec![
-            Cell::text(request.count("started_unix_ms").map(clock).as_deref()),
-            Cell::text(request.text("id")),
-            Cell::text(client(request)),
-            Cell::text(
-                request
-                    .count("status")
-                    .map(|status| status.to_string())
-                    .as_deref(),
-            ),
-            Cell::us(request.count("total_us")),
-        ];
-        if is_wide {
-            let head = request.count("head_bytes_out").unwrap_or(0);
-            let sent = request.count("body_bytes_out").map(|body| body + head);
-            row.push(Cell::bytes(sent));
-            row.push(Cell::text(request.text("handler")));
-            row.push(Cell::text(request.text("site")));
-        }
-        row.push(Cell::text(Some(&asked(request))));
-        table.push(row);
-    }
+    let table = rows::table(found.each("requests"), width);
     let widths = table.widths(width);
     let mut text = table.heading(&widths) + "\n";
-    for (index, request) in found.each("requests").enumerate() {
-        text.push_str(&table.row(index, &widths));
-        text.push('\n');
-        if let Some(remark) = remark(request) {
-            text.push_str(&format!("          {remark}\n"));
-        }
-    }
+    text.push_str(&rows::lines(&table, found.each("requests"), &widths));
     text.push_str(&summary(found, table.rows.len()));
     text
 }
@@ -188,6 +154,9 @@ fn summary(found: Facts<'_>, shown: usize) -> String {
     }
     if found.is("more") {
         text.push_str("; --limit shows more");
+    }
+    if found.is("cut") {
+        text.push_str("; not all of them were looked at");
     }
     text + "\n"
 }

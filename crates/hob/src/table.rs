@@ -178,10 +178,16 @@ impl Table {
 
     /// The widths of the columns: as wide as their cells, less where all are too wide together.
     pub(crate) fn widths(&self, width: Option<usize>) -> Vec<usize> {
-        let mut widths: Vec<usize> = self
-            .columns
-            .iter()
-            .map(|column| columns_of(column.name))
+        self.widths_from(&[], width)
+    }
+
+    /// The same for columns that are already so wide: they get no narrower for rows that follow.
+    pub(crate) fn widths_from(&self, least: &[usize], width: Option<usize>) -> Vec<usize> {
+        let names = self.columns.iter().map(|column| columns_of(column.name));
+        let least = least.iter().copied().chain(std::iter::repeat(0));
+        let mut widths: Vec<usize> = names
+            .zip(least)
+            .map(|(own, least)| own.max(least))
             .collect();
         for row in &self.rows {
             for (widest, cell) in widths.iter_mut().zip(row) {

@@ -4,7 +4,8 @@
 mod harness;
 
 use harness::client::{ask, get};
-use harness::{Hob, Place, text_of};
+use harness::{Hob, Place, send_signal, text_of, wait_for_end};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -150,4 +151,71 @@ fn what_is_not_there_and_what_is_no_filter_is_refused() {
     assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
     hob.stop();
     assert_eq!(place.run(&["history"]).status.code(), Some(3));
+}
+
+/// A `hob history --follow` that follows.
+fn follow(place: &Place, arguments: &[&str]) -> Hob {
+    let mut command = place.command();
+    command.args(["history", "--follow"]).args(arguments);
+    let follow = Hob::start(command);
+    follow.wait_for("hob: following");
+    follow
+}
+
+/// Ends it by Ctrl-C and gives all it printed.
+fn interrupted(mut follow: Hob) -> String {
+    follow.signal(Signal::INT);
+    assert_eq!(follow.exit_code(), Some(0), "{}", follow.printed());
+    follow.printed()
+}
+
+#[test]
+fn requests_are_followed_as_they_finish_and_chosen_by_filters() {
+    let (place, hob) = serve();
+    assert_eq!(get(hob.port(), "/earlier").unwrap().status, 404);
+    wait_for_kept(&place, 1);
+    let lines = follow(&place, &["status=404"]);
+    let objects = follow(&place, &["--json"]);
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    let fields = format!("User-Agent: {HOSTILE_AGENT}\r\n");
+    assert_eq!(ask(hob.port(), "GET", "/missing", &fields).status, 404);
+    lines.wait_for("GET /missing");
+    objects.wait_for("/missing");
+    let text = interrupted(lines);
+    // Below a request may stand what there is to say of it.
+    let is_row = |line: &&str| !line.starts_with("hob:") && !line.starts_with(' ');
+    let table: Vec<&str> = text.lines().filter(is_row).collect();
+    assert_eq!(table.len(), 2, "{text}");
+    assert!(table[0].starts_with("TIME ") && table[0].ends_with("REQUEST"));
+    assert!(table[1].contains(" 404 ") && table[1].ends_with("GET /missing"));
+    let text = interrupted(objects);
+    let found = text.lines().filter(|line| line.starts_with('{'));
+    let mut targets: Vec<String> = found
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|request| request["target"].as_str().unwrap().to_owned())
+        .collect();
+    targets.sort();
+    assert_eq!(targets, ["/hello.txt", "/missing"], "{text}");
+    assert!(!text.contains(['\u{9b}', '\u{202e}', '\x1b']), "{text:?}");
+    for wrong in [&["--slowest"][..], &["--limit", "3"], &["stats=5xx"]] {
+        let output = place.run(&[&["history", "--follow"], wrong].concat());
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+    let output = place.run(&["history", "--follow", "status=many"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
+    hob.stop();
+}
+
+#[test]
+fn the_next_server_is_followed_too() {
+    let (place, hob) = serve();
+    let lines = follow(&place, &[]);
+    let server = hob.server();
+    send_signal(server, Signal::KILL);
+    wait_for_end(server);
+    hob.wait_for_count("server ready", 2);
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    lines.wait_for("GET /hello.txt");
+    interrupted(lines);
+    hob.stop();
 }

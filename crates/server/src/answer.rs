@@ -146,6 +146,11 @@ impl Answers {
         self.recorder.hand_over();
     }
 
+    /// Entries of the cache hear how often this thread was asked for them.
+    pub(crate) fn hand_over_hits(&self) {
+        self.desk.local.borrow().hand_over_hits();
+    }
+
     /// Starts a worker of a resident program on this thread.
     pub(crate) fn start_worker(&self, order: Order) {
         if let Some(home) = self.desk.home.get() {

@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { Refusal, ask, lostSince, sentence } from "./client";
 import { type StreamState, backoffMs, listen } from "./events";
+import { live, nameOf } from "./live";
 
 /** Something asked for: what came last, and what went wrong since. */
 export interface Asked<T> {
@@ -11,7 +12,10 @@ export interface Asked<T> {
   again(): void;
 }
 
-/** Asks once, again when the path changes, and every `everyMs` while somebody looks. */
+/**
+ * Asks once, again when the path changes, and every `everyMs` while somebody looks, which is ten
+ * seconds at least; 0 is once.
+ */
 export function useAsk<T>(path: string | null, everyMs = 0): Asked<T> {
   const [value, setValue] = useState<T | null>(null);
   const [error, setError] = useState<string | null>(null);
@@ -38,7 +42,7 @@ export function useAsk<T>(path: string | null, everyMs = 0): Asked<T> {
         setError(sentence(problem));
       }
       setLoading(false);
-      const wait = failures > 0 ? backoffMs(failures) : everyMs;
+      const wait = failures > 0 ? backoffMs(failures) : Math.max(everyMs, ASK_MS_MIN);
       if (everyMs > 0 || lostSince.value !== null) {
         timer = window.setTimeout(() => whenSeen(() => void once(), end.signal), wait);
       }
@@ -53,36 +57,53 @@ export function useAsk<T>(path: string | null, everyMs = 0): Asked<T> {
   return { value, error, isLoading, again };
 }
 
-/** Pages that the server pushes each second; the others are asked for every two. */
-const PUSHED = new Set(["overview"]);
+/** No page asks more often than that; what changes faster is pushed. */
+const ASK_MS_MIN = 10_000;
+/** How often ages are said anew. */
+const AGES_MS = 5000;
 
 /**
- * Follows `GET /v1/live?page=…` while the page can be seen; asks for `otherwise` where the server
- * does not push that page.
+ * Follows a page that the server pushes, with a query of its own where it has one:
+ * `running?limit=200`; null follows nothing. Where the server does not push it, `otherwise` is
+ * asked for every ten seconds.
  */
-export function useLive<T>(page: string, otherwise: string): Asked<T> {
+export function useLive<T>(topic: string | null, otherwise: string | null): Asked<T> {
   const [value, setValue] = useState<T | null>(null);
   const [error, setError] = useState<string | null>(null);
-  const [hasStream, setHasStream] = useState(PUSHED.has(page));
-  const isSeen = useSeen();
+  const [isPushed, setPushed] = useState(true);
+  const shown = useRef<string | null>(null);
   useEffect(() => {
-    if (!hasStream || !isSeen) return;
-    return listen(`v1/live?page=${page}`, {
-      onEvent: (event) => {
-        const got = event.name === page ? parsed<T>(event.data) : null;
-        if (got === null) return;
-        setValue(got);
+    if (topic === null || !isPushed) return;
+    if (shown.current !== null && nameOf(shown.current) !== nameOf(topic)) setValue(null);
+    shown.current = topic;
+    return live().follow(topic, {
+      onValue: (got) => {
+        setValue(got as T);
         setError(null);
       },
       onState: (state) => {
-        if (state.is === "refused") setHasStream(false);
+        if (state.is === "refused") setPushed(false);
         if (state.is === "waiting") setError(state.why);
+        if (state.is === "open") setError(null);
       },
     });
-  }, [page, hasStream, isSeen]);
-  const asked = useAsk<T>(hasStream ? null : otherwise, 2000);
-  if (!hasStream) return asked;
-  return { value, error, isLoading: value === null && error === null, again: asked.again };
+  }, [topic, isPushed]);
+  const asked = useAsk<T>(isPushed ? null : otherwise, ASK_MS_MIN);
+  useAges();
+  if (!isPushed) return asked;
+  const isLoading = topic !== null && value === null && error === null;
+  return { value, error, isLoading, again: asked.again };
+}
+
+/** Draws again now and then: nothing comes while nothing changes, but ages go on. */
+function useAges(): void {
+  const [, setTurn] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) setTurn((before) => before + 1);
+    }, AGES_MS);
+    return () => clearInterval(timer);
+  }, []);
 }
 
 /** Follows a stream of events, each given to `onEvent`; null as path follows nothing. */
@@ -108,17 +129,6 @@ export function useEvents(
     };
   }, [path]);
   return state;
-}
-
-/** Whether this browser tab can be seen: nothing is followed in one that cannot. */
-export function useSeen(): boolean {
-  const [isSeen, setSeen] = useState(!document.hidden);
-  useEffect(() => {
-    const look = (): void => setSeen(!document.hidden);
-    document.addEventListener("visibilitychange", look);
-    return () => document.removeEventListener("visibilitychange", look);
-  }, []);
-  return isSeen;
 }
 
 /** The state of doing something: what came of it, in words. */

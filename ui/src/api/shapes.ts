@@ -133,6 +133,8 @@ export interface History {
   more?: boolean;
   /** What to ask for the next ones before. */
   next?: Maybe<string>;
+  /** The search ended before it had looked at everything. */
+  cut?: boolean;
 }
 
 /** One process of a program. */

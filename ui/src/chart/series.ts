@@ -24,6 +24,24 @@ export function perSecond(series: Series, name: string): (number | null)[] {
   return column(series, name).map((value) => (value === null ? null : value / step));
 }
 
+/**
+ * A series and newer rows of it, which may overlap: rows before `from` fall off. Null where the two
+ * do not fit together: other steps, or a gap between them.
+ */
+export function joined(series: Series, newer: Series, from: number): Series | null {
+  const step = series.step_s;
+  const end = series.from_unix_s + series.rows.length * step;
+  const shift = (newer.from_unix_s - series.from_unix_s) / step;
+  const isOther = newer.step_s !== step || newer.columns.join() !== series.columns.join();
+  if (isOther || newer.from_unix_s > end || shift < 0 || !Number.isInteger(shift)) return null;
+  const rows = [...series.rows.slice(0, shift), ...newer.rows];
+  const old = Math.max(
+    0,
+    Math.min(Math.floor((from - series.from_unix_s) / step), rows.length - 1),
+  );
+  return { ...series, from_unix_s: series.from_unix_s + old * step, rows: rows.slice(old) };
+}
+
 /** A stretch of time, Unix seconds. */
 export interface Stretch {
   from: number;

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { useAsk } from "../api/hooks";
+import { type Asked, useAsk, useLive } from "../api/hooks";
 import type { Series } from "../api/shapes";
 import { type Query, link } from "../address";
 import { Graph, type GraphLine } from "../chart/graph";
@@ -12,6 +12,7 @@ import {
   type Stretch,
   bounded,
   column,
+  joined,
   moved,
   perSecond,
   stepFor,
@@ -27,6 +28,8 @@ import { bytes, bytesRate, clock, cores, day, micros, rate, seconds, short } fro
 const POINTS = 480;
 /** Rows of the table: few enough to read. */
 const TABLE_ROWS = 30;
+/** Seconds that a table stands still while the charts move on. */
+const TABLE_S = 30;
 
 /** What the address says: the last so many seconds, or a fixed stretch. */
 export function stretchOf(query: Query, now: number): { stretch: Stretch; range: string | null } {
@@ -39,41 +42,64 @@ export function stretchOf(query: Query, now: number): { stretch: Stretch; range:
 
 /** The page. */
 export function Activity(): JSX.Element {
-  const query = place.value.query;
-  const [now, setNow] = useState(nowS);
-  const { stretch, range } = useMemo(() => stretchOf(query, now), [JSON.stringify(query), now]);
-  const step = stepFor(stretch, POINTS);
-  const asked = useAsk<Series>(`v1/activity?from=${stretch.from}&to=${stretch.to}&step=${step}`);
-  useFollowing(range, step, setNow);
+  const { asked, series, stretch, range } = useFollowed(place.value.query);
   const choose = (next: Stretch): void => {
     const kept = bounded(next, nowS());
     go(link("activity", { from: kept.from, to: kept.to }));
   };
+  const step = series?.step_s ?? stepFor(stretch, POINTS);
   return (
-    <Page
-      title="Activity"
-      lead={`${said(stretch)}, a point every ${seconds(asked.value?.step_s ?? step)}.`}
-    >
+    <Page title="Activity" lead={`${said(stretch)}, a point every ${seconds(step)}.`}>
       <Ranges range={range} stretch={stretch} onChoose={choose} />
-      <Waiting asked={asked.value ? { ...asked, error: null } : asked} what="the activity" />
-      {asked.error !== null && asked.value && <Notice level="warning">{asked.error}</Notice>}
-      {asked.value && <Charts of={asked.value} stretch={stretch} onChoose={choose} />}
+      <Waiting asked={series ? { value: series, error: null } : asked} what="the activity" />
+      {asked.error !== null && series && <Notice level="warning">{asked.error}</Notice>}
+      {series && <Charts of={series} stretch={stretch} onChoose={choose} />}
       <AsTable stretch={stretch} />
     </Page>
   );
 }
 
-/** Moves on with time while the stretch ends now and somebody looks. */
-function useFollowing(range: string | null, step: number, setNow: (now: number) => void): void {
+interface Followed {
+  asked: Asked<Series>;
+  series: Series | null;
+  stretch: Stretch;
+  range: string | null;
+}
+
+/**
+ * The rows of the stretch that the address names, asked for once. Where it ends now, newer rows are
+ * pushed, and it moves on with them.
+ */
+function useFollowed(query: Query): Followed {
+  const key = JSON.stringify(query);
+  const [now, setNow] = useState(nowS);
+  useEffect(() => setNow(nowS()), [key]);
+  const { stretch: first, range } = useMemo(() => stretchOf(query, now), [key, now]);
+  const length = first.to - first.from;
+  const step = stepFor(first, POINTS);
+  const asked = useAsk<Series>(`v1/activity?from=${first.from}&to=${first.to}&step=${step}`);
+  const [series, setSeries] = useState<Series | null>(null);
+  useEffect(() => setSeries(asked.value), [asked.value]);
+  const kept = series?.step_s;
+  const isMoving = range !== null && kept !== undefined;
+  const every = Math.min(kept ?? 1, 60);
+  const topic = isMoving ? `activity?step=${kept}&every=${every}` : null;
+  const newest = useLive<Series>(topic, null).value;
   useEffect(() => {
-    if (range === null) return;
-    setNow(nowS());
-    const every = Math.max(step, range === "1m" ? 2 : 5) * 1000;
-    const timer = setInterval(() => {
-      if (!document.hidden) setNow(nowS());
-    }, every);
-    return () => clearInterval(timer);
-  }, [range, step]);
+    if (!isMoving || newest === null || series === null) return;
+    if (newest.step_s !== series.step_s) return;
+    const next = joined(series, newest, endOf(newest) - length);
+    // With rows missing in between, as after a while out of sight, all is asked for again: by the
+    // server's clock, in case the one here is another.
+    if (next === null) setNow(endOf(newest));
+    else setSeries(next);
+  }, [newest]);
+  const to = isMoving && series !== null ? Math.max(first.to, endOf(series)) : first.to;
+  return { asked, series, stretch: { from: to - length, to }, range };
+}
+
+function endOf(series: Series): number {
+  return series.from_unix_s + series.rows.length * series.step_s;
 }
 
 function Ranges(props: {
@@ -277,8 +303,10 @@ function AsTable(props: { stretch: Stretch }): JSX.Element {
   const { stretch } = props;
   const [isOpen, setOpen] = useState(false);
   const step = stepFor(stretch, TABLE_ROWS);
+  // Charts move each second; a table that is read may stand still for a while.
+  const late = stretch.to % TABLE_S;
   const asked = useAsk<Series>(
-    isOpen ? `v1/activity?from=${stretch.from}&to=${stretch.to}&step=${step}` : null,
+    isOpen ? `v1/activity?from=${stretch.from - late}&to=${stretch.to - late}&step=${step}` : null,
   );
   return (
     <Panel

@@ -93,10 +93,10 @@ export function Cache(): JSX.Element {
               cell: (row) => bytes(row.bytes),
             },
             {
-              head: asked.value.entries.some((row) => row.hits != null) ? "hits" : "heat",
+              head: "hits",
               isNumber: true,
-              by: (row) => row.hits ?? row.heat,
-              cell: (row) => count(row.hits ?? row.heat),
+              by: (row) => row.hits,
+              cell: (row) => count(row.hits),
             },
             {
               head: "age",

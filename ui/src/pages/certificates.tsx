@@ -53,6 +53,7 @@ export function Certificates(): JSX.Element {
               by: (row) => row.days_left,
               cell: (row) => count(row.days_left),
             },
+            { head: "state", by: (row) => row.state, cell: (row) => <Say text={row.state} /> },
             {
               head: "valid until",
               by: (row) => row.not_after_unix_s,
@@ -66,6 +67,7 @@ export function Certificates(): JSX.Element {
             },
             {
               head: "issuer",
+              doesWrap: true,
               isWide: true,
               by: (row) => row.issuer,
               cell: (row) => <Say text={row.issuer} />,
@@ -78,7 +80,6 @@ export function Certificates(): JSX.Element {
               isWide: true,
               cell: (row) => <Say text={row.source} />,
             },
-            { head: "state", by: (row) => row.state, cell: (row) => <Say text={row.state} /> },
           ]}
         />
       )}

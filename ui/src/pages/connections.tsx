@@ -8,11 +8,14 @@ import { Say } from "../parts/say";
 import { Table } from "../parts/table";
 import { ago, bytes, count, many, micros } from "../text/format";
 
+/** Rows: what a screen can use, and a browser can draw each second. */
+const ROWS_MAX = 200;
+
 /** The page. */
 export function Connections(): JSX.Element {
   const live = useLive<{ connections: Connection[]; more?: boolean | number }>(
-    "connections",
-    "v1/connections",
+    `connections?limit=${ROWS_MAX}`,
+    `v1/connections?limit=${ROWS_MAX}`,
   );
   const rows = live.value?.connections ?? [];
   return (

@@ -49,6 +49,7 @@ function List(): JSX.Element {
 
 function Found(props: { first: History; query: Query }): JSX.Element {
   const [older, setOlder] = useState<Request[]>([]);
+  const [isAsking, setAsking] = useState(false);
   const [before, setBefore] = useState(nextOf(props.first));
   const [error, setError] = useState<string | null>(null);
   useEffect(() => {
@@ -56,7 +57,9 @@ function Found(props: { first: History; query: Query }): JSX.Element {
     setBefore(nextOf(props.first));
   }, [props.first]);
   const rows = [...props.first.requests, ...older];
+  const isCut = props.first.cut === true && before === null;
   const next = async (): Promise<void> => {
+    setAsking(true);
     try {
       const got = await ask<History>(historyPath(props.query, before ?? undefined));
       setOlder([...older, ...got.requests]);
@@ -65,6 +68,7 @@ function Found(props: { first: History; query: Query }): JSX.Element {
     } catch (problem) {
       setError(sentence(problem));
     }
+    setAsking(false);
   };
   const isFiltered = Object.keys(chosen(FIELDS, props.query)).length > 0;
   return (
@@ -86,20 +90,20 @@ function Found(props: { first: History; query: Query }): JSX.Element {
       <p class="note" role="status">
         {many(rows.length, "request")} shown
         {props.first.scanned !== undefined && `, ${count(props.first.scanned)} looked at`}.
+        {isCut && " That is as far as one search goes: there may be others. Narrow it down."}
       </p>
       {before !== null && (
-        <button type="button" onClick={() => void next()}>
-          More requests
+        <button type="button" onClick={() => void next()} disabled={isAsking} aria-busy={isAsking}>
+          {props.query["sort"] === "slowest" ? "Next slowest" : "Older requests"}
         </button>
       )}
     </>
   );
 }
 
-/** What to ask for older requests by; null when there are none. */
+/** What to ask for the next requests by; null when there are none. */
 function nextOf(history: History): string | null {
-  if (history.more !== true) return null;
-  return history.next ?? history.requests.at(-1)?.id ?? null;
+  return history.more === true ? (history.next ?? null) : null;
 }
 
 function Kept(props: { of: History }): JSX.Element {

@@ -1,8 +1,7 @@
 // Is everything well, and where should I look? Tiles lead to the page that tells more; below them
 // the slowest routes and requests, so that a slow script is found in two clicks.
 import type { ComponentChildren, JSX } from "preact";
-import { useMemo } from "preact/hooks";
-import { useAsk, useLive } from "../api/hooks";
+import { useLive } from "../api/hooks";
 import type { Alert, History, Overview, Route, Series } from "../api/shapes";
 import { link } from "../address";
 import { column } from "../chart/series";
@@ -24,9 +23,9 @@ import {
 } from "../text/format";
 import { RouteTable, slowestFirst } from "./routes";
 
-/** How far back the slowest requests are looked for, and how often, in milliseconds. */
-const LOOK_BACK_MS = 10 * 60_000;
-const LOOK_EVERY_MS = 10_000;
+/** The slowest that are shown, and how far back requests are looked for. */
+const ROUTES_SHOWN = 6;
+const SLOWEST = "sort=slowest&limit=8&within=10m";
 
 /** The page. */
 export function OverviewPage(): JSX.Element {
@@ -220,20 +219,17 @@ function MachineTiles(props: { of: Overview; at(name: string): (number | null)[]
 }
 
 function Slowest(): JSX.Element {
-  const routes = useAsk<{ routes: Route[] }>("v1/routes", LOOK_EVERY_MS);
-  const path = useMemo(
-    () => `v1/history?sort=slowest&limit=8&since=${Date.now() - LOOK_BACK_MS}`,
-    [],
+  const routes = useLive<{ routes: Route[] }>(
+    `routes?limit=${ROUTES_SHOWN}`,
+    `v1/routes?limit=${ROUTES_SHOWN}`,
   );
-  const slow = useAsk<History>(path, LOOK_EVERY_MS);
+  const slow = useLive<History>(`history?${SLOWEST}`, `v1/history?${SLOWEST}`);
   const more = (href: string, what: string): ComponentChildren => <a href={href}>{what}</a>;
   return (
     <>
       <Panel title="Slowest routes" tools={more(link("routes"), "all routes")}>
         <Waiting asked={routes} what="the routes" />
-        {routes.value && (
-          <RouteTable rows={slowestFirst(routes.value.routes).slice(0, 6)} isBrief />
-        )}
+        {routes.value && <RouteTable rows={slowestFirst(routes.value.routes)} isBrief />}
       </Panel>
       <Panel
         title="Slowest requests of late"

@@ -1,6 +1,6 @@
 // Which routes are slow, busy or failing? Each leads to its slowest requests.
 import type { JSX } from "preact";
-import { useAsk } from "../api/hooks";
+import { useLive } from "../api/hooks";
 import type { Route } from "../api/shapes";
 import { link } from "../address";
 import { Page, Waiting } from "../parts/page";
@@ -10,7 +10,7 @@ import { ago, bytes, count, micros, percent, rate } from "../text/format";
 
 /** The page. */
 export function Routes(): JSX.Element {
-  const routes = useAsk<{ routes: Route[] }>("v1/routes", 5000);
+  const routes = useLive<{ routes: Route[] }>("routes", "v1/routes");
   return (
     <Page
       title="Routes"

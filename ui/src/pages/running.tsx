@@ -11,14 +11,23 @@ import { bytes, many, micros } from "../text/format";
 import { stateWords, who } from "../text/words";
 import { pathOf } from "./request";
 
+/** Rows: what a screen can use, and a browser can draw each second. */
+const ROWS_MAX = 200;
+
 /** The page. */
 export function Running(): JSX.Element {
-  const live = useLive<{ requests: Request[] }>("running", "v1/running");
+  const live = useLive<{ requests: Request[]; more?: boolean }>(
+    `running?limit=${ROWS_MAX}`,
+    `v1/running?limit=${ROWS_MAX}`,
+  );
   const rows = live.value?.requests ?? [];
   return (
     <Page
       title="Running"
-      lead={live.value ? `${many(rows.length, "request")} under way, the oldest first.` : undefined}
+      lead={
+        live.value &&
+        `${many(rows.length, "request")} under way, the oldest first${live.value.more ? "; there are more" : ""}.`
+      }
     >
       <Waiting asked={live} what="what is running" />
       {live.value && (

@@ -1,7 +1,7 @@
 // How much of what, since start, today and last zeroing?
 import type { JSX } from "preact";
 import { act } from "../api/client";
-import { useAsk, useDeed } from "../api/hooks";
+import { useDeed, useLive } from "../api/hooks";
 import { Action } from "../parts/act";
 import { Outcome, Page, Panel, Waiting } from "../parts/page";
 import { Say } from "../parts/say";
@@ -49,7 +49,7 @@ export function groups(told: Told): { name: string; rows: CountRow[] }[] {
 
 /** The page. */
 export function Statistics(): JSX.Element {
-  const asked = useAsk<Told>("v1/statistics", 10_000);
+  const asked = useLive<Told>("statistics", "v1/statistics");
   const deed = useDeed();
   return (
     <Page
@@ -60,7 +60,7 @@ export function Statistics(): JSX.Element {
           label="Zero"
           confirm="The column “since zeroing” starts again from nothing. Those since start and today go on."
           isOff={deed.isRunning}
-          onDo={() => void deed.run(() => act("v1/statistics/zero")).then(asked.again)}
+          onDo={() => void deed.run(() => act("v1/statistics/zero"))}
         />
       }
     >

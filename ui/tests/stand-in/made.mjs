@@ -362,8 +362,13 @@ export function logLine() {
 }
 
 /** The body of `GET /v1/live` for a page. */
-export function live(page) {
-  return answer(page, new URLSearchParams());
+export function live(page, query) {
+  if (page === "activity") {
+    const step = Number(query.get("step") ?? 1);
+    const to = Math.floor(Date.now() / 1000);
+    return activity(to - 4 * step, to, step);
+  }
+  return answer(page, query);
 }
 
 /** The answer to a GET below /v1; null for what is not there. */
@@ -410,6 +415,7 @@ export function answer(path, query) {
         oldest_unix_ms: now() - 5e6,
         scanned: 28_113,
         more: true,
+        next: "@1800000000000-7-3",
       };
     }
     case "routes":
@@ -442,7 +448,7 @@ export function answer(path, query) {
           {
             names: ["shop.example.org", "www.shop.example.org"],
             listener: "0.0.0.0:443",
-            issuer: "Example CA R3",
+            issuer: "CN=R3,O=Example Authority,C=XX",
             not_before_unix_s: now() / 1000 - 6e6,
             not_after_unix_s: now() / 1000 + 1_036_800,
             days_left: 12,
@@ -453,7 +459,7 @@ export function answer(path, query) {
           {
             names: ["tea.example.org"],
             listener: "0.0.0.0:443",
-            issuer: "Example CA R3",
+            issuer: "CN=R3,O=Example Authority,C=XX",
             not_before_unix_s: now() / 1000 - 1e6,
             not_after_unix_s: now() / 1000 + 7e6,
             days_left: 81,

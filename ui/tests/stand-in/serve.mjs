@@ -49,12 +49,18 @@ function api(url, request, response, role) {
   }
   if (path === "session") return json({ role, user: "stand-in", csrf_header: "X-Hob-Admin" });
   if (path === "live") {
-    const page = url.searchParams.get("page");
-    return stream(response, 1000, () => [page, JSON.stringify(made.live(page))]);
+    return stream(response, 1000, () =>
+      url.searchParams.getAll("page").map((topic) => {
+        const [page, query] = topic.split("?");
+        return [page, JSON.stringify(made.live(page, new URLSearchParams(query)))];
+      }),
+    );
   }
-  if (path === "watch") return stream(response, 120, () => ["event", JSON.stringify(made.event())]);
+  if (path === "watch") {
+    return stream(response, 120, () => [["event", JSON.stringify(made.event())]]);
+  }
   if (/^logs\/[^/]+\/tail$/.test(path)) {
-    return stream(response, 700, () => ["line", JSON.stringify(made.logLine())]);
+    return stream(response, 700, () => [["line", JSON.stringify(made.logLine())]]);
   }
   const body = made.answer(path, url.searchParams);
   return body === null ? json({ text: "there is nothing here" }, 404) : json(body);
@@ -63,8 +69,7 @@ function api(url, request, response, role) {
 function stream(response, everyMs, make) {
   response.writeHead(200, { "Content-Type": "text/event-stream" });
   const send = () => {
-    const [name, data] = make();
-    response.write(`event: ${name}\ndata: ${data}\n\n`);
+    for (const [name, data] of make()) response.write(`event: ${name}\ndata: ${data}\n\n`);
   };
   send();
   const timer = setInterval(send, everyMs);

@@ -1,6 +1,15 @@
 // Stretches of time: never shorter than a minute, longer than 28 days, or in the future.
 import { expect, test } from "vitest";
-import { bounded, column, moved, perSecond, stepFor, times, zoomed } from "../../src/chart/series";
+import {
+  bounded,
+  column,
+  joined,
+  moved,
+  perSecond,
+  stepFor,
+  times,
+  zoomed,
+} from "../../src/chart/series";
 
 const NOW = 1_800_000_000;
 
@@ -40,4 +49,23 @@ test("steps are those that are kept", () => {
   expect(stepFor({ from: 0, to: 60 }, 480)).toBe(1);
   expect(stepFor({ from: 0, to: 3600 }, 480)).toBe(10);
   expect(stepFor({ from: 0, to: 28 * 86_400 }, 480)).toBe(7200);
+});
+
+test("newer rows take the place of those they overlap, and old ones fall off", () => {
+  const series = (from: number, ...rows: (number | null)[]) => ({
+    step_s: 10,
+    from_unix_s: from,
+    columns: ["requests"],
+    rows: rows.map((row) => (row === null ? null : [row])),
+  });
+  const whole = series(100, 1, 2, null);
+  expect(joined(whole, series(120, 3, 4), 0)).toEqual(series(100, 1, 2, 3, 4));
+  expect(joined(whole, series(130, 4), 115)).toEqual(series(110, 2, null, 4));
+  expect(joined(whole, series(100, 9, 9, 9), 0)).toEqual(series(100, 9, 9, 9));
+  expect(joined(whole, series(110, 9), 900)).toEqual(series(110, 9));
+  for (const other of [series(140, 5), series(90, 5), series(125, 5)]) {
+    expect(joined(whole, other, 0)).toBeNull();
+  }
+  expect(joined(whole, { ...series(120, 3), step_s: 60 }, 0)).toBeNull();
+  expect(joined(whole, { ...series(120, 3), columns: ["errors"] }, 0)).toBeNull();
 });

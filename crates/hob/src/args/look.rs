@@ -25,31 +25,6 @@ Exit codes:
   2  the arguments or the config are wrong
   3  no hob answers on the control socket";
 
-const HISTORY_HELP: &str = "\
-Examples:
-  hob history
-      the last 20 requests, the newest first
-  hob history status=5xx since=1h
-      those that failed within the last hour
-  hob history 'path=/cgi-bin/*' slower=100ms --slowest
-      the slowest of a folder of scripts
-  hob history client=192.0.2.7 --limit 200 --json
-      a client's last 200, as JSON
-  hob history 3.17.0
-      the whole life of one request, by its id
-
-Filters: KEY=VALUE, all of which must hold
-  client=ADDRESS   site=NAME      route=PATTERN   path=PATTERN (with *)
-  method=NAME      status=404     status=4xx      handler=cgi    fault=script
-  slower=100ms     since=1h       since=2026-01-31T12:00:00Z     until=...
-  q=TEXT           a word that stands somewhere in what is known of the request
-
-Exit codes:
-  0  shown, even if nothing was found
-  1  the running hob refused, or has no request of this id
-  2  the arguments or the config are wrong
-  3  no hob answers on the control socket";
-
 const WATCH_HELP: &str = "\
 Examples:
   hob watch
@@ -183,23 +158,6 @@ pub(crate) struct TopOptions {
     /// Print one screenful as text and end
     #[arg(long)]
     pub(crate) once: bool,
-}
-
-/// Which finished requests to show.
-#[derive(Args)]
-#[command(after_help = HISTORY_HELP)]
-pub(crate) struct HistoryOptions {
-    #[command(flatten)]
-    pub(crate) control: ControlOptions,
-    /// KEY=VALUE, a word to look for, or the id of one request
-    #[arg(value_name = "FILTER|ID")]
-    pub(crate) filters: Vec<String>,
-    /// Requests to show at most
-    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 20)]
-    pub(crate) limit: usize,
-    /// The slowest first, instead of the newest
-    #[arg(long)]
-    pub(crate) slowest: bool,
 }
 
 /// What to watch, and for how long.

@@ -31,6 +31,7 @@ pub(crate) fn largest(cache: Facts<'_>, width: Option<usize>) -> String {
         texts("LARGEST"),
         words("SITE"),
         numbers("BYTES"),
+        numbers("HITS"),
         numbers("AGE"),
         words("STATE"),
     ]);
@@ -39,6 +40,7 @@ pub(crate) fn largest(cache: Facts<'_>, width: Option<usize>) -> String {
             Cell::text(entry.text("path")),
             Cell::text(entry.text("site")),
             Cell::bytes(entry.count("bytes")),
+            Cell::count(entry.count("hits")),
             Cell::age(entry.count("age_s")),
             Cell::text(entry.text("state")),
         ]);
@@ -69,14 +71,14 @@ mod tests {
     fn largest_files_are_rows() {
         let cache = json!({
             "entries": [{
-                "path": "/srv/a\u{1b}.png", "site": "*", "bytes": 1500, "age_s": 61,
-                "state": "hot",
+                "path": "/srv/a\u{1b}.png", "site": "*", "bytes": 1500, "hits": 12345,
+                "age_s": 61, "state": "hot",
             }],
         });
         assert_eq!(
             largest(Facts(&cache), None),
-            "\nLARGEST         SITE   BYTES      AGE  STATE\n\
-             /srv/a\\x1b.png  *     1.5 kB  1 m 1 s  hot\n"
+            "\nLARGEST         SITE   BYTES    HITS      AGE  STATE\n\
+             /srv/a\\x1b.png  *     1.5 kB  12,345  1 m 1 s  hot\n"
         );
         assert_eq!(largest(Facts(&json!({})), None), "");
     }

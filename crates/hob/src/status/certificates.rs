@@ -47,6 +47,7 @@ pub(crate) fn served(told: Facts<'_>, width: Option<usize>) -> String {
         numbers("DAYS LEFT"),
         words("UNTIL"),
         words("LISTENER"),
+        texts("ISSUER"),
         texts("FROM"),
     ]);
     for one in told.each("certificates") {
@@ -58,6 +59,7 @@ pub(crate) fn served(told: Facts<'_>, width: Option<usize>) -> String {
             Cell::number(one.number("days_left"), |days| format!("{days:.0}")),
             Cell::text(until.as_deref()),
             Cell::text(one.text("listener")),
+            Cell::text(one.text("issuer").filter(|issuer| !issuer.is_empty())),
             Cell::text(one.text("source")),
         ]);
     }

@@ -94,7 +94,7 @@ fn an_audit_log_that_cannot_be_written_refuses_the_config() {
 fn files_leave_the_cache_when_they_are_told_to() {
     let place = Place::new();
     place.write("site/other.txt", "other\n");
-    let hob = serve(&place, "", "");
+    let hob = serve(&place, "[cache]\nrecheck = \"1h\"", "");
     let pages = Pages::of(&hob);
     let visitor = pages.operator();
     for path in ["/hello.txt", "/other.txt"] {
@@ -118,6 +118,21 @@ fn files_leave_the_cache_when_they_are_told_to() {
         [hello.as_str(), other.as_str()]
     );
     assert_eq!(paths(&visitor, "/v1/cache?q=hello"), [hello.as_str()]);
+    // The first request of each brought it in; what came after was at hand.
+    for _ in 0..3 {
+        assert_eq!(get(hob.port(), "/other.txt").unwrap().status, 200);
+    }
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().status, 200);
+    let by_hits = visitor.look("/v1/cache?sort=hits")["entries"].clone();
+    let hits = |index: usize| {
+        (
+            by_hits[index]["path"].as_str(),
+            by_hits[index]["hits"].as_u64(),
+        )
+    };
+    assert_eq!(hits(0), (Some(other.as_str()), Some(3)));
+    assert_eq!(hits(1), (Some(hello.as_str()), Some(1)));
+    assert_eq!(visitor.get("/v1/cache?sort=colour").status, 400);
     let limited = visitor.look("/v1/cache?limit=1");
     assert_eq!(
         (&limited["more"], &limited["totals"]["entries"]),
@@ -244,6 +259,7 @@ fn certificates_say_until_when_they_are_good() {
     assert!(one["days_left"].as_i64().unwrap() > 0);
     let names = one["names"].as_array().unwrap();
     assert!(names.contains(&json!("localhost")), "{one}");
+    assert!(one["issuer"].as_str().unwrap().contains("CN="), "{one}");
     assert!(one["listener"].as_str().unwrap().starts_with("127.0.0.1:"));
     hob.stop();
 }

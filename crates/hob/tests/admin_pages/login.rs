@@ -92,6 +92,7 @@ fn a_password_gives_the_users_role_and_a_wrong_one_nothing() {
     let huge = "x".repeat(9000);
     let answer = pages.log_in(&json!({ "user": "anna", "password": huge }));
     assert_eq!(answer.status, 413);
+    assert_eq!(place.status()["counters"]["limit_admin_bodies"], 1);
     let long = "x".repeat(2000);
     let answer = pages.log_in(&json!({ "user": "anna", "password": long }));
     assert_eq!(answer.status, 401);
@@ -232,5 +233,29 @@ fn the_hash_of_a_password_is_made_by_a_command() {
     let pages = Pages::of(&hob);
     let anna = pages.visitor(&json!({ "user": "anna", "password": "tea pot" }));
     assert_eq!(anna.look("/v1/session")["user"], "anna");
+    hob.stop();
+}
+
+#[test]
+fn few_passwords_are_checked_at_a_time_and_who_is_sent_away_is_counted() {
+    let place = Place::new();
+    let hob = serve(
+        &place,
+        "",
+        &users().replace("login_tries = 3", "login_tries = 100"),
+    );
+    let pages = Pages::of(&hob);
+    let wrong = json!({ "user": "anna", "password": "pot" });
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let tries: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| pages.log_in(&wrong).status))
+            .collect();
+        tries.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert!(statuses.iter().all(|status| [401, 503].contains(status)));
+    let busy = statuses.iter().filter(|status| **status == 503).count();
+    assert_eq!(place.status()["counters"]["limit_admin_checks"], busy);
+    let right = pages.log_in(&json!({ "user": "anna", "password": "kettle" }));
+    assert_eq!(right.status, 200);
     hob.stop();
 }

@@ -48,8 +48,65 @@ fn the_overview_is_pushed_each_second_until_its_reader_leaves() {
             "the reader is not given up"
         );
     }
-    let answer = visitor.get("/v1/live?page=nothing");
-    assert_eq!(answer.status, 404);
+    for (query, status) in [
+        ("page=nothing", 404),
+        ("page=overview&page=overview", 400),
+        ("page=history%3Fstatus=many", 400),
+    ] {
+        let answer = visitor.get(&format!("/v1/live?{query}"));
+        assert_eq!(answer.status, status, "{query}");
+    }
+    hob.stop();
+}
+
+#[test]
+fn several_pages_come_over_one_stream_with_queries_of_their_own() {
+    let place = Place::new();
+    let hob = serve(&place, "", "");
+    let pages = Pages::of(&hob);
+    let visitor = pages.operator();
+    let get = |path: &str| crate::harness::client::get(hob.port(), path).unwrap();
+    for path in ["/one", "/two", "/three"] {
+        assert_eq!(get(path).status, 404);
+    }
+    place.wait_for_counter("requests", 3);
+    let target = "/v1/live?page=routes%3Flimit%3D1&page=activity%3Fstep%3D60&page=statistics\
+                  &page=history%3Fsort%3Dslowest%26limit%3D2%26within%3D1h";
+    let mut stream = begin(&visitor, target);
+    let mut last = |name: &str| -> Value {
+        stream.read_until(&format!("event: {name}\ndata: "));
+        let text = stream.read_through("\n\n");
+        serde_json::from_str(text.trim()).unwrap()
+    };
+    assert_eq!(last("routes")["routes"].as_array().unwrap().len(), 1);
+    let activity = last("activity");
+    assert_eq!(activity["step_s"], 60);
+    assert!((4..=5).contains(&activity["rows"].as_array().unwrap().len()));
+    assert!(last("statistics")["start"].is_object());
+    let slowest = last("history");
+    assert_eq!(
+        (
+            slowest["requests"].as_array().unwrap().len(),
+            &slowest["more"]
+        ),
+        (2, &json!(true))
+    );
+    hob.stop();
+}
+
+#[test]
+fn what_has_not_changed_is_not_sent_again() {
+    let place = Place::new();
+    let hob = serve(&place, "", "");
+    let pages = Pages::of(&hob);
+    let visitor = pages.operator();
+    // Nothing runs; the overview, which changes each second, tells how much time has gone by.
+    let mut stream = begin(&visitor, "/v1/live?page=running&page=overview");
+    let mut text = String::new();
+    for _ in 0..4 {
+        text.push_str(&stream.read_through("event: overview\ndata: {"));
+    }
+    assert_eq!(text.matches("event: running\n").count(), 1, "{text}");
     hob.stop();
 }
 
@@ -73,6 +130,7 @@ fn readers_are_limited() {
     let more: Vec<Connection> = (0..4).map(|_| begin(&visitor, "/v1/live")).collect();
     let answer = visitor.get("/v1/live");
     assert_eq!(answer.status, 503, "{}", answer.text());
+    assert_eq!(place.status()["counters"]["limit_admin_readers"], 1);
     drop((streams, more));
     hob.stop();
 }

@@ -140,14 +140,20 @@ impl Connection {
 
     /// Reads until this text has come; it and all before it are taken.
     pub fn read_until(&mut self, text: &str) {
+        self.read_through(text);
+    }
+
+    /// The same, and what stood before it, as text.
+    pub fn read_through(&mut self, text: &str) -> String {
         loop {
             let found = self
                 .ahead
                 .windows(text.len())
                 .position(|part| part == text.as_bytes());
             if let Some(at) = found {
+                let before = String::from_utf8_lossy(&self.ahead[..at]).into_owned();
                 self.ahead.drain(..at + text.len());
-                return;
+                return before;
             }
             self.read_more().unwrap();
         }

@@ -6,13 +6,15 @@
 //!      [3] SEQUENCE of SEQUENCE { OID, BOOLEAN?, OCTET STRING } }
 //! ```
 
-use crate::tls::x509::{Der, INTEGER, OBJECT, SEQUENCE, VERSION};
+use crate::tls::x509::{Der, INTEGER, OBJECT, SEQUENCE, VERSION, name_text};
 
 /// A certificate, without those between it and its root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// Host names, lower case; `*.` stands for one label.
     pub names: Vec<String>,
+    /// Who signed it, a distinguished name as RFC 2253 writes it; empty where it is none.
+    pub issuer: String,
     /// When it begins to be good, as Unix time in seconds.
     pub not_before_unix_s: i64,
     /// When it ends to be good.
@@ -42,10 +44,12 @@ impl Leaf {
         }
         let serial = tbs.take(INTEGER)?.to_vec();
         tbs.take(SEQUENCE)?;
-        tbs.take(SEQUENCE)?;
+        let issuer = tbs.take(SEQUENCE)?;
         let mut validity = Der(tbs.take(SEQUENCE)?);
         let mut leaf = Leaf {
             names: Vec::new(),
+            // A name that cannot be told makes no certificate bad.
+            issuer: name_text(issuer).unwrap_or_default(),
             not_before_unix_s: validity.moment()?.to_unix_s()?,
             not_after_unix_s: validity.moment()?.to_unix_s()?,
             serial,

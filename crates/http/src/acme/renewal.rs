@@ -113,6 +113,7 @@ mod tests {
 
     fn leaf(days: i64) -> Leaf {
         Leaf {
+            issuer: String::new(),
             names: vec!["example.org".to_owned()],
             not_before_unix_s: 0,
             not_after_unix_s: days * DAY,

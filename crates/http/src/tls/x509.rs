@@ -163,7 +163,7 @@ impl<'a> Der<'a> {
 }
 
 /// A distinguished name as RFC 2253 writes it: the last part first.
-fn name_text(name: &[u8]) -> Option<String> {
+pub(crate) fn name_text(name: &[u8]) -> Option<String> {
     let mut sets = Vec::new();
     let mut parts = Der(name);
     while !parts.0.is_empty() {

@@ -11,6 +11,7 @@ pub(crate) mod recent;
 mod sampler;
 pub(crate) mod workers;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hob_trace::activity::{Activity, Row};
@@ -33,6 +34,8 @@ pub struct Inside {
     waiting: Mutex<Vec<(usize, Arc<Waiting>)>>,
     /// What was seen last.
     seen: Mutex<Seen>,
+    /// Searches of the history that had an end before they had looked at everything.
+    cut_searches: AtomicU64,
 }
 
 /// What the sampler saw last.
@@ -63,7 +66,18 @@ impl Inside {
             has_activity,
             waiting: Mutex::default(),
             seen: Mutex::default(),
+            cut_searches: AtomicU64::new(0),
         }
+    }
+
+    /// How many searches had an end before they had looked at everything.
+    pub(crate) fn cut_searches(&self) -> u64 {
+        self.cut_searches.load(Ordering::Relaxed)
+    }
+
+    /// One more of those.
+    pub(crate) fn count_cut_search(&self) {
+        self.cut_searches.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A thread keeps requests to itself for a while, and this tells whether it has some.

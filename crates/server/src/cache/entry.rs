@@ -81,6 +81,8 @@ pub struct Entry {
     is_retired: AtomicBool,
     /// How often it was asked for, 0 to 3.
     pub(super) heat: AtomicU8,
+    /// How often it was asked for and at hand, as far as threads have told.
+    hits: AtomicU64,
     /// Never thrown out to make room.
     pub is_pinned: bool,
     /// Memory counted for it, in bytes.
@@ -203,6 +205,7 @@ impl Entry {
             checked_ms: AtomicU64::new(now_ms),
             is_retired: AtomicBool::new(false),
             heat: AtomicU8::new(0),
+            hits: AtomicU64::new(0),
             is_pinned: parts.is_pinned,
         }
     }
@@ -304,6 +307,16 @@ impl Entry {
     /// How often it was asked for lately, up to 3.
     pub fn heat(&self) -> u8 {
         self.heat.load(Ordering::Relaxed)
+    }
+
+    /// How often it was asked for and at hand, as far as threads have told.
+    pub fn hits(&self) -> u64 {
+        self.hits.load(Ordering::Relaxed)
+    }
+
+    /// A thread tells.
+    pub fn add_hits(&self, hits: u64) {
+        self.hits.fetch_add(hits, Ordering::Relaxed);
     }
 
     /// It was asked for.

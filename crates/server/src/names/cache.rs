@@ -11,6 +11,8 @@ pub(super) struct Cache {
     /// In the order they came in; what is oldest goes first.
     order: VecDeque<IpAddr>,
     waiting: VecDeque<IpAddr>,
+    /// Addresses that were forgotten to make room.
+    pub(super) forgotten: u64,
     /// Bounds of both.
     pub(super) entry_count_max: usize,
     pub(super) waiting_count_max: usize,
@@ -114,6 +116,7 @@ impl Cache {
                 return;
             };
             self.known.remove(&oldest);
+            self.forgotten += 1;
         }
     }
 }
@@ -178,6 +181,7 @@ mod tests {
             Found::Wanted(None),
             "it was thrown out"
         );
+        assert_eq!(cache.forgotten, 96);
         cache.clear();
         assert_eq!(cache.counts(), (0, 0));
     }

@@ -37,6 +37,15 @@ pub struct ClientNames {
     settled: Condvar,
 }
 
+/// How often limits were reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Names forgotten to make room for others.
+    pub(crate) entries: u64,
+    /// Names that a log did not wait for, or no longer.
+    pub(crate) wait: u64,
+}
+
 struct State {
     /// None while names are off.
     settings: Option<Settings>,
@@ -48,6 +57,8 @@ struct State {
     /// When the span began in which logs have waited, on the loop's clock, and for how long.
     log_span_ms: u64,
     log_waited: Duration,
+    /// How often a log did not wait, or no longer.
+    unwaited: u64,
     has_threads: bool,
     is_over: bool,
 }
@@ -70,6 +81,7 @@ impl ClientNames {
                 refused: 0,
                 log_span_ms: 0,
                 log_waited: Duration::ZERO,
+                unwaited: 0,
                 has_threads: false,
                 is_over: false,
             }),
@@ -147,6 +159,7 @@ impl ClientNames {
         }
         let left = LOG_WAIT_MAX.saturating_sub(state.log_waited);
         if left.is_zero() || state.is_over {
+            state.unwaited += 1;
             return known;
         }
         let begin = Instant::now();
@@ -156,7 +169,19 @@ impl ClientNames {
         state.log_waited += begin.elapsed();
         match self.ask(&mut state, client) {
             Found::Name(name) => name,
-            Found::Wanted(_) | Found::Full => known,
+            Found::Wanted(_) | Found::Full => {
+                state.unwaited += 1;
+                known
+            }
+        }
+    }
+
+    /// How often its limits were reached.
+    pub(crate) fn limits(&self) -> Limits {
+        let state = self.lock();
+        Limits {
+            entries: state.cache.forgotten,
+            wait: state.unwaited,
         }
     }
 

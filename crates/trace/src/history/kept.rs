@@ -10,7 +10,7 @@ use super::segment::{Extent, Origin, SEGMENT_BYTES, Segment};
 /// Buffers of full segments that are kept for the next ones.
 const SPARE_BUFFERS_MAX: usize = 8;
 /// Number of the first segment of this process; those from a file have smaller ones.
-const NUMBER_FIRST: u64 = 1 << 40;
+pub(super) const NUMBER_FIRST: u64 = 1 << 40;
 
 /// What is kept, and how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,6 +183,12 @@ impl History {
     /// All sealed segments, oldest first.
     pub(super) fn segments(&self) -> Vec<Arc<Segment>> {
         self.lock().segments.iter().cloned().collect()
+    }
+
+    /// The same, and the number that the next one will have.
+    pub(super) fn arrivals(&self) -> (Vec<Arc<Segment>>, u64) {
+        let state = self.lock();
+        (state.segments.iter().cloned().collect(), state.next_number)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

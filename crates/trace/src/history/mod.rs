@@ -11,12 +11,13 @@
 //! A push writes some 80 to 200 bytes into memory that only its thread sees; the lock of the deque
 //! is taken once per segment. `entry` is one request as bytes, `segment` a stretch of them,
 //! `writer` a thread's end, `kept` the deque, `filter` what somebody looks for, `search` looks,
-//! `file` keeps it over restarts.
+//! `mark` is where a page ends, `file` keeps it over restarts.
 
 mod entry;
 mod file;
 mod filter;
 mod kept;
+mod mark;
 mod search;
 mod segment;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use entry::Finished;
 pub use file::{FILE_BYTES_MIN, HistoryFile, Loaded, is_frame};
 pub use filter::{Filter, Statuses};
 pub use kept::{History, Holdings, Retention};
-pub use search::{FOUND_MAX, Found, Page, Place, RequestId, Search};
+pub use mark::{Mark, Place, Rank, Reached};
+pub use search::{FOUND_MAX, Found, Page, RequestId, Search};
 pub use segment::{Origin, SEGMENT_BYTES, is_sound};
 pub use writer::{HistoryWriter, Waiting};

@@ -2,7 +2,10 @@
 //! between.
 //!
 //! Newest first is the order of the end of requests. Segments of different threads overlap in time:
-//! what was found is given out once no segment that is left can hold anything newer.
+//! what was found is given out once no segment that is left can hold anything newer. For the
+//! slowest, segments are looked through from the one with the slowest entry on, until none that is
+//! left can hold one that belongs to the page. Who follows is told of entries as segments came in,
+//! which has neither gaps nor doubles, whatever clocks say.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,6 +14,8 @@ use std::sync::Arc;
 
 use super::entry::Finished;
 use super::filter::{Filter, Sieve};
+use super::kept::NUMBER_FIRST;
+use super::mark::{Mark, Place, Rank, Reached};
 use super::segment::{Origin, Segment};
 use super::{History, Holdings};
 use crate::record::{Record, Texts};
@@ -69,39 +74,6 @@ impl fmt::Display for RequestId {
             write!(f, "{}-", self.run)?;
         }
         write!(f, "{}.{}.{}", self.server, self.connection, self.request)
-    }
-}
-
-/// Where a request stands in the order: by its end, then by segment and entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    finished_unix_ms: u64,
-    segment: u64,
-    entry: u64,
-}
-
-impl Place {
-    /// Reads what [`fmt::Display`] wrote.
-    pub fn parse(text: &str) -> Option<Place> {
-        let mut parts = text.strip_prefix('@')?.split('-');
-        let mut next = || parts.next()?.parse().ok();
-        let place = Place {
-            finished_unix_ms: next()?,
-            segment: next()?,
-            entry: next()?,
-        };
-        parts.next().is_none().then_some(place)
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place {
-            finished_unix_ms,
-            segment,
-            entry,
-        } = self;
-        write!(f, "@{finished_unix_ms}-{segment}-{entry}")
     }
 }
 
@@ -200,8 +172,15 @@ pub struct Page {
     pub found: Vec<Found>,
     /// Entries looked at.
     pub scanned: u64,
-    /// Where the next page begins; `None` when there is nothing more.
-    pub next: Option<Place>,
+    /// Where the next page begins; `None` when there is nothing more. For those as they came in
+    /// there always is one: more may come.
+    pub next: Option<Mark>,
+    /// There is more already.
+    pub has_more: bool,
+    /// Not everything was looked at that had to be: the search had an end.
+    pub is_cut: bool,
+    /// Requests as they came in were let go of before they were asked for.
+    pub is_gap: bool,
     /// What the history held.
     pub holdings: Holdings,
 }
@@ -211,7 +190,7 @@ pub struct Search {
     sieve: Sieve,
     here: Origin,
     holdings: Holdings,
-    /// Those left to look through, by the end of their last entry, newest last.
+    /// Those left to look through, the next one last.
     segments: Vec<Arc<Segment>>,
     limit: usize,
     scanned: u64,
@@ -225,7 +204,16 @@ enum Wanted {
         heap: BinaryHeap<Ranked<Place>>,
         done: Vec<Found>,
     },
-    Slowest(BinaryHeap<Ranked<Reverse<(u64, Place)>>>),
+    Slowest {
+        before: Option<Rank>,
+        /// One more than wanted: it tells that there is more.
+        heap: BinaryHeap<Ranked<Reverse<Rank>>>,
+    },
+    Arrived {
+        reached: Reached,
+        is_gap: bool,
+        found: Vec<Found>,
+    },
     One(RequestId, Option<Box<Found>>),
 }
 
@@ -246,15 +234,56 @@ impl Search {
         Search::new(history, Sieve::new(filter, names), limit, wanted)
     }
 
-    /// Looks for those that took longest.
+    /// Looks for those that took longest, behind `before`.
     pub fn slowest(
         history: &History,
         names: &[Arc<SeriesName>],
         filter: Filter,
+        before: Option<Rank>,
         limit: usize,
     ) -> Search {
-        let wanted = Wanted::Slowest(BinaryHeap::new());
-        Search::new(history, Sieve::new(filter, names), limit, wanted)
+        let wanted = Wanted::Slowest {
+            before,
+            heap: BinaryHeap::new(),
+        };
+        let mut search = Search::new(history, Sieve::new(filter, names), limit, wanted);
+        let slowest = |one: &Arc<Segment>| (one.extent.slowest_us, one.number);
+        search.segments.sort_by_key(slowest);
+        search
+    }
+
+    /// Looks for those that came in since `after`, in that order; without it, from now on. Where
+    /// `after` is of an earlier server, all that came in here.
+    pub fn arrived(
+        history: &History,
+        names: &[Arc<SeriesName>],
+        filter: Filter,
+        after: Option<Reached>,
+        limit: usize,
+    ) -> Search {
+        let (mut segments, next_number) = history.arrivals();
+        let origin = history.origin();
+        let now = (next_number, 0);
+        let (segment, entry) = match after {
+            None => now,
+            Some(after) if after.origin == origin => (after.segment, after.entry),
+            Some(_) => (NUMBER_FIRST, 0),
+        };
+        segments.retain(|one| one.number >= segment);
+        let first = segments.first().map_or(next_number, |one| one.number);
+        let wanted = Wanted::Arrived {
+            reached: Reached {
+                origin,
+                segment,
+                entry,
+            },
+            is_gap: first > segment,
+            found: Vec::new(),
+        };
+        let mut search = Search::new(history, Sieve::new(filter, names), limit, wanted);
+        segments.reverse();
+        search.segments = segments;
+        search
     }
 
     /// Looks for one; if several have that name, for the newest.
@@ -287,7 +316,7 @@ impl Search {
         let Some(segment) = self.segments.pop() else {
             return false;
         };
-        if self.sieve.is_over(segment.extent.last_unix_ms) {
+        if self.is_beyond(&segment) {
             self.segments.clear();
             return false;
         }
@@ -298,6 +327,20 @@ impl Search {
         true
     }
 
+    /// Neither this segment nor one that is left can hold anything.
+    fn is_beyond(&self, segment: &Segment) -> bool {
+        let extent = &segment.extent;
+        match &self.wanted {
+            Wanted::Newest { .. } | Wanted::One(..) => self.sieve.is_over(extent.last_unix_ms),
+            Wanted::Slowest { heap, .. } => {
+                let least = heap.peek().filter(|_| heap.len() > self.limit);
+                self.sieve.is_quick(extent.slowest_us)
+                    || least.is_some_and(|least| extent.slowest_us < least.0.0.total_us)
+            }
+            Wanted::Arrived { .. } => false,
+        }
+    }
+
     /// What has been found, when the search is over.
     pub fn page(mut self) -> Page {
         let is_cut = !self.segments.is_empty();
@@ -305,9 +348,18 @@ impl Search {
             self.settle();
         }
         let left_ms = self.segments.last().map(|left| left.extent.last_unix_ms);
-        let (found, next) = match self.wanted {
+        let mut page = Page {
+            found: Vec::new(),
+            scanned: self.scanned,
+            next: None,
+            has_more: false,
+            is_cut,
+            is_gap: false,
+            holdings: self.holdings,
+        };
+        match self.wanted {
             Wanted::Newest { heap, mut done, .. } => {
-                let has_more = is_cut || !heap.is_empty() || done.len() > self.limit;
+                page.has_more = is_cut || !heap.is_empty() || done.len() > self.limit;
                 done.truncate(self.limit);
                 let next = match (done.len() < self.limit, left_ms, done.last()) {
                     // All that ended later is told.
@@ -318,26 +370,38 @@ impl Search {
                     }),
                     (_, _, last) => last.map(|last| last.place),
                 };
-                (done, next.filter(|_| has_more))
+                page.next = next.filter(|_| page.has_more).map(Mark::Newest);
+                page.is_cut = is_cut && done.len() < self.limit;
+                page.found = done;
             }
-            Wanted::Slowest(heap) => {
-                let sorted = heap.into_sorted_vec();
-                (sorted.into_iter().map(|one| one.1).collect(), None)
+            Wanted::Slowest { heap, .. } => {
+                let mut sorted = heap.into_sorted_vec();
+                page.has_more = sorted.len() > self.limit;
+                sorted.truncate(self.limit);
+                let last = sorted.last().map(|last| Mark::Slowest(last.0.0));
+                page.next = last.filter(|_| page.has_more);
+                page.found = sorted.into_iter().map(|one| one.1).collect();
             }
-            Wanted::One(_, found) => (found.map(|found| *found).into_iter().collect(), None),
-        };
-        Page {
-            found,
-            scanned: self.scanned,
-            next,
-            holdings: self.holdings,
+            Wanted::Arrived {
+                reached,
+                is_gap,
+                found,
+            } => {
+                page.has_more = is_cut || reached.entry > 0;
+                page.is_cut = is_cut && found.len() < self.limit;
+                page.next = Some(Mark::Reached(reached));
+                (page.is_gap, page.found) = (is_gap, found);
+            }
+            Wanted::One(_, found) => page.found = found.map(|found| *found).into_iter().collect(),
         }
+        page
     }
 
     fn is_done(&self) -> bool {
         match &self.wanted {
             Wanted::Newest { done, .. } => done.len() >= self.limit,
-            Wanted::Slowest(_) => false,
+            Wanted::Slowest { .. } => false,
+            Wanted::Arrived { found, .. } => found.len() >= self.limit,
             Wanted::One(_, found) => found.is_some(),
         }
     }
@@ -358,17 +422,16 @@ impl Search {
     }
 
     fn may_hold(&self, segment: &Segment) -> bool {
-        if self.sieve.is_quick(segment.extent.slowest_us) {
-            return false;
-        }
+        let is_useless = self.sieve.is_quick(segment.extent.slowest_us)
+            || self.sieve.is_over(segment.extent.last_unix_ms);
         match &self.wanted {
+            // Those after it are told to whoever follows, whatever is in it.
+            Wanted::Arrived { .. } => true,
+            _ if is_useless => false,
             Wanted::Newest { before, .. } => {
                 before.is_none_or(|before| segment.extent.first_unix_ms <= before.finished_unix_ms)
             }
-            Wanted::Slowest(heap) => {
-                let least = heap.peek().filter(|_| heap.len() >= self.limit);
-                least.is_none_or(|least| segment.extent.slowest_us > least.0.0.0)
-            }
+            Wanted::Slowest { .. } => true,
             Wanted::One(id, _) => {
                 let run = RequestId::new(segment.origin, self.here, &Record::empty()).run;
                 (run, segment.origin.server) == (id.run, id.server)
@@ -377,49 +440,114 @@ impl Search {
     }
 
     fn look_through(&mut self, segment: &Segment) {
-        let (here, limit) = (self.here, self.limit);
-        // Entries stand in the order of their end but for a millisecond or so.
-        let mut newest = BinaryHeap::new();
-        for (index, (_, finished)) in segment.entries().enumerate() {
+        let (limit, sieve) = (self.limit, &self.sieve);
+        let entries = Located {
+            segment,
+            here: self.here,
+        };
+        match &mut self.wanted {
+            Wanted::Newest { before, heap, .. } => entries.newest(sieve, *before, limit, heap),
+            Wanted::Slowest { before, heap } => entries.slowest(sieve, *before, limit, heap),
+            Wanted::Arrived { reached, found, .. } => {
+                entries.arrived(sieve, reached, limit, found);
+            }
+            Wanted::One(id, one) => entries.one(*id, one),
+        }
+    }
+}
+
+/// A segment whose entries are looked at from here.
+#[derive(Clone, Copy)]
+struct Located<'s> {
+    segment: &'s Segment,
+    here: Origin,
+}
+
+impl<'s> Located<'s> {
+    fn entries(self) -> impl Iterator<Item = (Place, Finished<'s>)> {
+        let entries = self.segment.entries().enumerate();
+        entries.map(move |(index, (_, finished))| {
             let place = Place {
                 finished_unix_ms: finished.finished_unix_ms(),
-                segment: segment.number,
+                segment: self.segment.number,
                 entry: index as u64,
             };
-            let record = &finished.record;
-            let found = || {
-                let id = RequestId::new(segment.origin, here, record);
-                Found::new(&finished, id, place)
-            };
-            match &mut self.wanted {
-                Wanted::Newest { before, .. } => {
-                    if before.is_none_or(|before| place < before) && self.sieve.holds(&finished) {
-                        newest.push(Ranked(Reverse(place), found()));
-                        // One more than wanted tells that there is more.
-                        if newest.len() > limit + 1 {
-                            newest.pop();
-                        }
-                    }
-                }
-                Wanted::Slowest(heap) => {
-                    let key = Reverse((record.total_us, place));
-                    let is_among = heap.len() < limit || heap.peek().is_some_and(|w| key < w.0);
-                    if is_among && self.sieve.holds(&finished) {
-                        heap.push(Ranked(key, found()));
-                        if heap.len() > limit {
-                            heap.pop();
-                        }
-                    }
-                }
-                Wanted::One(id, one) => {
-                    if (record.connection, record.request) == (id.connection, id.request) {
-                        *one = Some(Box::new(found()));
-                    }
+            (place, finished)
+        })
+    }
+
+    fn found(self, finished: &Finished<'_>, place: Place) -> Found {
+        let id = RequestId::new(self.segment.origin, self.here, &finished.record);
+        Found::new(finished, id, place)
+    }
+
+    fn newest(
+        self,
+        sieve: &Sieve,
+        before: Option<Place>,
+        limit: usize,
+        heap: &mut BinaryHeap<Ranked<Place>>,
+    ) {
+        // Entries stand in the order of their end but for a millisecond or so.
+        let mut newest = BinaryHeap::new();
+        for (place, finished) in self.entries() {
+            if before.is_none_or(|before| place < before) && sieve.holds(&finished) {
+                newest.push(Ranked(Reverse(place), self.found(&finished, place)));
+                // One more than wanted tells that there is more.
+                if newest.len() > limit + 1 {
+                    newest.pop();
                 }
             }
         }
-        if let Wanted::Newest { heap, .. } = &mut self.wanted {
-            heap.extend(newest.into_iter().map(|one| Ranked(one.1.place, one.1)));
+        heap.extend(newest.into_iter().map(|one| Ranked(one.1.place, one.1)));
+    }
+
+    fn slowest(
+        self,
+        sieve: &Sieve,
+        before: Option<Rank>,
+        limit: usize,
+        heap: &mut BinaryHeap<Ranked<Reverse<Rank>>>,
+    ) {
+        for (place, finished) in self.entries() {
+            let total_us = finished.record.total_us;
+            let rank = Rank { total_us, place };
+            let key = Reverse(rank);
+            let is_among = before.is_none_or(|before| rank < before)
+                && (heap.len() <= limit || heap.peek().is_some_and(|least| key < least.0));
+            if is_among && sieve.holds(&finished) {
+                heap.push(Ranked(key, self.found(&finished, place)));
+                if heap.len() > limit + 1 {
+                    heap.pop();
+                }
+            }
+        }
+    }
+
+    fn arrived(self, sieve: &Sieve, reached: &mut Reached, limit: usize, found: &mut Vec<Found>) {
+        let number = self.segment.number;
+        let first = match reached.segment == number {
+            true => reached.entry,
+            false => 0,
+        };
+        (reached.segment, reached.entry) = (number + 1, 0);
+        for (place, finished) in self.entries().filter(|(place, _)| place.entry >= first) {
+            if found.len() >= limit {
+                (reached.segment, reached.entry) = (number, place.entry);
+                return;
+            }
+            if sieve.holds(&finished) {
+                found.push(self.found(&finished, place));
+            }
+        }
+    }
+
+    fn one(self, id: RequestId, one: &mut Option<Box<Found>>) {
+        for (place, finished) in self.entries() {
+            let record = &finished.record;
+            if (record.connection, record.request) == (id.connection, id.request) {
+                *one = Some(Box::new(self.found(&finished, place)));
+            }
         }
     }
 }

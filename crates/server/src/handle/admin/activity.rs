@@ -3,14 +3,17 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hob_http::Answered;
-use hob_trace::activity::{COLUMNS, Stretch};
+use hob_trace::activity::{COLUMNS, MINUTES_KEPT, Stretch};
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::reply;
+use super::query::value_of;
+use super::{Admin, reply};
 
 /// Seconds told of where nobody says.
 const USUAL_S: u64 = 600;
+/// Rows that are pushed: a reader that misses an event or two lacks none.
+const NEWEST_ROWS: u64 = 4;
 
 /// Answers with the rows of the query's `from`, `to` (Unix seconds) and `step` (seconds).
 pub(super) fn answer(ask: &Ask) -> Answered {
@@ -20,6 +23,16 @@ pub(super) fn answer(ask: &Ask) -> Answered {
     let activity = &ask.admin.inside.activity;
     let stretch = activity.stretch(from_s, to_s, ask.number("step", 1), now_s);
     Answered::Ready(reply::object(200, &json(&stretch)))
+}
+
+/// The newest rows of a `step`, the one under way among them: what a chart that is shown lacks.
+pub(super) fn newest(admin: &Admin, query: &[u8]) -> Value {
+    let step = value_of(query, "step").and_then(|step| step.parse().ok());
+    let step_s: u64 = step.unwrap_or(1).clamp(1, MINUTES_KEPT * 60);
+    let now_s = now_unix_ms() / 1000;
+    let from_s = now_s.saturating_sub(NEWEST_ROWS * step_s);
+    let activity = &admin.inside.activity;
+    json(&activity.stretch(from_s, now_s, step_s, now_s))
 }
 
 /// Rows as the API tells them.

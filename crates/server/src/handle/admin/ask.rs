@@ -107,7 +107,10 @@ impl Ask {
 
     /// The same with another limit than usual, in bytes.
     pub(super) async fn json_up_to(&self, bytes_max: u64) -> Result<Value, Response> {
-        let refusal = || reply::text(413, format!("the body is larger than {bytes_max} bytes"));
+        let refusal = || {
+            self.admin.door.count_large_body();
+            reply::text(413, format!("the body is larger than {bytes_max} bytes"))
+        };
         if !self.request.limit_body(bytes_max) {
             return Err(refusal());
         }

@@ -116,6 +116,11 @@ impl Audit {
         }
     }
 
+    /// Lines that are not in the file.
+    pub(super) fn lost(&self) -> u64 {
+        lock(&self.state).lost.load(Ordering::Relaxed)
+    }
+
     fn told(&self) -> Value {
         let state = lock(&self.state);
         let newest_first: Vec<Value> = state.entries.iter().rev().map(Entry::told).collect();

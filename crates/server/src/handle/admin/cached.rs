@@ -1,5 +1,6 @@
 //! The cache of files: what is in it, and throwing things out.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use hob_http::Answered;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::{lock, reply};
+use super::{lock, reply, threads};
 use crate::cache::entry::{Entry, handler_of};
 use crate::route::sites::Sites;
 use crate::shared::Shared;
@@ -29,10 +30,16 @@ pub(super) fn answer(ask: &Ask) -> Answered {
     let limit = ask.number("limit", 100).min(LIMIT_MAX) as usize;
     let sort = ask.query("sort").unwrap_or_else(|| "bytes".to_owned());
     let wanted = ask.query("q").unwrap_or_default();
-    let (shared, names) = (Arc::clone(&ask.admin.shared), site_names(ask));
-    let pool = shared.pool.for_lane(LANE);
-    let job = pool.run(move || told(&shared, &names, limit, (&sort, &wanted)));
+    if !matches!(&*sort, "bytes" | "hits" | "age") {
+        return Answered::Ready(reply::text(400, "sort is bytes, hits or age"));
+    }
+    let ask = ask.clone();
     Answered::Later(Box::pin(async move {
+        // Hits of a thread that is busy for longer are in the next answer.
+        let _ = threads::look_at_all(&ask, |thread| thread.answer().hand_over_hits()).await;
+        let (shared, names) = (Arc::clone(&ask.admin.shared), site_names(&ask));
+        let pool = shared.pool.for_lane(LANE);
+        let job = pool.run(move || told(&shared, &names, limit, (&sort, &wanted)));
         let Ok(job) = job else {
             return reply::busy();
         };
@@ -62,17 +69,17 @@ fn told(shared: &Shared, names: &[String], limit: usize, (sort, wanted): (&str, 
             (false, false) => "kept",
         };
         let key = match sort {
-            "hits" => u64::from(entry.heat()),
+            "hits" => entry.hits(),
             "age" => age_s,
             _ => bytes,
         };
         let row = json!({
-            "path": path, "site": site, "bytes": bytes, "hits": null, "heat": entry.heat(),
-            "age_s": age_s, "state": state,
+            "path": path, "site": site, "bytes": bytes, "hits": entry.hits(),
+            "heat": entry.heat(), "age_s": age_s, "state": state,
         });
         rows.push((key, row));
     }
-    rows.sort_by_key(|(key, _)| std::cmp::Reverse(*key));
+    rows.sort_by_key(|(key, _)| Reverse(*key));
     let more = rows.len() > limit;
     rows.truncate(limit);
     let holdings = shared.store.holdings();

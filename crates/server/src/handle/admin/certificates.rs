@@ -19,6 +19,7 @@ use crate::tls;
 pub struct Held {
     source: CertificateSource,
     names: Vec<String>,
+    issuer: String,
     not_before_unix_s: i64,
     not_after_unix_s: i64,
     /// Addresses of the listeners that show it.
@@ -56,6 +57,7 @@ pub fn held(config: &Config, keys: &KeyFiles, addresses: &[String]) -> Vec<Held>
         Some(Held {
             source: pair.source.clone(),
             names: leaf.names,
+            issuer: leaf.issuer,
             not_before_unix_s: leaf.not_before_unix_s,
             not_after_unix_s: leaf.not_after_unix_s,
             listeners: shows.map(|(_, shown)| shown.clone()).collect(),
@@ -106,7 +108,7 @@ fn told(one: &Held, ordered: &[CertificateState], now_unix_s: i64) -> Value {
         _ => "good",
     };
     json!({
-        "names": one.names, "listener": one.listeners.join(", "), "issuer": null,
+        "names": one.names, "listener": one.listeners.join(", "), "issuer": one.issuer,
         "not_before_unix_s": one.not_before_unix_s, "not_after_unix_s": one.not_after_unix_s,
         "days_left": left_s.div_euclid(86_400), "key": key, "source": source, "state": state,
     })

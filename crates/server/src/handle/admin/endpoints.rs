@@ -117,7 +117,8 @@ pub static ENDPOINTS: &[Endpoint] = &[
         path: "/v1/history",
         role: Look,
         answer: history::list,
-        text: "Finished requests, newest or slowest first, by any of their properties.",
+        text: "Finished requests, newest or slowest first, by any of their properties; with `after`, \
+               as they came in.",
     },
     Endpoint {
         method: Get,
@@ -131,21 +132,22 @@ pub static ENDPOINTS: &[Endpoint] = &[
         path: "/v1/routes",
         role: Look,
         answer: routes::answer,
-        text: "Requests and times of each route since the server started.",
+        text: "Requests and times of each route since the server started (`by`; with `limit` the \
+               slowest).",
     },
     Endpoint {
         method: Get,
         path: "/v1/running",
         role: Look,
         answer: running::requests,
-        text: "Requests under way, the oldest first, and what each is at.",
+        text: "Requests under way, the oldest first, and what each is at (`limit`).",
     },
     Endpoint {
         method: Get,
         path: "/v1/connections",
         role: Look,
         answer: running::connections,
-        text: "Open connections, what they speak and what the network below them is like.",
+        text: "Open connections, what they speak and what the network below them is like (`limit`).",
     },
     Endpoint {
         method: Get,
@@ -187,7 +189,11 @@ pub static ENDPOINTS: &[Endpoint] = &[
         path: "/v1/live",
         role: Look,
         answer: live::answer,
-        text: "Server-sent events: what a page shows (`page=overview`), each second.",
+        text: "Server-sent events: what pages show, when it has changed. `page` is overview, \
+               running, connections, activity, programs, status, routes, statistics or history, \
+               with a query of its own where it has one (`page=running%3Flimit%3D20`); it may be \
+               there more than once. With `every` in that query, a page comes every so many \
+               seconds at most.",
     },
     Endpoint {
         method: Get,

@@ -8,18 +8,20 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use hob_http::{Answered, Response};
-use hob_trace::history::{FOUND_MAX, Filter, Found, Page, Place, RequestId, Search, Statuses};
+use hob_trace::history::{FOUND_MAX, Filter, Found, Mark, Page, Rank, RequestId, Search, Statuses};
 use hob_trace::series::SeriesName;
 use hob_trace::{Fault, HandlerKind};
 use serde_json::{Value, json};
 
+use super::activity::now_unix_ms;
 use super::ask::Ask;
+use super::query::value_of;
 use super::told::{Told, named};
-use super::{reply, threads};
+use super::{Admin, reply, threads};
 use crate::config::parse_duration;
 
 /// Requests of an answer where nobody says.
-const USUAL: u64 = 100;
+const USUAL: usize = 100;
 /// Segments looked through at a time: about a quarter of a millisecond.
 const SEGMENTS_AT_ONCE: usize = 16;
 
@@ -50,69 +52,171 @@ pub(super) fn one(ask: &Ask) -> Answered {
 }
 
 /// Why a question is not answered: status and text.
-struct Refusal(u16, String);
+pub(super) struct Refusal(pub(super) u16, pub(super) String);
+
+/// What is looked for, as the query says it.
+struct Wanted {
+    filter: Filter,
+    limit: usize,
+    order: Order,
+    /// A mark, an id, or `now`.
+    from: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Newest,
+    Slowest,
+    /// As they came in.
+    Arrived,
+}
+
+/// Where a list begins.
+enum Begin {
+    /// Behind a mark, or with the first.
+    At(Option<Mark>),
+    Behind(RequestId),
+}
+
+impl Wanted {
+    fn read(query: &[u8]) -> Result<Wanted, Refusal> {
+        let text = |key: &str| value_of(query, key).filter(|text| !text.is_empty());
+        let limit = text("limit").and_then(|limit| limit.parse().ok());
+        let order = match (text("sort").as_deref(), text("after").is_some()) {
+            (None, true) => Order::Arrived,
+            (Some(_), true) => return refused("what comes after is told as it came in, unsorted"),
+            (None | Some("newest"), false) => Order::Newest,
+            (Some("slowest"), false) => Order::Slowest,
+            (Some(_), false) => return refused("sort is newest or slowest"),
+        };
+        let from = match (text("before"), text("after")) {
+            (Some(_), Some(_)) => return refused("either before or after"),
+            (before, after) => before.or(after),
+        };
+        Ok(Wanted {
+            filter: filter(query)?,
+            limit: limit.unwrap_or(USUAL).min(FOUND_MAX),
+            order,
+            from,
+        })
+    }
+
+    /// Where it begins.
+    fn begin(&self) -> Result<Begin, Refusal> {
+        let Some(text) = self.from.as_deref() else {
+            return Ok(Begin::At(None));
+        };
+        match (Mark::parse(text), RequestId::parse(text), self.order) {
+            (Some(mark), _, _) => Ok(Begin::At(Some(mark))),
+            (None, Some(id), Order::Newest | Order::Slowest) => Ok(Begin::Behind(id)),
+            (None, _, Order::Arrived) if text == "now" => Ok(Begin::At(None)),
+            (None, _, Order::Arrived) => refused("after is now, or a next"),
+            (None, None, _) => {
+                refused("before is the id of a request, or the next of the page before")
+            }
+        }
+    }
+
+    fn search(&self, admin: &Admin, mark: Option<Mark>) -> Result<Search, Refusal> {
+        let history = &admin.inside.history;
+        let names = admin.shared.series.names();
+        let (filter, limit) = (self.filter.clone(), self.limit);
+        Ok(match (self.order, mark) {
+            (Order::Newest, None) => Search::newest(history, &names, filter, None, limit),
+            (Order::Newest, Some(Mark::Newest(place))) => {
+                Search::newest(history, &names, filter, Some(place), limit)
+            }
+            (Order::Slowest, None) => Search::slowest(history, &names, filter, None, limit),
+            (Order::Slowest, Some(Mark::Slowest(rank))) => {
+                Search::slowest(history, &names, filter, Some(rank), limit)
+            }
+            (Order::Arrived, None) => Search::arrived(history, &names, filter, None, limit),
+            (Order::Arrived, Some(Mark::Reached(reached))) => {
+                Search::arrived(history, &names, filter, Some(reached), limit)
+            }
+            _ => return refused("this next is of a page in another order"),
+        })
+    }
+}
+
+fn refused<T>(text: &str) -> Result<T, Refusal> {
+    Err(Refusal(400, text.to_owned()))
+}
 
 async fn list_of(ask: &Ask) -> Result<Response, Refusal> {
-    let limit = usize::try_from(ask.number("limit", USUAL)).unwrap_or(FOUND_MAX);
-    let filter = filter(ask)?;
-    let is_slowest = match ask.query("sort").as_deref() {
-        None | Some("newest" | "") => false,
-        Some("slowest") => true,
-        Some(_) => return Err(Refusal(400, "sort is newest or slowest".to_owned())),
-    };
+    let head = ask.request.head();
+    let wanted = Wanted::read(head.query().unwrap_or_default())?;
     hand_over(ask).await;
-    let before = match ask.query("before").filter(|text| !text.is_empty()) {
-        None => None,
-        Some(text) => Some(place(ask, &text).await?),
+    let mark = match wanted.begin()? {
+        Begin::At(mark) => mark,
+        Begin::Behind(id) => {
+            let Some(found) = find(ask, id).await else {
+                let text = "the request named by before is no longer in the history";
+                return Err(Refusal(410, text.to_owned()));
+            };
+            Some(match wanted.order {
+                Order::Slowest => Mark::Slowest(Rank {
+                    total_us: found.finished().record.total_us,
+                    place: found.place,
+                }),
+                Order::Newest | Order::Arrived => Mark::Newest(found.place),
+            })
+        }
     };
-    let history = &ask.admin.inside.history;
-    let names = ask.admin.shared.series.names();
-    let search = match is_slowest {
-        true => Search::slowest(history, &names, filter, limit),
-        false => Search::newest(history, &names, filter, before, limit),
-    };
+    let search = wanted.search(&ask.admin, mark)?;
     let page = run(search).await;
+    Ok(reply::object(200, &list_told(&ask.admin, &page)))
+}
+
+/// Whether a query is one that [`list_now`] answers.
+pub(super) fn check(query: &[u8]) -> Result<(), Refusal> {
+    match Wanted::read(query)?.from {
+        None => Ok(()),
+        Some(_) => refused("a list that is pushed begins at its begin"),
+    }
+}
+
+/// The list for a thread that serves nobody; null where [`check`] refuses.
+pub(super) fn list_now(admin: &Admin, query: &[u8]) -> Value {
+    let _ = threads::wait_for_all(admin, |thread| thread.answer().hand_over());
+    let wanted = Wanted::read(query);
+    let search = wanted.and_then(|wanted| wanted.search(admin, None));
+    let Ok(mut search) = search else {
+        return Value::Null;
+    };
+    while search.step() {}
+    list_told(admin, &search.page())
+}
+
+fn list_told(admin: &Admin, page: &Page) -> Value {
+    if page.is_cut {
+        admin.inside.count_cut_search();
+    }
+    let names = admin.shared.series.names();
     let requests: Vec<Value> = page
         .found
         .iter()
-        .map(|found| named(&ask.admin.names, told(found, &names)))
+        .map(|found| named(&admin.names, told(found, &names)))
         .collect();
     let holdings = page.holdings;
     let oldest = (holdings.count > 0).then_some(holdings.oldest_unix_ms);
-    let body = json!({
+    json!({
         "requests": requests,
         "kept": holdings.count,
         "kept_bytes": holdings.bytes,
         "oldest_unix_ms": oldest,
         "scanned": page.scanned,
-        "more": page.next.is_some(),
+        "more": page.has_more,
         "next": page.next.map(|next| next.to_string()),
-    });
-    Ok(reply::object(200, &body))
+        "cut": page.is_cut,
+        "gap": page.is_gap,
+    })
 }
 
 /// Has every thread hand over what it keeps to itself.
 async fn hand_over(ask: &Ask) {
     // A thread that is busy for longer has its requests in the next answer.
     let _ = threads::look_at_all(ask, |thread| thread.answer().hand_over()).await;
-}
-
-/// Where a page begins: behind a request, or where the page before has ended.
-async fn place(ask: &Ask, text: &str) -> Result<Place, Refusal> {
-    if let Some(place) = Place::parse(text) {
-        return Ok(place);
-    }
-    let Some(id) = RequestId::parse(text) else {
-        let text = "before is the id of a request, or the next of the page before";
-        return Err(Refusal(400, text.to_owned()));
-    };
-    let found = find(ask, id).await;
-    found.map(|found| found.place).ok_or_else(|| {
-        Refusal(
-            410,
-            "the request named by before is no longer in the history".to_owned(),
-        )
-    })
 }
 
 async fn find(ask: &Ask, id: RequestId) -> Option<Found> {
@@ -140,8 +244,8 @@ async fn run(mut search: Search) -> Page {
     }
 }
 
-fn filter(ask: &Ask) -> Result<Filter, Refusal> {
-    let text = |key: &str| ask.query(key).filter(|text| !text.is_empty());
+fn filter(query: &[u8]) -> Result<Filter, Refusal> {
+    let text = |key: &str| value_of(query, key).filter(|text| !text.is_empty());
     let wrong = |key: &str, what: &str| Refusal(400, format!("{key} is {what}"));
     let number = |key: &str| {
         let parse = |text: String| text.parse::<u64>();
@@ -167,8 +271,15 @@ fn filter(ask: &Ask) -> Result<Filter, Refusal> {
         let time = parse_duration(&text).map_err(|_| wrong("slower", "a time such as 100ms"))?;
         Ok(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
     };
+    let within = |text: String| -> Result<u64, Refusal> {
+        let time = parse_duration(&text).map_err(|_| wrong("within", "a time such as 10m"))?;
+        let time_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Ok(now_unix_ms().saturating_sub(time_ms))
+    };
+    let within = text("within").map(within).transpose()?;
     Ok(Filter {
-        since_unix_ms: number("since")?,
+        // The later of both; one that is not given is earlier than any.
+        since_unix_ms: number("since")?.max(within),
         until_unix_ms: number("until")?,
         text: text("q"),
         client: text("client"),

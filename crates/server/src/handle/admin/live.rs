@@ -1,19 +1,36 @@
-//! `GET /v1/live`: what a page shows, pushed each second. One thread makes it for all who
-//! watch, and only while somebody does.
+//! `GET /v1/live`: what pages show, pushed when it has changed. One thread makes each of them once
+//! for all who watch it, and only while somebody does.
+//!
+//! ```text
+//! /v1/live?page=overview&page=routes%3Flimit%3D6
+//!
+//! second   0         1         2         3    ..   5
+//! overview made      made      made      made      made    each second: one making, all readers
+//! routes   made                                    made    not sent where it is as it was
+//! ```
 
 use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use hob_http::Answered;
 use serde_json::Value;
 
 use super::ask::Ask;
 use super::events::{self, Mailbox};
-use super::{Admin, lock, overview, programs, reply, running, status};
+use super::history::Refusal;
+use super::query::value_of;
+use super::{
+    Admin, activity, history, lock, overview, programs, reply, routes, running, statistics, status,
+};
 
-/// How often.
-const PERIOD: Duration = Duration::from_secs(1);
+/// Pages that one reader follows at a time (400).
+const PAGES_MAX: usize = 8;
+/// Bytes of a page's name with its query (400).
+const TOPIC_BYTES_MAX: usize = 1024;
+/// Longest time between two events of a page that may be asked for, in seconds.
+const EVERY_S_MAX: u64 = 3600;
 
 /// Who watches.
 #[derive(Default)]
@@ -21,54 +38,147 @@ pub struct Live(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    readers: Vec<Reader>,
+    topics: Vec<Topic>,
     producer: Option<Thread>,
     is_running: bool,
 }
 
+/// What can be watched.
+struct Page {
+    /// Its name in a query and of its events.
+    name: &'static str,
+    /// Seconds between two makings, at least.
+    every_s: u64,
+    /// What makes it; it gets the page's own query.
+    make: fn(&Admin, &[u8]) -> Value,
+    /// Refuses a query that the maker could not answer.
+    check: fn(&[u8]) -> Result<(), Refusal>,
+}
+
+/// All pages. What adds up histograms or looks through the history is made less often.
+static PAGES: &[Page] = &[
+    Page::each_second("overview", |admin, _| overview::overview(admin)),
+    Page::each_second("running", running::requests_now),
+    Page::each_second("connections", running::connections_now),
+    Page::each_second("activity", activity::newest),
+    Page {
+        every_s: 2,
+        ..Page::each_second("programs", |admin, _| programs::told(admin))
+    },
+    Page {
+        every_s: 2,
+        ..Page::each_second("status", |admin, _| status::status(admin))
+    },
+    Page {
+        every_s: 5,
+        check: routes::check,
+        ..Page::each_second("routes", routes::routes)
+    },
+    Page {
+        every_s: 5,
+        ..Page::each_second("statistics", |admin, _| statistics::told(admin))
+    },
+    Page {
+        every_s: 10,
+        check: history::check,
+        ..Page::each_second("history", history::list_now)
+    },
+];
+
+impl Page {
+    const fn each_second(name: &'static str, make: fn(&Admin, &[u8]) -> Value) -> Page {
+        Page {
+            name,
+            every_s: 1,
+            make,
+            check: |_| Ok(()),
+        }
+    }
+}
+
+/// A page with a query, and who watches it.
+struct Topic {
+    page: &'static Page,
+    query: Vec<u8>,
+    every_s: u64,
+    /// The event that was sent last.
+    last: Option<Bytes>,
+    readers: Vec<Reader>,
+}
+
 struct Reader {
-    page: Page,
     mailbox: Arc<Mailbox>,
     /// It has had nothing yet.
     is_new: bool,
 }
 
-/// What can be watched: its name in a query and of its events, and what makes it.
-type Named = (&'static str, fn(&Admin) -> Value);
-type Page = &'static Named;
-
-/// All pages.
-static PAGES: &[Named] = &[
-    ("overview", overview::overview),
-    ("programs", programs::told),
-    ("running", running::requests_now),
-    ("connections", running::connections_now),
-    ("status", status::status),
-];
+/// What somebody wants to watch.
+struct Wanted {
+    page: &'static Page,
+    query: Vec<u8>,
+    every_s: u64,
+}
 
 /// `GET /v1/live?page=overview`
 pub(super) fn answer(ask: &Ask) -> Answered {
-    let wanted = ask.query("page").unwrap_or_else(|| "overview".to_owned());
-    let Some(page) = PAGES.iter().find(|(name, _)| *name == wanted) else {
-        let names: Vec<&str> = PAGES.iter().map(|(name, _)| *name).collect();
-        let text = format!("no such page; there is {}", names.join(", "));
-        return Answered::Ready(reply::text(404, &text));
+    let wanted = match wanted(&ask.pairs()) {
+        Ok(wanted) => wanted,
+        Err(Refusal(status, text)) => return Answered::Ready(reply::text(status, &text)),
     };
     let mailbox = Mailbox::new();
     let response = events::stream(ask, Arc::clone(&mailbox));
     if !mailbox.is_closed() {
-        join(&ask.admin, page, mailbox);
+        join(&ask.admin, wanted, &mailbox);
     }
     Answered::Ready(response)
 }
 
-fn join(admin: &Arc<Admin>, page: Page, mailbox: Arc<Mailbox>) {
+/// The pages that a query names, each once.
+fn wanted(pairs: &[(String, String)]) -> Result<Vec<Wanted>, Refusal> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let named = pairs.iter().filter(|(key, _)| key == "page");
+    let mut named: Vec<&str> = named.map(|(_, value)| value.as_str()).collect();
+    if named.is_empty() {
+        named.push("overview");
+    }
+    if named.len() > PAGES_MAX {
+        let text = format!("{PAGES_MAX} pages at a time");
+        return Err(Refusal(400, text));
+    }
+    for text in named {
+        let (name, query) = text.split_once('?').unwrap_or((text, ""));
+        let Some(page) = PAGES.iter().find(|page| page.name == name) else {
+            let names: Vec<&str> = PAGES.iter().map(|page| page.name).collect();
+            let text = format!("no such page; there is {}", names.join(", "));
+            return Err(Refusal(404, text));
+        };
+        if text.len() > TOPIC_BYTES_MAX {
+            let text = format!("a page with its query has at most {TOPIC_BYTES_MAX} bytes");
+            return Err(Refusal(400, text));
+        }
+        if wanted.iter().any(|one| one.page.name == name) {
+            return Err(Refusal(400, format!("{name} is there twice")));
+        }
+        let query = query.as_bytes().to_vec();
+        (page.check)(&query)?;
+        let every = value_of(&query, "every").and_then(|every| every.parse().ok());
+        wanted.push(Wanted {
+            page,
+            query,
+            every_s: every.unwrap_or(0).clamp(page.every_s, EVERY_S_MAX),
+        });
+    }
+    Ok(wanted)
+}
+
+fn join(admin: &Arc<Admin>, wanted: Vec<Wanted>, mailbox: &Arc<Mailbox>) {
     let mut state = lock(&admin.live.0);
-    state.readers.push(Reader {
-        page,
-        mailbox,
-        is_new: true,
-    });
+    for one in wanted {
+        state.topic(one).readers.push(Reader {
+            mailbox: Arc::clone(mailbox),
+            is_new: true,
+        });
+    }
     if state.is_running {
         // The first at once: a page that waits a second seems slow.
         if let Some(producer) = &state.producer {
@@ -87,47 +197,199 @@ fn join(admin: &Arc<Admin>, page: Page, mailbox: Arc<Mailbox>) {
     }
 }
 
-/// Pushes each second, and to who is new at once, until nobody is left.
+/// Pushes when something is due, and to who is new at once, until nobody is left.
 fn produce(admin: &Admin) {
-    let mut next = Instant::now();
+    let begin = Instant::now();
+    let mut told_s = None;
     loop {
-        let is_due = Instant::now() >= next;
-        if is_due {
-            // Seconds that were missed are not made up for.
-            next = (next + PERIOD).max(Instant::now());
-        }
-        for page in PAGES {
-            let readers = readers_of(admin, page, is_due);
-            if readers.is_empty() {
-                continue;
-            }
-            let frame = events::frame(page.0, &page.1(admin));
-            for reader in readers {
-                reader.push(frame.clone());
-            }
+        let now_s = begin.elapsed().as_secs();
+        // Seconds that were missed are not made up for.
+        let second = (told_s != Some(now_s)).then_some(now_s);
+        told_s = Some(now_s);
+        let due = lock(&admin.live.0).due(second);
+        for (index, page, query) in due {
+            let frame = events::frame(page.name, &(page.make)(admin, &query));
+            lock(&admin.live.0).push(index, &frame);
         }
         let mut state = lock(&admin.live.0);
-        state.readers.retain(|reader| !reader.mailbox.is_closed());
-        if state.readers.is_empty() {
+        let next_s = state.clear(now_s);
+        let Some(next_s) = next_s else {
             state.is_running = false;
             return;
-        }
-        let has_new = state.readers.iter().any(|reader| reader.is_new);
+        };
+        let is_asked = state.topics.iter().any(Topic::has_new);
         drop(state);
-        if !has_new {
+        if !is_asked {
+            let next = begin + Duration::from_secs(next_s);
             std::thread::park_timeout(next.saturating_duration_since(Instant::now()));
         }
     }
 }
 
-/// Those who watch a page, or only those of them who have had nothing yet.
-fn readers_of(admin: &Admin, page: Page, is_due: bool) -> Vec<Arc<Mailbox>> {
-    let mut state = lock(&admin.live.0);
-    let readers = state.readers.iter_mut();
-    let ours = readers.filter(|one| one.page.0 == page.0 && (is_due || one.is_new));
-    ours.map(|one| {
-        one.is_new = false;
-        Arc::clone(&one.mailbox)
-    })
-    .collect()
+impl State {
+    fn topic(&mut self, wanted: Wanted) -> &mut Topic {
+        let is_it = |one: &Topic| one.page.name == wanted.page.name && one.query == wanted.query;
+        let index = match self.topics.iter().position(is_it) {
+            Some(index) => index,
+            None => {
+                self.topics.push(Topic {
+                    page: wanted.page,
+                    query: wanted.query,
+                    every_s: wanted.every_s,
+                    last: None,
+                    readers: Vec::new(),
+                });
+                self.topics.len() - 1
+            }
+        };
+        &mut self.topics[index]
+    }
+
+    /// What has to be made: what is due when a second has begun, and what was never made. Who is
+    /// new gets what there is. Only the producer takes topics out, so places stay what they are.
+    fn due(&mut self, second: Option<u64>) -> Vec<(usize, &'static Page, Vec<u8>)> {
+        let mut due = Vec::new();
+        for (index, topic) in self.topics.iter_mut().enumerate() {
+            let is_due = second.is_some_and(|second| second.is_multiple_of(topic.every_s));
+            if is_due || topic.last.is_none() {
+                due.push((index, topic.page, topic.query.clone()));
+            } else if let Some(last) = topic.last.clone() {
+                topic.send(&last, Whom::New);
+            }
+        }
+        due
+    }
+
+    fn push(&mut self, index: usize, frame: &Bytes) {
+        let Some(topic) = self.topics.get_mut(index) else {
+            return;
+        };
+        let whom = match topic.last.as_ref() == Some(frame) {
+            true => Whom::New,
+            false => Whom::All,
+        };
+        topic.send(frame, whom);
+        topic.last = Some(frame.clone());
+    }
+
+    /// Lets go of readers that have left and of what nobody watches; the second in which the next
+    /// is due, if somebody is left.
+    fn clear(&mut self, now_s: u64) -> Option<u64> {
+        for topic in &mut self.topics {
+            topic.readers.retain(|one| !one.mailbox.is_closed());
+        }
+        self.topics.retain(|topic| !topic.readers.is_empty());
+        let next = |topic: &Topic| (now_s + 1).next_multiple_of(topic.every_s);
+        self.topics.iter().map(next).min()
+    }
+}
+
+/// Whom an event goes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whom {
+    All,
+    /// Those who have had nothing yet.
+    New,
+}
+
+impl Topic {
+    fn has_new(&self) -> bool {
+        self.readers.iter().any(|reader| reader.is_new)
+    }
+
+    fn send(&mut self, frame: &Bytes, whom: Whom) {
+        for reader in &mut self.readers {
+            if whom == Whom::All || reader.is_new {
+                reader.is_new = false;
+                reader.mailbox.push(frame.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(pages: &[&str]) -> Vec<(String, String)> {
+        let pair = |page: &&str| ("page".to_owned(), (*page).to_owned());
+        pages.iter().map(pair).collect()
+    }
+
+    fn names(pages: &[&str]) -> Result<Vec<(&'static str, String, u64)>, u16> {
+        let told = |one: Wanted| {
+            let query = String::from_utf8(one.query).unwrap();
+            (one.page.name, query, one.every_s)
+        };
+        match wanted(&pairs(pages)) {
+            Ok(wanted) => Ok(wanted.into_iter().map(told).collect()),
+            Err(Refusal(status, _)) => Err(status),
+        }
+    }
+
+    #[test]
+    fn pages_have_queries_of_their_own_and_are_made_no_faster_than_they_may() {
+        let named = |name, query: &str, every_s| (name, query.to_owned(), every_s);
+        assert_eq!(names(&[]), Ok(vec![named("overview", "", 1)]));
+        assert_eq!(
+            names(&[
+                "activity?step=60&every=60",
+                "history?every=1",
+                "routes?every=99999"
+            ]),
+            Ok(vec![
+                named("activity", "step=60&every=60", 60),
+                named("history", "every=1", 10),
+                named("routes", "every=99999", EVERY_S_MAX),
+            ])
+        );
+    }
+
+    #[test]
+    fn what_is_no_page_too_much_or_wrong_is_refused() {
+        let long = format!("running?limit={}", "1".repeat(TOPIC_BYTES_MAX));
+        for (pages, status) in [
+            (&["nothing"][..], 404),
+            (&["overview", ""], 404),
+            (&["running", "running?limit=3"], 400),
+            (&[long.as_str()], 400),
+            (&["history?status=many"], 400),
+            (&["history?before=1.2.3"], 400),
+            (&["routes?by=weather"], 400),
+            (&["overview"; PAGES_MAX + 1], 400),
+        ] {
+            assert_eq!(names(pages), Err(status), "{pages:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_as_it_was_goes_to_those_who_have_nothing_yet() {
+        let mut state = State::default();
+        let join = |state: &mut State| {
+            let mailbox = Mailbox::new();
+            for one in wanted(&pairs(&["running"])).unwrap_or_default() {
+                state.topic(one).readers.push(Reader {
+                    mailbox: Arc::clone(&mailbox),
+                    is_new: true,
+                });
+            }
+            mailbox
+        };
+        let (first, frame) = (join(&mut state), Bytes::from_static(b"one"));
+        assert_eq!(state.due(None).len(), 1);
+        state.push(0, &frame);
+        state.push(0, &frame);
+        assert_eq!(first.waiting(), 1);
+        // Nothing is made for who comes later: there is something already.
+        let second = join(&mut state);
+        assert!(state.due(None).is_empty());
+        assert_eq!((first.waiting(), second.waiting()), (1, 1));
+        state.push(0, &Bytes::from_static(b"two"));
+        assert_eq!((first.waiting(), second.waiting()), (2, 2));
+        assert_eq!(state.clear(7), Some(8));
+        first.close();
+        second.close();
+        assert_eq!(state.clear(7), None);
+        assert!(state.topics.is_empty());
+    }
 }

@@ -18,6 +18,7 @@ pub mod events;
 mod explained;
 pub mod helm;
 mod history;
+pub(crate) mod limits;
 mod live;
 mod logs;
 mod overview;

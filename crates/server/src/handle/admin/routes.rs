@@ -1,6 +1,7 @@
 //! `GET /v1/routes`: what each route has had, and how long it took; with `by`, all routes of a
 //! site, a handler, a class or a program together.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use hob_http::Answered;
@@ -10,7 +11,9 @@ use hob_trace::series::{SeriesName, Sum};
 use serde_json::{Value, json};
 
 use super::ask::Ask;
-use super::reply;
+use super::history::Refusal;
+use super::query::value_of;
+use super::{Admin, reply};
 
 /// What a row is of: what it has no word for is everything.
 type Labels = [Option<String>; LABELS.len()];
@@ -19,19 +22,32 @@ const LABELS: [&str; 5] = ["site", "route", "handler", "class", "program"];
 
 /// Answers with a row for each route that has had a request; those of earlier configs too.
 pub(super) fn answer(ask: &Ask) -> Answered {
-    let by = match ask.query("by").filter(|by| !by.is_empty()) {
-        None => None,
-        Some(by) => match LABELS.iter().position(|label| *label == by) {
-            Some(label) => Some(label),
-            None => {
-                let text = "by is site, route, handler, class or program";
-                return Answered::Ready(reply::text(400, text));
-            }
-        },
-    };
-    let series = &ask.admin.shared.series;
+    let head = ask.request.head();
+    let query = head.query().unwrap_or_default();
+    Answered::Ready(match check(query) {
+        Ok(()) => reply::object(200, &routes(&ask.admin, query)),
+        Err(Refusal(status, text)) => reply::text(status, text),
+    })
+}
+
+/// Whether a query is one that [`routes`] answers.
+pub(super) fn check(query: &[u8]) -> Result<(), Refusal> {
+    match value_of(query, "by").filter(|by| !by.is_empty()) {
+        Some(by) if !LABELS.contains(&by.as_str()) => {
+            let text = "by is site, route, handler, class or program";
+            Err(Refusal(400, text.to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The rows; with `limit` only so many, the slowest (by the 99th percentile).
+pub(super) fn routes(admin: &Admin, query: &[u8]) -> Value {
+    let by = value_of(query, "by");
+    let by = by.and_then(|by| LABELS.iter().position(|label| *label == by));
+    let series = &admin.shared.series;
     let names = series.names();
-    let recent = ask.admin.inside.seen().recent;
+    let recent = admin.inside.seen().recent;
     let mut rows: BTreeMap<Labels, (Box<Sum>, f64)> = BTreeMap::new();
     for (number, sum) in series.sums() {
         let Some(name) = names.get(usize::from(number)) else {
@@ -46,11 +62,16 @@ pub(super) fn answer(ask: &Ask) -> Answered {
         all.merge(&sum);
         *rate_s += recent.rates.get(&number).copied().unwrap_or(0.0);
     }
-    let rows = rows.iter();
-    let routes: Vec<Value> = rows
-        .map(|(labels, (sum, rate_s))| row(labels, sum, *rate_s))
-        .collect();
-    Answered::Ready(reply::object(200, &json!({ "routes": routes })))
+    let mut rows: Vec<(Labels, (Box<Sum>, f64))> = rows.into_iter().collect();
+    let limit = value_of(query, "limit").and_then(|limit| limit.parse().ok());
+    let more = limit.is_some_and(|limit| rows.len() > limit);
+    if let Some(limit) = limit.filter(|_| more) {
+        rows.sort_by_cached_key(|(_, (sum, _))| Reverse(sum.total.percentile_us(990)));
+        rows.truncate(limit);
+    }
+    let told = |(labels, (sum, rate_s)): &(Labels, (Box<Sum>, f64))| row(labels, sum, *rate_s);
+    let routes: Vec<Value> = rows.iter().map(told).collect();
+    json!({ "routes": routes, "more": more })
 }
 
 fn labels(name: &SeriesName, is_other: bool) -> Labels {

@@ -6,33 +6,41 @@ use hob_trace::{HandlerKind, Texts, TlsVersion};
 use serde_json::{Value, json};
 
 use super::ask::Ask;
+use super::query::value_of;
 use super::told::{self, Told};
 use super::{Admin, lock, reply, threads};
 use crate::answer::CONTROL_LISTENER;
 use crate::route::sites::Sites;
 
-/// Requests, and connections, of one thread that are told of.
+/// Requests, and connections, of one thread that are told of; `limit` asks for fewer in all.
 const COUNT_MAX: usize = 1000;
 
 /// `GET /v1/running`
 pub(super) fn requests(ask: &Ask) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
+        let limit = limit(ask.request.head().query().unwrap_or_default());
         let found = threads::look_at_all(&ask, |thread| thread.running(COUNT_MAX)).await;
-        reply::object(200, &requests_of(&ask.admin, found))
+        reply::object(200, &requests_of(&ask.admin, found, limit))
     }))
 }
 
 /// The same for a thread that serves nobody.
-pub(super) fn requests_now(admin: &Admin) -> Value {
+pub(super) fn requests_now(admin: &Admin, query: &[u8]) -> Value {
     let found = threads::wait_for_all(admin, |thread| thread.running(COUNT_MAX));
-    requests_of(admin, found)
+    requests_of(admin, found, limit(query))
+}
+
+/// How many are asked for at most.
+fn limit(query: &[u8]) -> usize {
+    let limit = value_of(query, "limit").and_then(|limit| limit.parse().ok());
+    limit.unwrap_or(usize::MAX)
 }
 
 /// What threads have of something, with whether they have more; and whether one did not answer.
 type Found<T> = (Vec<(Vec<T>, bool)>, bool);
 
-fn requests_of(admin: &Admin, (found, is_more): Found<Running>) -> Value {
+fn requests_of(admin: &Admin, (found, is_more): Found<Running>, limit: usize) -> Value {
     let server = lock(&admin.report).servers_started;
     let sites = admin.shared.sites();
     let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
@@ -40,6 +48,8 @@ fn requests_of(admin: &Admin, (found, is_more): Found<Running>) -> Value {
     // Who looks is not what is looked for.
     all.retain(|running| running.record.handler != HandlerKind::Admin);
     all.sort_by_key(|running| std::cmp::Reverse(running.age_us));
+    let is_more = is_more || all.len() > limit;
+    all.truncate(limit);
     let named = |one: &Running| told::named(&admin.names, request(one, server, &sites));
     let requests: Vec<Value> = all.iter().map(named).collect();
     json!({ "requests": requests, "more": is_more })
@@ -49,22 +59,28 @@ fn requests_of(admin: &Admin, (found, is_more): Found<Running>) -> Value {
 pub(super) fn connections(ask: &Ask) -> Answered {
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
-        let found = threads::look_at_all(&ask, |thread| thread.connections(COUNT_MAX)).await;
-        reply::object(200, &connections_of(&ask.admin, found))
+        let limit = limit(ask.request.head().query().unwrap_or_default());
+        let count = limit.min(COUNT_MAX);
+        let found = threads::look_at_all(&ask, move |thread| thread.connections(count)).await;
+        reply::object(200, &connections_of(&ask.admin, found, limit))
     }))
 }
 
 /// The same for a thread that serves nobody.
-pub(super) fn connections_now(admin: &Admin) -> Value {
-    let found = threads::wait_for_all(admin, |thread| thread.connections(COUNT_MAX));
-    connections_of(admin, found)
+pub(super) fn connections_now(admin: &Admin, query: &[u8]) -> Value {
+    let limit = limit(query);
+    let count = limit.min(COUNT_MAX);
+    let found = threads::wait_for_all(admin, move |thread| thread.connections(count));
+    connections_of(admin, found, limit)
 }
 
-fn connections_of(admin: &Admin, (found, is_more): Found<Open>) -> Value {
+fn connections_of(admin: &Admin, (found, is_more): Found<Open>, limit: usize) -> Value {
     let is_more = is_more || found.iter().any(|(_, is_more)| *is_more);
     let mut all: Vec<Open> = found.into_iter().flat_map(|(open, _)| open).collect();
     all.retain(|open| open.listener < CONTROL_LISTENER);
     all.sort_by_key(|open| open.number);
+    let is_more = is_more || all.len() > limit;
+    all.truncate(limit);
     let named = |open: &Open| told::named(&admin.names, connection(open));
     let connections: Vec<Value> = all.iter().map(named).collect();
     json!({ "connections": connections, "more": is_more })

@@ -13,7 +13,7 @@ use hob_trace::{AllStatistics, Snapshot, Statistics, ThreadStatistics};
 use serde_json::{Map, Value, json};
 
 use super::ask::Ask;
-use super::{lock, reply};
+use super::{Admin, lock, reply};
 
 /// Milliseconds of a day.
 const DAY_MS: u64 = 86_400_000;
@@ -169,8 +169,12 @@ fn by_word(words: impl IntoIterator<Item = &'static str>, counts: &[u64]) -> Val
 
 /// `GET /v1/statistics`
 pub(super) fn answer(ask: &Ask) -> Answered {
-    let unix_ms = crate::resources::unix_ms();
-    Answered::Ready(reply::object(200, &ask.admin.statistics.json(unix_ms)))
+    Answered::Ready(reply::object(200, &told(&ask.admin)))
+}
+
+/// The counts of all stretches of time.
+pub(super) fn told(admin: &Admin) -> Value {
+    admin.statistics.json(crate::resources::unix_ms())
 }
 
 /// `POST /v1/statistics/zero`

@@ -6,6 +6,7 @@ use hob_http::Answered;
 use serde_json::{Value, json};
 
 use super::ask::Ask;
+use super::limits::LIMITS;
 use super::{Admin, lock, reply};
 use crate::acme::CertificateState;
 use crate::handle::resident::status::programs;
@@ -58,9 +59,11 @@ pub(super) fn status(admin: &Admin) -> Value {
     let load = admin.shared.pool.load();
     let mut snapshot = admin.counters.merged();
     snapshot.cache_evictions = holdings.evictions;
-    let counters: serde_json::Map<String, Value> = snapshot
-        .metrics()
-        .map(|metric| (metric.name.to_owned(), metric.value.into()))
+    let limits = LIMITS.iter().map(|limit| (limit.name, limit.count(admin)));
+    let counters = snapshot.metrics().map(|metric| (metric.name, metric.value));
+    let counters: serde_json::Map<String, Value> = counters
+        .chain(limits)
+        .map(|(name, value)| (name.to_owned(), value.into()))
         .collect();
     let started = report
         .keeper_started

@@ -141,6 +141,7 @@ fn at_hand(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &[u8]) -> Option<
     let age_ms = ask.now_ms.saturating_sub(entry.checked_ms());
     if age_ms < ask.shared.recheck_ms() && entry.open_files_stand() {
         entry.warm_up();
+        view.count_hit();
         ask.request.record_mut().cache = CacheOutcome::Hit;
         return Some(view);
     }
@@ -149,6 +150,7 @@ fn at_hand(ask: &Ask<'_>, path: &[u8], local: &mut Local, key: &[u8]) -> Option<
         Ok(found) if entry.is_settled && found.stamps == entry.stamps => {
             entry.set_checked(found.as_of_ms);
             entry.warm_up();
+            view.count_hit();
             ask.request.record_mut().cache = CacheOutcome::Revalidated;
             Some(view)
         }
@@ -187,10 +189,7 @@ pub fn keep(files: &Files, shared: &Shared, entry: &Arc<Entry>) -> bool {
 
 /// A view for one answer.
 fn passing_view(entry: Arc<Entry>) -> Rc<View> {
-    Rc::new(View {
-        entry,
-        heads: Default::default(),
-    })
+    Rc::new(View::new(entry))
 }
 
 fn fetched(loaded: Result<Loaded, Trouble>, files: &Files) -> Fetched {

@@ -11,6 +11,8 @@ use hob_trace::Snapshot;
 use hob_trace::exposition::{Family, Shape};
 use hob_trace::metric::{Kind, Metric};
 
+use crate::handle::admin::limits;
+
 use Shape::{Counter, Gauge, Histogram, Info};
 
 macro_rules! families {
@@ -135,6 +137,9 @@ pub fn reference() -> String {
         if let OfCounter::Limit(limit) = of_counter(metric) {
             let _ = writeln!(page, "| `{limit}` | {} |", metric.help);
         }
+    }
+    for limits::Limit { name, text, .. } in limits::LIMITS {
+        let _ = writeln!(page, "| `{}` | {text} |", name.trim_start_matches("limit_"));
     }
     page
 }

@@ -10,7 +10,7 @@ use hob_trace::tally::CLASSES;
 use super::families::{self, OfCounter, of_counter};
 use super::process::Process;
 use super::times;
-use crate::handle::admin::Admin;
+use crate::handle::admin::{Admin, limits};
 use crate::handle::resident::scale::resident_bytes;
 use crate::handle::resident::status::PoolLoad;
 
@@ -25,7 +25,7 @@ pub(super) fn gather(admin: &Admin) -> Exposition {
     put_process(&mut all, admin);
     put_requests(&mut all, admin);
     put_connections(&mut all, admin, &counters);
-    put_limits(&mut all, &counters);
+    put_limits(&mut all, &counters, admin);
     put_cache(&mut all, admin);
     put_programs(&mut all, admin);
     times::put(&mut all, &admin.shared);
@@ -110,11 +110,15 @@ fn put_connections(all: &mut Exposition, admin: &Admin, counters: &Snapshot) {
     }
 }
 
-fn put_limits(all: &mut Exposition, counters: &Snapshot) {
+fn put_limits(all: &mut Exposition, counters: &Snapshot, admin: &Admin) {
     for metric in counters.metrics() {
         if let OfCounter::Limit(limit) = of_counter(&metric) {
             all.whole(&families::LIMITS, &[limit], metric.value);
         }
+    }
+    for limit in limits::LIMITS {
+        let label = limit.name.trim_start_matches("limit_");
+        all.whole(&families::LIMITS, &[label], limit.count(admin));
     }
 }
 

@@ -220,6 +220,7 @@ impl super::Door {
     fn turn(&self) -> Option<Turn<'_>> {
         let mut state = lock(&self.state);
         if state.checks >= CHECKS_MAX {
+            Tally::add(&self.tally.checks_limited);
             return None;
         }
         state.checks += 1;
@@ -231,5 +232,24 @@ impl super::Door {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         lock(&self.0.state).checks -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Door;
+    use super::*;
+
+    #[test]
+    fn two_passwords_are_checked_at_a_time_and_others_counted() {
+        let door = Door::default();
+        let refused = || door.count(|tally| &tally.checks_limited);
+        let turns: Vec<_> = (0..CHECKS_MAX).map(|_| door.turn()).collect();
+        assert!(turns.iter().all(Option::is_some) && refused() == 0);
+        assert!(door.turn().is_none() && door.turn().is_none());
+        assert_eq!(refused(), 2);
+        drop(turns);
+        assert!(door.turn().is_some());
+        assert_eq!(refused(), 2);
     }
 }

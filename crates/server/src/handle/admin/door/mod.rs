@@ -47,11 +47,15 @@ struct State {
 
 /// What happened at the door since the server's start.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     logins: AtomicU64,
     logins_failed: AtomicU64,
-    logins_limited: AtomicU64,
-    sessions_limited: AtomicU64,
+    pub(super) logins_limited: AtomicU64,
+    pub(super) sessions_limited: AtomicU64,
+    pub(super) checks_limited: AtomicU64,
+    pub(super) addresses_limited: AtomicU64,
+    pub(super) tokens_limited: AtomicU64,
+    pub(super) bodies_limited: AtomicU64,
     refused: AtomicU64,
 }
 
@@ -59,6 +63,16 @@ impl Door {
     /// Whether a session goes on.
     pub(super) fn goes_on(&self, session: u64, now_ms: u64) -> bool {
         lock(&self.state).sessions.goes_on(session, now_ms)
+    }
+
+    /// How often something happened.
+    pub(super) fn count(&self, of: impl FnOnce(&Tally) -> &AtomicU64) -> u64 {
+        of(&self.tally).load(Ordering::Relaxed)
+    }
+
+    /// A body was larger than it may be.
+    pub(super) fn count_large_body(&self) {
+        Tally::add(&self.tally.bodies_limited);
     }
 
     /// For `hob status`; null without admin pages.

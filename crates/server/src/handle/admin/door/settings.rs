@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Door, lock};
+use super::{Door, Tally, lock};
 use crate::config::{Admin, AdminUser, Config, Loopback, Purpose};
 
 /// Settings in force.
@@ -85,7 +85,9 @@ impl Door {
             return;
         };
         let until_ms = now_ms.saturating_add(admin.token_time.as_millis() as u64);
-        state.tokens.add(token.to_owned(), until_ms);
+        if state.tokens.add(token.to_owned(), until_ms) {
+            Tally::add(&self.tally.tokens_limited);
+        }
     }
 
     /// Counts a try with a password, and says whose it is; else how many seconds to wait.
@@ -103,7 +105,9 @@ impl Door {
         if let Some(wait_s) = state.tries.wait_s(address, now_ms, most) {
             return Err(wait_s);
         }
-        state.tries.count(address, now_ms);
+        if state.tries.count(address, now_ms) {
+            Tally::add(&self.tally.addresses_limited);
+        }
         Ok(Challenge {
             user: state.settings.user(name).cloned(),
         })

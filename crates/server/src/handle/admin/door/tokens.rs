@@ -12,12 +12,14 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    /// Takes one in that is good until then.
-    pub(super) fn add(&mut self, token: String, until_ms: u64) {
-        if self.list.len() >= TOKENS_MAX {
+    /// Takes one in that is good until then; true when another had to go for it.
+    pub(super) fn add(&mut self, token: String, until_ms: u64) -> bool {
+        let is_full = self.list.len() >= TOKENS_MAX;
+        if is_full {
             self.list.remove(0);
         }
         self.list.push((token, until_ms));
+        is_full
     }
 
     /// Uses one up; false when there is none like it.
@@ -47,7 +49,10 @@ mod tests {
     #[test]
     fn of_too_many_the_oldest_goes() {
         let mut tokens = Tokens::default();
-        (0..=TOKENS_MAX).for_each(|number| tokens.add(number.to_string(), 10));
+        for number in 0..=TOKENS_MAX {
+            let is_full = tokens.add(number.to_string(), 10);
+            assert_eq!(is_full, number == TOKENS_MAX);
+        }
         assert!(!tokens.use_up("0", 0) && tokens.use_up("1", 0));
     }
 }

@@ -30,9 +30,12 @@ impl Tries {
     }
 
     /// One more failure. A try counts before it is known to fail, or many at once would all pass.
-    pub(super) fn count(&mut self, address: Option<IpAddr>, now_ms: u64) {
+    /// True when another address had to be forgotten for it.
+    pub(super) fn count(&mut self, address: Option<IpAddr>, now_ms: u64) -> bool {
         self.by_address.retain(|_, one| now_ms < one.until_ms);
-        if self.by_address.len() >= ADDRESSES_MAX && !self.by_address.contains_key(&address) {
+        let is_full =
+            self.by_address.len() >= ADDRESSES_MAX && !self.by_address.contains_key(&address);
+        if is_full {
             let first = self.by_address.iter().min_by_key(|(_, one)| one.until_ms);
             if let Some(first) = first.map(|(address, _)| *address) {
                 self.by_address.remove(&first);
@@ -43,6 +46,7 @@ impl Tries {
             until_ms: now_ms.saturating_add(WINDOW_MS),
         });
         failures.count += 1;
+        is_full
     }
 
     /// The last try was right: it does not count.
@@ -81,7 +85,9 @@ mod tests {
         tries.count(address(1), 0);
         tries.take_back(address(1));
         assert_eq!(tries.wait_s(address(1), 0, 1), None);
-        (0..5000).for_each(|number| tries.count(address(number), u64::from(number)));
+        let forgotten = (0..5000).filter(|number| tries.count(address(*number), 1));
+        // The first was there already.
+        assert_eq!(forgotten.count(), 5000 - ADDRESSES_MAX);
         assert_eq!(tries.by_address.len(), ADDRESSES_MAX);
     }
 }

@@ -1,0 +1,150 @@
+//! `hob history --follow`: requests as they finish. The server is asked for what came in since the
+//! last answer, which has neither gaps nor doubles.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{PAGE_COUNT, rows};
+use crate::control::Hob;
+use crate::facts::Facts;
+use crate::filter::{Filter, push_encoded};
+use crate::output::Reader;
+use crate::{Refusal, escape, output};
+
+/// Time between two looks while nothing is behind.
+const PERIOD: Duration = Duration::from_secs(1);
+/// How long a signal may wait.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// How long a server that has gone may take to be followed by another.
+const RETURN_LIMIT: Duration = Duration::from_secs(10);
+
+/// How requests are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Table,
+    Json,
+}
+
+/// Shows requests until it is told to end.
+pub(super) fn follow(hob: &mut Hob, filter: &Filter, style: Style) -> Result<(), Refusal> {
+    let is_stopped = hob_load::stop_at_signals().map_err(|error| Refusal {
+        code: 1,
+        text: error.to_string(),
+    })?;
+    let base = filter.target("/v1/history");
+    let joint = if base.contains('?') { '&' } else { '?' };
+    let base = format!("{base}{joint}limit={PAGE_COUNT}&after=");
+    let mut page = hob.get(&format!("{base}now"))?;
+    eprintln!("hob: following; Ctrl-C ends it");
+    let mut shown = Shown::new(style);
+    shown.begin();
+    loop {
+        let told = Facts(&page);
+        if told.is("gap") {
+            eprintln!("hob: some requests were let go of before they could be shown");
+        }
+        shown.take(told);
+        let Some(next) = told.text("next") else {
+            let text = "this hob cannot be followed: it is of an older version".to_owned();
+            return Err(Refusal { code: 1, text });
+        };
+        let mut target = base.clone();
+        push_encoded(&mut target, next);
+        let pause = match told.is("more") {
+            true => Duration::ZERO,
+            false => PERIOD,
+        };
+        if shown.reader == Reader::Gone || is_over(pause, &is_stopped) {
+            return Ok(());
+        }
+        match ask(hob, &target, &is_stopped)? {
+            Some(next) => page = next,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Waits; true when it is told to end.
+fn is_over(time: Duration, is_stopped: &AtomicBool) -> bool {
+    let until = Instant::now() + time;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || is_stopped.load(Ordering::Relaxed) {
+            return is_stopped.load(Ordering::Relaxed);
+        }
+        thread::sleep(left.min(PATIENCE));
+    }
+}
+
+/// What has come in; of the server that follows, where this one has gone. `None` when it is told to
+/// end.
+fn ask(hob: &mut Hob, target: &str, is_stopped: &AtomicBool) -> Result<Option<Value>, Refusal> {
+    let until = Instant::now() + RETURN_LIMIT;
+    let mut has_gone = false;
+    loop {
+        match hob.get(target) {
+            Ok(page) => {
+                if has_gone {
+                    eprintln!("hob: following again");
+                }
+                return Ok(Some(page));
+            }
+            Err(refusal) if Instant::now() >= until => return Err(refusal),
+            Err(_) if !has_gone => {
+                has_gone = true;
+                eprintln!("hob: this server has ended; waiting for the next one");
+            }
+            Err(_) => {}
+        }
+        if is_over(PATIENCE, is_stopped) {
+            return Ok(None);
+        }
+    }
+}
+
+/// What was shown.
+struct Shown {
+    style: Style,
+    /// Columns as wide as the widest so far.
+    widths: Vec<usize>,
+    reader: Reader,
+}
+
+impl Shown {
+    fn new(style: Style) -> Shown {
+        Shown {
+            style,
+            widths: Vec::new(),
+            reader: Reader::Reads,
+        }
+    }
+
+    fn begin(&mut self) {
+        if self.style == Style::Table {
+            let table = rows::table(std::iter::empty(), output::width());
+            self.widths = rows::usual_widths(&table, output::width());
+            self.reader = output::line(&table.heading(&self.widths));
+        }
+    }
+
+    fn take(&mut self, told: Facts<'_>) {
+        let text = match self.style {
+            Style::Json => {
+                let lines = told.list("requests").iter();
+                lines.map(|one| escape::json(one) + "\n").collect()
+            }
+            Style::Table => {
+                let table = rows::table(told.each("requests"), output::width());
+                let least = std::mem::take(&mut self.widths);
+                self.widths = table.widths_from(&least, output::width());
+                rows::lines(&table, told.each("requests"), &self.widths)
+            }
+        };
+        if !text.is_empty() {
+            self.reader = output::write(&text);
+        }
+    }
+}
