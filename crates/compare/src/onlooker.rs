@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::limits::{ONLOOKER_HEAD_BYTES_MAX, ONLOOKER_PATIENCE};
 use crate::server::Extra;
 
-/// How often a collector asks; Prometheus' own default is a quarter as often at most.
+/// How often a collector asks; Prometheus' own default is a sixtieth as often.
 const SCRAPE_PERIOD: Duration = Duration::from_secs(1);
 /// What ten admin pages follow.
 const PAGES: [&str; 10] = [
@@ -72,7 +72,9 @@ impl Onlookers {
     /// Asks for the metrics again and again.
     fn collect(&mut self, control: &Path) -> Result<(), String> {
         let read = |control: &Path| -> io::Result<u64> {
-            io::copy(&mut ask(control, "/metrics")?, &mut io::sink())
+            let mut stream = ask(control, "/metrics")?;
+            stream.set_read_timeout(Some(ONLOOKER_PATIENCE))?;
+            io::copy(&mut stream, &mut io::sink())
         };
         read(control).map_err(|error| format!("/metrics cannot be read: {error}"))?;
         let (collector, end) = channel();

@@ -190,15 +190,10 @@ fn what_it_costs_to_be_looked_at_is_measured_while_somebody_looks() {
     let cells = told["rows"][0]["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 6);
     for cell in cells {
+        // It says so where nobody got to look.
         assert_eq!(cell["not_measured"], Value::Null, "{cell:#}");
         assert_eq!(cell["cpu_us"]["n"], 2, "{cell:#}");
     }
-    let mut looked_at = 0;
-    for server in told["servers"].as_array().unwrap() {
-        let configuration = server["configuration"].as_str().unwrap();
-        looked_at += configuration.matches("/control\"").count();
-    }
-    assert_eq!(looked_at, 4, "{:#}", told["servers"]);
     std::fs::remove_file(json).unwrap();
     assert_eq!(left(&place), Vec::<PathBuf>::new());
 }

@@ -101,7 +101,7 @@ fn sums_of_routes_and_of_the_activity_have_what_the_records_have() {
 }
 
 #[test]
-fn server_timing_tells_the_client_and_has_the_record_s_order_of_size() {
+fn server_timing_tells_the_client_where_it_is_asked_for() {
     on_both(async |_scene: Scene, mut client: Client| {
         let (_upload, mut answer) = client.send("GET", "/timed/hello.txt", true).await;
         let head = answer.head().await;

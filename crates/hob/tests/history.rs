@@ -4,6 +4,7 @@
 
 mod harness;
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::time::Instant;
 
@@ -72,7 +73,8 @@ fn wait_for_file(place: &Place, text: &str) {
 #[test]
 fn what_is_known_of_a_request_is_told() {
     let place = Place::new();
-    let hob = place.serve_config("threads = 2");
+    // What two threads answered in one millisecond has no order.
+    let hob = place.serve_config("threads = 1");
     let fields = "User-Agent: Teapot/1\r\nReferer: http://elsewhere.example/\r\n";
     assert_eq!(ask(hob.port(), "GET", "/hello.txt?a=b", fields).status, 200);
     assert_eq!(ask(hob.port(), "GET", "/missing", "").status, 404);
@@ -152,9 +154,7 @@ fn pages_and_filters_find_what_they_should() {
         get(hob.port(), &path).unwrap();
     }
     let all = targets(&history(&place, "limit=1000"));
-    assert_eq!(all.len(), 30);
-    // Two threads may have answered in the same millisecond.
-    assert!(all[..2].contains(&"/hello.txt?29".to_owned()), "{all:?}");
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 30, "{all:?}");
     for by_id in [true, false] {
         let mut pages = Vec::new();
         let mut before = String::new();

@@ -24,6 +24,8 @@ export type StreamState =
 
 const WAIT_MS_MIN = 1000;
 const WAIT_MS_MAX = 30_000;
+/** The server says something every 15 s: after more than this the connection is dead. */
+const SILENCE_MS_MAX = 45_000;
 
 /** How long to wait before try number `tries`, from 0: doubling, with a bound. */
 export function backoffMs(tries: number): number {
@@ -41,8 +43,9 @@ async function run(path: string, listener: Listener, end: AbortSignal): Promise<
   let tries = 0;
   while (!end.aborted) {
     let why = "the stream ended";
+    const one = new AbortController();
     try {
-      const response = await open(path, end);
+      const response = await open(path, AbortSignal.any([end, one.signal]));
       listener.onState?.({ is: "open" });
       const parser = new EventParser((event) => {
         tries = 0;
@@ -50,7 +53,7 @@ async function run(path: string, listener: Listener, end: AbortSignal): Promise<
       });
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       for (;;) {
-        const { done, value } = await reader.read();
+        const { done, value } = await soon(reader.read());
         if (done || end.aborted) break;
         parser.take(value);
       }
@@ -62,11 +65,26 @@ async function run(path: string, listener: Listener, end: AbortSignal): Promise<
         return;
       }
     }
+    one.abort();
     if (end.aborted) return;
     const againMs = backoffMs(tries);
     tries += 1;
     listener.onState?.({ is: "waiting", why, againMs });
     await pause(againMs, end);
+  }
+}
+
+/** What comes, unless nothing comes for longer than the server is ever silent. */
+async function soon<T>(coming: Promise<T>): Promise<T> {
+  let timer = 0;
+  const silence = new Promise<never>((_, reject) => {
+    const say = (): void => reject(new Error(`nothing came for ${SILENCE_MS_MAX / 1000} s`));
+    timer = setTimeout(say, SILENCE_MS_MAX) as unknown as number;
+  });
+  try {
+    return await Promise.race([coming, silence]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

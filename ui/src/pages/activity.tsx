@@ -84,7 +84,8 @@ function useFollowed(query: Query): Followed {
   const isMoving = range !== null && kept !== undefined;
   const every = Math.min(kept ?? 1, 60);
   const topic = isMoving ? `activity?step=${kept}&every=${every}` : null;
-  const newest = useLive<Series>(topic, null).value;
+  const pushed = useLive<Series>(topic, null);
+  const newest = pushed.value;
   useEffect(() => {
     if (!isMoving || newest === null || series === null) return;
     if (newest.step_s !== series.step_s) return;
@@ -95,7 +96,7 @@ function useFollowed(query: Query): Followed {
     else setSeries(next);
   }, [newest]);
   const to = isMoving && series !== null ? Math.max(first.to, endOf(series)) : first.to;
-  return { asked, series, stretch: { from: to - length, to }, range };
+  return { asked: { ...asked, error: asked.error ?? pushed.error }, series, stretch: { from: to - length, to }, range };
 }
 
 function endOf(series: Series): number {

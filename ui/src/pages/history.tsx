@@ -1,7 +1,7 @@
 // What became of a request, and what took it so long? The filter stands in the address; a row leads
 // to the whole life of one request.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, sentence } from "../api/client";
 import { useAsk } from "../api/hooks";
 import type { History, Request } from "../api/shapes";
@@ -57,14 +57,21 @@ function Found(props: { first: History; query: Query }): JSX.Element {
     setBefore(nextOf(props.first));
   }, [props.first]);
   const rows = [...props.first.requests, ...older];
-  const isCut = props.first.cut === true && before === null;
+  const isSlowest = props.query["sort"] === "slowest";
+  const isCut = props.first.cut === true && (before === null || isSlowest);
+  const shown = useRef(props.first);
+  shown.current = props.first;
   const next = async (): Promise<void> => {
+    const of = props.first;
     setAsking(true);
     try {
       const got = await ask<History>(historyPath(props.query, before ?? undefined));
-      setOlder([...older, ...got.requests]);
-      setBefore(nextOf(got));
-      setError(null);
+      // What belongs to a first page that is no longer shown would leave a hole.
+      if (shown.current === of) {
+        setOlder((now) => [...now, ...got.requests]);
+        setBefore(nextOf(got));
+        setError(null);
+      }
     } catch (problem) {
       setError(sentence(problem));
     }
@@ -94,7 +101,7 @@ function Found(props: { first: History; query: Query }): JSX.Element {
       </p>
       {before !== null && (
         <button type="button" onClick={() => void next()} disabled={isAsking} aria-busy={isAsking}>
-          {props.query["sort"] === "slowest" ? "Next slowest" : "Older requests"}
+          {isSlowest ? "Next slowest" : "Older requests"}
         </button>
       )}
     </>

@@ -1,5 +1,5 @@
 //! `hob history --follow`: requests as they finish. The server is asked for what came in since the
-//! last answer, which has neither gaps nor doubles.
+//! last answer: without doubles, and without gaps that are not told.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -44,13 +44,14 @@ pub(super) fn follow(hob: &mut Hob, filter: &Filter, style: Style) -> Result<(),
     loop {
         let told = Facts(&page);
         if told.is("gap") {
-            eprintln!("hob: some requests were let go of before they could be shown");
+            eprintln!("hob: some requests may be missing here");
         }
-        shown.take(told);
-        let Some(next) = told.text("next") else {
+        // An older one knows no `after` and tells the newest again and again.
+        let Some(next) = told.text("next").filter(|next| next.starts_with('~')) else {
             let text = "this hob cannot be followed: it is of an older version".to_owned();
             return Err(Refusal { code: 1, text });
         };
+        shown.take(told);
         let mut target = base.clone();
         push_encoded(&mut target, next);
         let pause = match told.is("more") {

@@ -107,8 +107,8 @@ mod tests {
         });
         assert_eq!(
             served(Facts(&told), None),
-            "\nSERVED FOR  STATE  DAYS LEFT  UNTIL                    LISTENER  FROM\n\
-             localhost   good          -1  2027-01-15 08:00:00 UTC  [::]:443  self-signed\n"
+            "\nSERVED FOR  STATE  DAYS LEFT  UNTIL                    LISTENER  ISSUER  FROM\n\
+             localhost   good          -1  2027-01-15 08:00:00 UTC  [::]:443  -       self-signed\n"
         );
     }
 }

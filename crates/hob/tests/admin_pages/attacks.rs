@@ -63,7 +63,7 @@ fn forms_of_other_pages_change_nothing_anywhere() {
             let is_refused = [403, 404, 405].contains(&answer);
             // One path is a page to read as well.
             assert!(
-                is_refused || target == "/v1/config",
+                is_refused || (target == "/v1/config" && ["GET", "HEAD"].contains(&method)),
                 "{method} {target}: {answer}"
             );
         }
@@ -570,9 +570,6 @@ fn one_who_never_reads_a_stream_costs_a_bounded_queue_and_hears_of_the_gap() {
         client.send(head.as_bytes()).unwrap();
         assert_eq!(client.read().unwrap().status, 200);
     }
-    let watched = &place.status()["watch"];
-    let dropped = watched["dropped"].as_u64();
-    assert!(dropped.is_none_or(|count| count > 100), "{watched}");
     slow.read_until("event: dropped\ndata: {\"count\":");
     hob.stop();
 }

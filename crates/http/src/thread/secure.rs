@@ -447,6 +447,9 @@ impl<A: Answer + 'static> Thread<A> {
         let Some(secure) = &mut conn.secure else {
             return;
         };
+        if !matches!(secure.state, State::Hello(_) | State::Handshake(..)) {
+            return;
+        }
         match std::mem::replace(&mut secure.state, State::Over) {
             State::Hello(begun) | State::Handshake(begun, _) => {
                 self.book_failure(&conn.facts, &begun.at(), failure, &"");

@@ -59,6 +59,8 @@ impl HandshakeFailure {
             | Error::DecryptError
             | Error::PeerMisbehaved(_)
             | Error::PeerSentOversizedRecord => HandshakeFailure::Broken,
+            // So rustls says, in TLS 1.2, that the client knows no signature of our key.
+            Error::General(text) if text == "incompatible signing key" => HandshakeFailure::Suite,
             _ => HandshakeFailure::Own,
         }
     }
@@ -71,6 +73,9 @@ impl HandshakeFailure {
         if !ALERTS.contains(&code) {
             return match (code, said_by) {
                 (0, _) => HandshakeFailure::Left,
+                // A client that closes before the handshake is done cannot say why.
+                //= rfc9000#10.2.3
+                (0x0c, Side::Client) => HandshakeFailure::Left,
                 (_, Side::Client) => HandshakeFailure::Refused,
                 (_, Side::Server) => HandshakeFailure::Broken,
             };

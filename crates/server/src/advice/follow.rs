@@ -138,7 +138,8 @@ impl Advice {
         now_s: u64,
     ) -> (String, Lately) {
         let load = one.pool.load();
-        let key = format!("resident {}", load.name);
+        // Pools of two sites, or of two configs, may have one name.
+        let key = format!("resident {} {:p}", load.name, Arc::as_ptr(&one.pool));
         let counts = one.routes.iter().map(|(_, _, series)| requests.get(series));
         let requests = counts.flatten().fold(0, |sum: u64, n| sum.wrapping_add(*n));
         let mut followed = lock(&self.followed);

@@ -141,7 +141,13 @@ impl Learner {
         {
             return cost.start_us.clone();
         }
-        let state = self.lock();
+        let mut state = self.lock();
+        if state.costs.len() >= COSTS_MAX && !state.costs.contains_key(&key) {
+            // Those of earlier configs and of pages that nobody opens any more.
+            state
+                .costs
+                .retain(|_, cost| cost.at.elapsed() < FAILED_AGAIN);
+        }
         if state.costs.len() >= COSTS_MAX && !state.costs.contains_key(&key) {
             return Err(format!(
                 "{COSTS_MAX} interpreters have been measured, which is as many as are kept"

@@ -1,8 +1,9 @@
 //! Who runs a script: an interpreter, by the config or by the script's first line, or nobody.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::shebang::{LINE_BYTES_MAX, Shebang, shebang};
@@ -71,6 +72,8 @@ pub(crate) fn runner_of(cgi: &Cgi, file: &[u8]) -> Result<Runner, String> {
     let path = path_of(file);
     let begin = begin_of(&path).map_err(|error| format!("{} {error}", path.display()))?;
     match shebang(&begin) {
+        // An interpreter that a config names with its script as an argument.
+        None if is_known_interpreter(file) => Ok(Runner::Interpreter(path)),
         None => Ok(Runner::Itself),
         Some(Shebang::Path(path)) => Ok(Runner::Interpreter(path_of(path))),
         Some(Shebang::Name(name)) => {
@@ -80,14 +83,25 @@ pub(crate) fn runner_of(cgi: &Cgi, file: &[u8]) -> Result<Runner, String> {
     }
 }
 
+/// It is an interpreter whose bare start can be measured.
+fn is_known_interpreter(file: &[u8]) -> bool {
+    bare::name(file) != b"true" && bare::arguments(file).is_some()
+}
+
 /// The beginning of a file.
 fn begin_of(path: &Path) -> Result<Vec<u8>, String> {
-    let found = std::fs::metadata(path).map_err(|_| "is not there".to_owned())?;
-    if !found.is_file() {
+    let cannot = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => "is not there".to_owned(),
+        _ => format!("cannot be read by the server: {error}"),
+    };
+    // A pipe in its place would be waited for.
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let mut options = File::options();
+    options.read(true).custom_flags(flags.bits() as i32);
+    let file = options.open(path).map_err(cannot)?;
+    if !file.metadata().map_err(cannot)?.is_file() {
         return Err("is no file".to_owned());
     }
-    let cannot = |error: std::io::Error| format!("cannot be read by the server: {error}");
-    let file = File::open(path).map_err(cannot)?;
     let mut begin = Vec::with_capacity(LINE_BYTES_MAX);
     let mut limited = file.take(LINE_BYTES_MAX as u64);
     limited.read_to_end(&mut begin).map_err(cannot)?;

@@ -83,22 +83,16 @@ impl Case {
             to,
             saved_us,
             cores,
-            text: self.text(to, saved_us, (start_us, fork_us), cores),
+            text: self.text(to, saved_us, fork_us, cores),
         })
     }
 
-    fn text(
-        &self,
-        to: &'static str,
-        saved_us: u64,
-        (start_us, fork_us): (u64, Option<u64>),
-        cores: f64,
-    ) -> String {
+    fn text(&self, to: &'static str, saved_us: u64, fork_us: Option<u64>, cores: f64) -> String {
         let Case {
             name, runner, runs, ..
         } = self;
         let (run, saved) = (time_us(self.run_us), time_us(saved_us));
-        let start = time_us(start_us);
+        let start = time_us(self.start_us);
         let percent = saved_us * 100 / self.run_us.max(1);
         let gain = format!(
             "{saved} of {run} of CPU time a request ({percent} %); at today's {} requests a second \

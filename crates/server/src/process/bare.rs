@@ -12,7 +12,8 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
     ("node", &["-e", "0"]),
     ("perl", &["-e", "1"]),
     ("php", &["-r", ";"]),
-    ("python", &["-c", "pass"]),
+    // Without -I, it may import a file of that name from where it is started.
+    ("python", &["-I", "-c", "pass"]),
     ("ruby", &["-e", "1"]),
     ("sh", &["-c", ":"]),
     // A program without an interpreter costs at least what this one does.
@@ -98,21 +99,21 @@ mod tests {
             assert_eq!(name(path.as_bytes()), expected.as_bytes(), "{path}");
         }
         let arguments = arguments(b"/usr/bin/python3").unwrap();
-        assert_eq!(arguments.block(), b"/usr/bin/python3\0-c\0pass\0");
+        assert_eq!(arguments.block(), b"/usr/bin/python3\0-I\0-c\0pass\0");
         assert!(super::arguments(b"/usr/bin/gcc").is_none());
     }
 
     #[test]
     fn only_an_interpreter_with_nothing_to_do_is_bare() {
         let python = "/usr/bin/python3";
-        assert!(is_bare_with(python, &[python, "-c", "pass"], 0));
+        assert!(is_bare_with(python, &[python, "-I", "-c", "pass"], 0));
         assert!(is_bare_with("/bin/true", &["/bin/true"], 0));
         let others: [(&str, &[&str], usize); 8] = [
-            (python, &[python, "-c", "pass"], 1),
-            (python, &[python, "-c", "pass", "x"], 0),
-            (python, &[python, "-c", "import os"], 0),
+            (python, &[python, "-I", "-c", "pass"], 1),
+            (python, &[python, "-I", "-c", "pass", "x"], 0),
+            (python, &[python, "-I", "-c", "import os"], 0),
             (python, &[python], 0),
-            (python, &["-c", "pass"], 0),
+            (python, &["-I", "-c", "pass"], 0),
             (python, &[], 0),
             ("/usr/bin/env", &["/usr/bin/env"], 0),
             ("/bin/sh", &["/bin/sh", "-c", "pass"], 0),

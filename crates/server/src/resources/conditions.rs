@@ -222,7 +222,8 @@ fn now(alarms: &mut Alarms, facts: &Facts, now_ms: u64) {
     alarms.tell("queue", now_ms, waiting);
     let blind = facts.is_blind.then(|| Finding {
         level: Level::Notice,
-        text: "`activity` is off in the config: there are no rates, times and graphs".to_owned(),
+        text: "`activity` is off in the config: there are no rates, times, graphs and alerts on errors"
+            .to_owned(),
         page: "config",
     });
     alarms.tell("activity", now_ms, blind);

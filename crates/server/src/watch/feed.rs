@@ -86,10 +86,12 @@ impl BodyStream for Feed {
             if self.poll_events(cx).is_pending() {
                 return Poll::Pending;
             }
-            if !(self.may_go_on)() {
-                self.taken = Bytes::new();
-            }
             self.is_over = self.taken.is_empty();
+        }
+        // Looked at for each piece: what was taken may wait long for a slow reader.
+        if !(self.may_go_on)() {
+            self.is_over = true;
+            return Poll::Ready(None);
         }
         let chunk = self.taken.split_to(self.taken.len().min(max.max(1)));
         Poll::Ready(Some(Ok(Chunk::Bytes(chunk))))

@@ -270,6 +270,8 @@ impl Search {
             Some(_) => (NUMBER_FIRST, 0),
         };
         segments.retain(|one| one.number >= segment);
+        // What the server before finished last is not known here.
+        let is_elsewhere = after.is_some_and(|after| after.origin != origin);
         let first = segments.first().map_or(next_number, |one| one.number);
         let wanted = Wanted::Arrived {
             reached: Reached {
@@ -277,7 +279,7 @@ impl Search {
                 segment,
                 entry,
             },
-            is_gap: first > segment,
+            is_gap: is_elsewhere || first > segment,
             found: Vec::new(),
         };
         let mut search = Search::new(history, Sieve::new(filter, names), limit, wanted);

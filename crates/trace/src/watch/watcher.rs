@@ -249,8 +249,8 @@ impl State {
 
     fn push_fired(&mut self, events: &[u8]) {
         if self.out.capacity() == 0 {
-            // What is sent at once, and the request that makes it enough.
-            self.out.reserve(FLUSH_BYTES + FLUSH_BYTES / 8);
+            // What is sent at once, and what comes until the thread gets to it.
+            self.out.reserve(FLUSH_BYTES + FLUSH_BYTES / 2);
         }
         let room = QUEUE_BYTES_MAX - self.out.len();
         if self.dropped == 0 && events.len() <= room {

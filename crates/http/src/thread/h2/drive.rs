@@ -132,8 +132,10 @@ impl<A: Answer + 'static> Thread<A> {
         if !self.finishing.is_empty() && conn.take_since_us != 0 {
             // Answers that were made just now have not waited since the socket was full.
             let fresh = std::mem::take(&mut self.finishing);
+            // The socket may be full since later than this turn of the loop.
+            let since_us = conn.take_since_us.max(self.now_us);
             self.note_taken(conn);
-            conn.take_since_us = self.now_us;
+            conn.take_since_us = since_us;
             self.finishing = fresh;
         }
         for request in self.finishing.drain(..) {

@@ -63,8 +63,8 @@ pub static ACTIVITY: Table = Table {
     text: "What the server did in each second of the last hour and each minute of the last four \
            weeks: requests, errors, bytes, response times, workers, CPU time and memory. \
            `activity = \"off\"` keeps none of it, and no histograms by route; then the overview, \
-           the graphs and `/metrics` have no rates and times. A change takes effect with the next \
-           start or upgrade.",
+           the graphs and `/metrics` have no rates and times, and no alert tells of failed \
+           requests. A change takes effect with the next start or upgrade.",
     base: None,
     keys: &[Key::new(
         "file",

@@ -78,6 +78,28 @@ impl Mailbox {
         true
     }
 
+    /// Puts the newest event of a page in. One of the same name that still waits is out of date and
+    /// goes: a reader that is behind misses what was, and never what is.
+    pub fn put(&self, name: &str, frame: Bytes) {
+        let mut state = lock(&self.state);
+        if state.is_closed {
+            return;
+        }
+        let head = format!("event: {name}\n");
+        let is_old = |waiting: &Bytes| waiting.starts_with(head.as_bytes());
+        if let Some(at) = state.frames.iter().position(is_old) {
+            let old = state.frames.remove(at);
+            state.bytes -= old.map_or(0, |old| old.len());
+        }
+        state.bytes += frame.len();
+        state.frames.push_back(frame);
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
     /// Nothing more will come: the reader gets what there is, and its end.
     pub fn end(&self) {
         let mut state = lock(&self.state);
@@ -307,6 +329,22 @@ mod tests {
             Poll::Ready(frame) => Some(frame),
             Poll::Pending => None,
         }
+    }
+
+    #[test]
+    fn newest_of_a_page_takes_the_place_of_one_that_waits_however_large_it_is() {
+        let mailbox = Mailbox::new();
+        mailbox.put(
+            "running",
+            frame("running", &json!("x".repeat(FRAME_BYTES_MAX))),
+        );
+        mailbox.put("overview", frame("overview", &json!(1)));
+        let newest = frame("running", &json!("y".repeat(FRAME_BYTES_MAX)));
+        mailbox.put("running", newest.clone());
+        assert_eq!((mailbox.waiting(), mailbox.dropped_so_far()), (2, 0));
+        assert_eq!(take(&mailbox), Some(Some(frame("overview", &json!(1)))));
+        assert_eq!(take(&mailbox), Some(Some(newest)));
+        assert_eq!(take(&mailbox), None);
     }
 
     #[test]

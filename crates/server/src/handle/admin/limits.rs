@@ -59,6 +59,11 @@ pub(crate) static LIMITS: &[Limit] = &[
         count: |admin| admin.readers.dropped(),
     },
     Limit {
+        name: "limit_admin_topics",
+        text: "Streams refused: as many pages with queries of their own were made as may (503).",
+        count: |admin| admin.live.limited(),
+    },
+    Limit {
         name: "limit_admin_audit",
         text: "Lines missing in the audit log's file: too many waited for its disk, or it failed.",
         count: |admin| admin.audit.lost(),

@@ -9,8 +9,9 @@
 //! routes   made                                    made    not sent where it is as it was
 //! ```
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::Thread;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -27,6 +28,8 @@ use super::{
 
 /// Pages that one reader follows at a time (400).
 const PAGES_MAX: usize = 8;
+/// Pages with a query of their own that are made at a time, for all readers (503).
+const TOPICS_MAX: usize = 64;
 /// Bytes of a page's name with its query (400).
 const TOPIC_BYTES_MAX: usize = 1024;
 /// Longest time between two events of a page that may be asked for, in seconds.
@@ -34,12 +37,19 @@ const EVERY_S_MAX: u64 = 3600;
 
 /// Who watches.
 #[derive(Default)]
-pub struct Live(Mutex<State>);
+pub struct Live(Mutex<State>, AtomicU64);
+
+impl Live {
+    /// Streams refused for [`TOPICS_MAX`].
+    pub(super) fn limited(&self) -> u64 {
+        self.1.load(Ordering::Relaxed)
+    }
+}
 
 #[derive(Default)]
 struct State {
     topics: Vec<Topic>,
-    producer: Option<Thread>,
+    producer: Option<JoinHandle<()>>,
     is_running: bool,
 }
 
@@ -101,6 +111,8 @@ struct Topic {
     page: &'static Page,
     query: Vec<u8>,
     every_s: u64,
+    /// The second in which it is made next.
+    due_s: u64,
     /// The event that was sent last.
     last: Option<Bytes>,
     readers: Vec<Reader>,
@@ -125,6 +137,11 @@ pub(super) fn answer(ask: &Ask) -> Answered {
         Ok(wanted) => wanted,
         Err(Refusal(status, text)) => return Answered::Ready(reply::text(status, &text)),
     };
+    if !lock(&ask.admin.live.0).has_room(&wanted) {
+        ask.admin.live.1.fetch_add(1, Ordering::Relaxed);
+        let text = format!("{TOPICS_MAX} pages with queries of their own are watched already");
+        return Answered::Ready(reply::text(503, &text));
+    }
     let mailbox = Mailbox::new();
     let response = events::stream(ask, Arc::clone(&mailbox));
     if !mailbox.is_closed() {
@@ -179,21 +196,23 @@ fn join(admin: &Arc<Admin>, wanted: Vec<Wanted>, mailbox: &Arc<Mailbox>) {
             is_new: true,
         });
     }
-    if state.is_running {
+    let producer = state.producer.as_ref();
+    if let Some(producer) = producer.filter(|one| state.is_running && !one.is_finished()) {
         // The first at once: a page that waits a second seems slow.
-        if let Some(producer) = &state.producer {
-            producer.unpark();
-        }
-        return;
+        return producer.thread().unpark();
     }
     let producing = Arc::clone(admin);
     let thread = std::thread::Builder::new().name("hob-live".to_owned());
     match thread.spawn(move || produce(&producing)) {
         Ok(thread) => {
             state.is_running = true;
-            state.producer = Some(thread.thread().clone());
+            state.producer = Some(thread);
         }
-        Err(error) => tracing::error!(%error, "nothing is pushed to the admin pages"),
+        Err(error) => {
+            tracing::error!(%error, "nothing is pushed to the admin pages");
+            drop(state);
+            mailbox.end();
+        }
     }
 }
 
@@ -227,6 +246,17 @@ fn produce(admin: &Admin) {
 }
 
 impl State {
+    /// There is room for what of that is not made yet.
+    fn has_room(&self, wanted: &[Wanted]) -> bool {
+        let is_made = |one: &&Wanted| {
+            let is_it =
+                |topic: &Topic| (topic.page.name, &topic.query) == (one.page.name, &one.query);
+            self.topics.iter().any(is_it)
+        };
+        let more = wanted.len() - wanted.iter().filter(is_made).count();
+        self.topics.len() + more <= TOPICS_MAX
+    }
+
     fn topic(&mut self, wanted: Wanted) -> &mut Topic {
         let is_it = |one: &Topic| one.page.name == wanted.page.name && one.query == wanted.query;
         let index = match self.topics.iter().position(is_it) {
@@ -236,6 +266,7 @@ impl State {
                     page: wanted.page,
                     query: wanted.query,
                     every_s: wanted.every_s,
+                    due_s: 0,
                     last: None,
                     readers: Vec::new(),
                 });
@@ -250,8 +281,11 @@ impl State {
     fn due(&mut self, second: Option<u64>) -> Vec<(usize, &'static Page, Vec<u8>)> {
         let mut due = Vec::new();
         for (index, topic) in self.topics.iter_mut().enumerate() {
-            let is_due = second.is_some_and(|second| second.is_multiple_of(topic.every_s));
+            let is_due = second.is_some_and(|second| second >= topic.due_s);
             if is_due || topic.last.is_none() {
+                if let Some(second) = second {
+                    topic.due_s = (second + 1).next_multiple_of(topic.every_s);
+                }
                 due.push((index, topic.page, topic.query.clone()));
             } else if let Some(last) = topic.last.clone() {
                 topic.send(&last, Whom::New);
@@ -279,7 +313,7 @@ impl State {
             topic.readers.retain(|one| !one.mailbox.is_closed());
         }
         self.topics.retain(|topic| !topic.readers.is_empty());
-        let next = |topic: &Topic| (now_s + 1).next_multiple_of(topic.every_s);
+        let next = |topic: &Topic| topic.due_s.max(now_s + 1);
         self.topics.iter().map(next).min()
     }
 }
@@ -301,7 +335,7 @@ impl Topic {
         for reader in &mut self.readers {
             if whom == Whom::All || reader.is_new {
                 reader.is_new = false;
-                reader.mailbox.push(frame.clone());
+                reader.mailbox.put(self.page.name, frame.clone());
             }
         }
     }
@@ -360,6 +394,40 @@ mod tests {
         ] {
             assert_eq!(names(pages), Err(status), "{pages:?}");
         }
+    }
+
+    #[test]
+    fn second_that_was_missed_does_not_leave_a_page_out() {
+        let mut state = State::default();
+        for one in wanted(&pairs(&["routes"])).unwrap_or_default() {
+            state.topic(one);
+        }
+        let mut made = Vec::new();
+        for second in [0, 4, 8, 9, 12, 16, 20] {
+            if !state.due(Some(second)).is_empty() {
+                made.push(second);
+                state.push(0, &Bytes::from_static(b"as ever"));
+            }
+        }
+        assert_eq!(made, [0, 8, 12, 16, 20]);
+    }
+
+    #[test]
+    fn only_so_many_pages_with_queries_of_their_own_are_made() {
+        let mut state = State::default();
+        let of = |number: usize| {
+            let page = format!("running?limit={number}");
+            wanted(&pairs(&[&page])).unwrap_or_default()
+        };
+        for number in 0..TOPICS_MAX {
+            assert!(state.has_room(&of(number)), "{number}");
+            of(number).into_iter().for_each(|one| {
+                state.topic(one);
+            });
+        }
+        assert!(!state.has_room(&of(TOPICS_MAX)));
+        // One that is made already needs no room.
+        assert!(state.has_room(&of(3)));
     }
 
     #[test]
