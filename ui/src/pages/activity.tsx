@@ -96,7 +96,12 @@ function useFollowed(query: Query): Followed {
     else setSeries(next);
   }, [newest]);
   const to = isMoving && series !== null ? Math.max(first.to, endOf(series)) : first.to;
-  return { asked: { ...asked, error: asked.error ?? pushed.error }, series, stretch: { from: to - length, to }, range };
+  return {
+    asked: { ...asked, error: asked.error ?? pushed.error },
+    series,
+    stretch: { from: to - length, to },
+    range,
+  };
 }
 
 function endOf(series: Series): number {
