@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::shebang::{LINE_BYTES_MAX, Shebang, shebang};
+use super::shebang::{LINE_BYTES_MAX, Shebang, has_options, shebang};
 use crate::config::{self, Language};
 use crate::handle::cgi::build::resolve;
 use crate::handle::cgi::find::interpreter_of;
@@ -18,6 +18,8 @@ use crate::process::bare;
 pub(crate) enum Runner {
     /// This interpreter.
     Interpreter(PathBuf),
+    /// This interpreter, with options that the script's first line gives it: it is not forked.
+    WithOptions(PathBuf),
     /// It is a program of its own.
     Itself,
 }
@@ -26,7 +28,7 @@ impl Runner {
     /// What is started to see what a start costs.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Runner::Interpreter(path) => path,
+            Runner::Interpreter(path) | Runner::WithOptions(path) => path,
             Runner::Itself => Path::new(std::str::from_utf8(bare::NOTHING).unwrap_or("/bin/true")),
         }
     }
@@ -35,14 +37,16 @@ impl Runner {
     pub(crate) fn language(&self) -> Option<Language> {
         match self {
             Runner::Interpreter(path) => Language::of_interpreter(path.to_str()?),
-            Runner::Itself => None,
+            Runner::WithOptions(_) | Runner::Itself => None,
         }
     }
 
     /// What people call it.
     pub(crate) fn name(&self) -> String {
         let file = match self {
-            Runner::Interpreter(path) => path.file_name().unwrap_or_default(),
+            Runner::Interpreter(path) | Runner::WithOptions(path) => {
+                path.file_name().unwrap_or_default()
+            }
             Runner::Itself => return "a program".to_owned(),
         };
         file.to_string_lossy().into_owned()
@@ -71,16 +75,25 @@ pub(crate) fn runner_of(cgi: &Cgi, file: &[u8]) -> Result<Runner, String> {
     }
     let path = path_of(file);
     let begin = begin_of(&path).map_err(|error| format!("{} {error}", path.display()))?;
+    let kind = match has_options(&begin) {
+        true => Runner::WithOptions,
+        false => Runner::Interpreter,
+    };
     match shebang(&begin) {
         // An interpreter that a config names with its script as an argument.
         None if is_known_interpreter(file) => Ok(Runner::Interpreter(path)),
         None => Ok(Runner::Itself),
-        Some(Shebang::Path(path)) => Ok(Runner::Interpreter(path_of(path))),
+        Some(Shebang::Path(path)) => Ok(kind(path_of(path))),
         Some(Shebang::Name(name)) => {
             let name = String::from_utf8_lossy(name);
-            resolve(&name, &search).map(Runner::Interpreter)
+            resolve(&name, &search).map(kind)
         }
     }
+}
+
+/// The name of a file without its folders.
+pub(super) fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 /// It is an interpreter whose bare start can be measured.

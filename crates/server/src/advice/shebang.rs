@@ -32,9 +32,44 @@ pub fn shebang(begin: &[u8]) -> Option<Shebang<'_>> {
     })
 }
 
+/// The first line gives its interpreter options of its own: such a script is not forked, as a
+/// warmed interpreter has begun without them. Perl's `-w` alone can be set later.
+pub fn has_options(begin: &[u8]) -> bool {
+    let begin = &begin[..begin.len().min(LINE_BYTES_MAX)];
+    let line = begin
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r');
+    let mut words = line.split(is_space).filter(|word| !word.is_empty());
+    let is_interpreter = |word: &&[u8]| {
+        let name = super::runner::file_name(word);
+        name != b"env" && !word.starts_with(b"-") && !word.contains(&b'=') && *word != b"#!"
+    };
+    let interpreter = words.find(is_interpreter).unwrap_or_default();
+    let is_perl = super::runner::file_name(interpreter).starts_with(b"perl");
+    words.any(|word| !(is_perl && word == b"-w"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_of_an_interpreter_are_seen() {
+        for (begin, expected) in [
+            ("#!/usr/bin/python3\nimport os", false),
+            ("#! /usr/bin/python3 \r\n", false),
+            ("#!/usr/bin/python3 -u\n", true),
+            ("#!/usr/bin/perl -w\n", false),
+            ("#!/usr/bin/perl -T\n", true),
+            ("#!/usr/bin/env python3\n", false),
+            ("#!/usr/bin/env -S LANG=C python3 -u\n", true),
+            ("", false),
+        ] {
+            assert_eq!(has_options(begin.as_bytes()), expected, "{begin:?}");
+        }
+    }
 
     #[test]
     fn first_lines_name_an_interpreter_or_nobody() {

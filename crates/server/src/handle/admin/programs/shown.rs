@@ -165,7 +165,7 @@ impl<'a> Moment<'a> {
             run_us: each_us(tally),
             rate_s: tally.used.requests as f64 / self.today_s,
             runner: match runner {
-                Runner::Interpreter(_) => runner.name(),
+                Runner::Interpreter(_) | Runner::WithOptions(_) => runner.name(),
                 Runner::Itself => "a program that does nothing".to_owned(),
             },
             language: runner.language(),
