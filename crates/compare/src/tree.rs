@@ -32,18 +32,30 @@ pub(crate) fn end_all_below() {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
-        reap();
-        if alive.is_empty() {
+        let (ended, has_more) = reap();
+        if alive.is_empty() && !has_more {
             return;
         }
-        // One at least is dying; a grandchild's end comes to its own parent, which dies as well.
-        let _ = wait(WaitOptions::empty());
+        // Who was looked at while its parent went is a child now and was not found: then nobody
+        // may be dying, and it is looked for again at once.
+        if ended == 0 && !alive.is_empty() {
+            // One at least is dying; a grandchild's end comes to its own parent, which dies too.
+            let _ = wait(WaitOptions::empty());
+        }
     }
 }
 
-/// Takes note of children that have ended.
-pub(crate) fn reap() {
-    while matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {}
+/// Takes note of children that have ended: how many, and whether there are others.
+pub(crate) fn reap() -> (usize, bool) {
+    let mut ended = 0;
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => ended += 1,
+            Ok(None) => return (ended, true),
+            // There are no children.
+            Err(_) => return (ended, false),
+        }
+    }
 }
 
 #[cfg(test)]
