@@ -553,6 +553,7 @@ impl Answer for Answers {
         let _ = self.desk.home.set(Rc::new(home));
         let servers_started = admin::servers_started(&self.desk.admin);
         reactor.station().set_server(servers_started);
+        reactor.station().set_hub(&self.desk.shared.watching.hub);
         // Called once; a second launcher would have no link.
         let _ = self.desk.launcher.set(launcher);
     }
@@ -568,7 +569,7 @@ impl Answer for Answers {
             desk.renew_tracer();
         }
         if let Some(home) = desk.home.get() {
-            home.reactor.station().refresh(&desk.shared.watching.hub);
+            home.reactor.station().refresh();
         }
         desk.local.borrow_mut().sweep(&desk.shared.store, now_ms);
         if desk.shared.store.must_tell() {

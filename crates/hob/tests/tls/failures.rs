@@ -186,13 +186,14 @@ fn clear_text_at_a_tls_port_is_a_request_that_is_refused() {
 }
 
 #[test]
-fn hob_watch_shows_them_as_lines_that_steer_no_terminal() {
+fn hob_watch_shows_them_as_lines_without_a_name_that_is_none() {
     let place = Place::new();
     let hob = serve(&place);
     let mut command = place.command();
     command.arg("watch");
     let mut watch = Hob::start(command);
     watch.wait_for("hob: watching");
+    let mut watcher = Watcher::begin(&place, "");
     // A name that would clear the screen.
     let hello = [
         &b"\x16\x03\x01\x00\x43\x01\x00\x00\x3f\x03\x03"[..],
@@ -204,11 +205,15 @@ fn hob_watch_shows_them_as_lines_that_steer_no_terminal() {
     let mut stream = raw(&hob, &hello);
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.read_to_end(&mut Vec::new());
+    let event = watcher.next();
+    assert_eq!(
+        (&event["outcome"], &event["server_name"]),
+        (&"failed".into(), &Value::Null)
+    );
     (CASES[0].client)(&place, &hob);
     let line = watch.wait_for("no version of TLS");
     assert!(line.contains("  tls  "), "{line}");
     assert!(line.contains("client=127.0.0.1"), "{line}");
-    assert!(!watch.printed().contains('\x1b'), "{:?}", watch.printed());
     watch.signal(rustix::process::Signal::INT);
     assert_eq!(watch.exit_code(), Some(0));
     hob.stop();

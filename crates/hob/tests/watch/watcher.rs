@@ -1,10 +1,12 @@
 //! The control API as its clients use it: objects, and a stream of events.
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
+use std::time::Instant;
+
 use serde_json::Value;
 
-use crate::harness::Place;
 use crate::harness::client::{Answer, Connection};
+use crate::harness::{DEADLINE, Place};
 
 /// An answer of the control API.
 pub(crate) fn control(place: &Place, target: &str) -> Answer {
@@ -96,11 +98,14 @@ impl Watcher {
     }
 
     fn read_until(&mut self, end: &str) -> String {
+        let by = Instant::now() + DEADLINE;
         loop {
             if let Some(at) = self.text.find(end) {
                 let rest = self.text.split_off(at + end.len());
                 return std::mem::replace(&mut self.text, rest);
             }
+            // The stream says now and then that it is still there.
+            assert!(Instant::now() < by, "no event, but {:?}", self.text);
             self.read_more();
         }
     }

@@ -1,6 +1,6 @@
 //! Programs followed over time: every few seconds it is noted what each has used so far.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hob_trace::HandlerKind;
@@ -108,15 +108,15 @@ impl Advice {
             return;
         }
         let inventory = Inventory::of(admin);
-        let mut keys = Vec::new();
+        let mut keys = HashSet::new();
         for route in &inventory.routes {
             let key = route.key();
-            self.look(&key, route.cgi.scripts.told().ever, now_s);
-            keys.push(key);
+            self.look(&key, route.cgi.scripts.ever(), now_s);
+            keys.insert(key);
         }
         let requests = admin.shared.series.requests();
         for one in &inventory.pools {
-            keys.push(self.look_at_pool(one, &requests, now_s).0);
+            keys.insert(self.look_at_pool(one, &requests, now_s).0);
         }
         lock(&self.followed).retain(|key, _| keys.contains(key));
     }

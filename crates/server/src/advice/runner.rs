@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::shebang::{LINE_BYTES_MAX, Shebang, has_options, shebang};
+use super::shebang::{Interpreter, LINE_BYTES_MAX, shebang};
 use crate::config::{self, Language};
 use crate::handle::cgi::build::resolve;
 use crate::handle::cgi::find::interpreter_of;
@@ -75,25 +75,21 @@ pub(crate) fn runner_of(cgi: &Cgi, file: &[u8]) -> Result<Runner, String> {
     }
     let path = path_of(file);
     let begin = begin_of(&path).map_err(|error| format!("{} {error}", path.display()))?;
-    let kind = match has_options(&begin) {
-        true => Runner::WithOptions,
-        false => Runner::Interpreter,
+    let Some(said) = shebang(&begin) else {
+        // An interpreter that a config names with its script as an argument, perhaps.
+        return Ok(match is_known_interpreter(file) {
+            true => Runner::Interpreter(path),
+            false => Runner::Itself,
+        });
     };
-    match shebang(&begin) {
-        // An interpreter that a config names with its script as an argument.
-        None if is_known_interpreter(file) => Ok(Runner::Interpreter(path)),
-        None => Ok(Runner::Itself),
-        Some(Shebang::Path(path)) => Ok(kind(path_of(path))),
-        Some(Shebang::Name(name)) => {
-            let name = String::from_utf8_lossy(name);
-            resolve(&name, &search).map(kind)
-        }
-    }
-}
-
-/// The name of a file without its folders.
-pub(super) fn file_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+    let found = match said.interpreter {
+        Interpreter::Path(path) => path_of(path),
+        Interpreter::Name(name) => resolve(&String::from_utf8_lossy(name), &search)?,
+    };
+    Ok(match said.has_options {
+        true => Runner::WithOptions(found),
+        false => Runner::Interpreter(found),
+    })
 }
 
 /// It is an interpreter whose bare start can be measured.

@@ -51,8 +51,6 @@ pub(crate) struct Told {
     pub(crate) scripts: Vec<(Box<[u8]>, Tally)>,
     /// Those that are not told apart.
     pub(crate) others: Tally,
-    /// Since the route is there, all together.
-    pub(crate) ever: Used,
 }
 
 impl Scripts {
@@ -115,6 +113,11 @@ impl RouteScripts {
         tally.last_ms = now_ms;
     }
 
+    /// What all of them have used since the route is there.
+    pub(crate) fn ever(&self) -> Used {
+        lock(&self.0).ever
+    }
+
     /// What is known by now.
     pub(crate) fn told(&self) -> Told {
         let tallies = lock(&self.0);
@@ -124,7 +127,6 @@ impl RouteScripts {
                 .map(|(file, tally)| (file.clone(), *tally))
                 .collect(),
             others: tallies.others,
-            ever: tallies.ever,
         };
         drop(tallies);
         let order = |(file, tally): &(Box<[u8]>, Tally)| {
@@ -160,7 +162,7 @@ mod tests {
         assert_eq!(first.1.used, used(2, 10_001));
         assert_eq!((told.others.used, told.others.last_ms), (used(2, 15), 3));
         let sum: u64 = (0..SCRIPTS_MAX as u64).sum();
-        assert_eq!(told.ever, used(SCRIPTS_MAX as u64 + 3, sum + 10_015));
+        assert_eq!(route.ever(), used(SCRIPTS_MAX as u64 + 3, sum + 10_015));
     }
 
     #[test]
@@ -173,14 +175,9 @@ mod tests {
         assert!(scripts.route("b").told().scripts.is_empty());
         scripts.tick(DAY_MS);
         assert_eq!(scripts.since_unix_ms(), DAY_MS);
-        let told = route.told();
-        assert!(told.scripts.is_empty());
-        assert_eq!(told.ever.requests, 1, "what it used stays used");
+        assert!(route.told().scripts.is_empty());
+        assert_eq!(route.ever().requests, 1, "what it used stays used");
         drop(route);
-        assert_eq!(
-            scripts.route("a").told().ever.requests,
-            0,
-            "the route had gone"
-        );
+        assert_eq!(scripts.route("a").ever().requests, 0, "the route had gone");
     }
 }

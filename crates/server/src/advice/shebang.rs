@@ -3,16 +3,26 @@
 /// Bytes of a first line that are looked at; the kernel takes as many.
 pub const LINE_BYTES_MAX: usize = 256;
 
-/// What the first line of a script names.
+/// What the first line of a script says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shebang<'a> {
-    /// An interpreter by its path.
+pub struct Shebang<'a> {
+    /// Who is to run it.
+    pub interpreter: Interpreter<'a>,
+    /// The interpreter is given options: such a script is not forked, as a warmed interpreter has
+    /// begun without them. Perl's `-w` alone can be set later.
+    pub has_options: bool,
+}
+
+/// An interpreter as a first line names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interpreter<'a> {
+    /// By its path.
     Path(&'a [u8]),
     /// One that `env` looks for.
     Name(&'a [u8]),
 }
 
-/// What the first line of a file names, if it is that of a script.
+/// What the first line of a file says, if it is that of a script.
 pub fn shebang(begin: &[u8]) -> Option<Shebang<'_>> {
     let begin = &begin[..begin.len().min(LINE_BYTES_MAX)];
     let line = begin.strip_prefix(b"#!")?;
@@ -21,34 +31,23 @@ pub fn shebang(begin: &[u8]) -> Option<Shebang<'_>> {
         .split(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
         .filter(|word| !word.is_empty());
     let path = words.next().filter(|path| path.starts_with(b"/"))?;
-    if path.rsplit(|byte| *byte == b'/').next() != Some(b"env") {
-        return Some(Shebang::Path(path));
-    }
-    // Options of `env`, and variables it sets, come before the name.
-    let name = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='))?;
-    Some(match name.starts_with(b"/") {
-        true => Shebang::Path(name),
-        false => Shebang::Name(name),
+    let word = match file_name(path) {
+        // Options of `env`, and variables it sets, come before the name.
+        b"env" => words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='))?,
+        _ => path,
+    };
+    let is_perl = file_name(word).starts_with(b"perl");
+    Some(Shebang {
+        interpreter: match word.starts_with(b"/") {
+            true => Interpreter::Path(word),
+            false => Interpreter::Name(word),
+        },
+        has_options: words.any(|word| !(is_perl && word == b"-w")),
     })
 }
 
-/// The first line gives its interpreter options of its own: such a script is not forked, as a
-/// warmed interpreter has begun without them. Perl's `-w` alone can be set later.
-pub fn has_options(begin: &[u8]) -> bool {
-    let begin = &begin[..begin.len().min(LINE_BYTES_MAX)];
-    let line = begin
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r');
-    let mut words = line.split(is_space).filter(|word| !word.is_empty());
-    let is_interpreter = |word: &&[u8]| {
-        let name = super::runner::file_name(word);
-        name != b"env" && !word.starts_with(b"-") && !word.contains(&b'=') && *word != b"#!"
-    };
-    let interpreter = words.find(is_interpreter).unwrap_or_default();
-    let is_perl = super::runner::file_name(interpreter).starts_with(b"perl");
-    words.any(|word| !(is_perl && word == b"-w"))
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 #[cfg(test)]
@@ -56,32 +55,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_of_an_interpreter_are_seen() {
-        for (begin, expected) in [
-            ("#!/usr/bin/python3\nimport os", false),
-            ("#! /usr/bin/python3 \r\n", false),
-            ("#!/usr/bin/python3 -u\n", true),
-            ("#!/usr/bin/perl -w\n", false),
-            ("#!/usr/bin/perl -T\n", true),
-            ("#!/usr/bin/env python3\n", false),
-            ("#!/usr/bin/env -S LANG=C python3 -u\n", true),
-            ("", false),
-        ] {
-            assert_eq!(has_options(begin.as_bytes()), expected, "{begin:?}");
-        }
-    }
-
-    #[test]
     fn first_lines_name_an_interpreter_or_nobody() {
-        let path = |text: &'static str| Some(Shebang::Path(text.as_bytes()));
-        let name = |text: &'static str| Some(Shebang::Name(text.as_bytes()));
+        let said = |interpreter, has_options| {
+            Some(Shebang {
+                interpreter,
+                has_options,
+            })
+        };
+        let path = |text: &'static str| Interpreter::Path(text.as_bytes());
+        let name = |text: &'static str| Interpreter::Name(text.as_bytes());
         for (begin, expected) in [
-            ("#!/bin/sh\necho", path("/bin/sh")),
-            ("#! /usr/bin/perl -w\r\n", path("/usr/bin/perl")),
-            ("#!/usr/bin/python3", path("/usr/bin/python3")),
-            ("#!/usr/bin/env python3\n", name("python3")),
-            ("#!/usr/bin/env -S LANG=C python3 -u\n", name("python3")),
-            ("#!/usr/bin/env /opt/x\n", path("/opt/x")),
+            ("#!/bin/sh\necho", said(path("/bin/sh"), false)),
+            (
+                "#! /usr/bin/perl -w\r\n",
+                said(path("/usr/bin/perl"), false),
+            ),
+            ("#!/usr/bin/perl -T\n", said(path("/usr/bin/perl"), true)),
+            ("#!/usr/bin/python3", said(path("/usr/bin/python3"), false)),
+            ("#! /bin/python3 \r\n", said(path("/bin/python3"), false)),
+            ("#!/bin/python3 -w\n", said(path("/bin/python3"), true)),
+            ("#!/usr/bin/env python3\n", said(name("python3"), false)),
+            (
+                "#!/usr/bin/env -S LANG=C python3 -u\n",
+                said(name("python3"), true),
+            ),
+            ("#!/usr/bin/env /opt/x\n", said(path("/opt/x"), false)),
             ("#!/usr/bin/env\n", None),
             ("#!\n/bin/sh", None),
             ("#!python3\n", None),
@@ -92,7 +90,7 @@ mod tests {
             assert_eq!(shebang(begin.as_bytes()), expected, "{begin:?}");
         }
         let long = [b"#!/".as_slice(), &[b'a'; 1000]].concat();
-        let Some(Shebang::Path(path)) = shebang(&long) else {
+        let Some(Interpreter::Path(path)) = shebang(&long).map(|said| said.interpreter) else {
             panic!("a long line");
         };
         assert_eq!(path.len(), LINE_BYTES_MAX - 2, "as the kernel cuts it");

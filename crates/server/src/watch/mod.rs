@@ -47,7 +47,7 @@ impl Watching {
         let hidden = self.hidden.lock();
         let hidden = hidden.unwrap_or_else(PoisonError::into_inner).clone();
         let reactor = request.reactor();
-        let watcher = self.hub.add(terms, hidden, reactor.now_us())?;
+        let watcher = self.hub.add(terms, hidden)?;
         let may_go_on = Box::new(may_go_on);
         Ok(Feed::new(&self.hub, watcher, reactor, may_go_on))
     }

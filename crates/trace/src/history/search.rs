@@ -312,7 +312,9 @@ impl Search {
     /// Looks through one more segment. False when the search is over.
     pub fn step(&mut self) -> bool {
         self.settle();
-        if self.is_done() || self.scanned >= SCANNED_MAX {
+        // Nobody can ask for the next part of a search for one.
+        let is_bounded = !matches!(self.wanted, Wanted::One(..));
+        if self.is_done() || is_bounded && self.scanned >= SCANNED_MAX {
             return false;
         }
         let Some(segment) = self.segments.pop() else {

@@ -1,6 +1,6 @@
 //! The watchers as one server thread sees them, and how it tells them what happens.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use crate::watch::event::Pen;
@@ -10,6 +10,7 @@ use crate::{HandlerKind, Record};
 /// One thread's view of the watchers.
 #[derive(Default)]
 pub struct Station {
+    hub: OnceCell<Arc<Hub>>,
     is_on: Cell<bool>,
     generation: Cell<u64>,
     server: Cell<u64>,
@@ -49,10 +50,16 @@ impl Trail {
 }
 
 impl Station {
-    /// Somebody watches something. One load; nothing else here is called while this is false.
+    /// Somebody watches something by now. Nothing else here is called while this is false.
     #[inline]
     pub fn is_on(&self) -> bool {
+        self.refresh();
         self.is_on.get()
+    }
+
+    /// Says whose watchers it tells. Called once.
+    pub fn set_hub(&self, hub: &Arc<Hub>) {
+        let _ = self.hub.set(Arc::clone(hub));
     }
 
     /// Says which server's requests these are: the first part of their ids.
@@ -60,9 +67,11 @@ impl Station {
         self.server.set(number);
     }
 
-    /// Looks whether watchers have come or gone. Called in each turn of the loop.
+    /// Looks whether watchers have come or gone. Called in each turn of the loop too, so that those
+    /// who have gone leave nothing behind.
     #[inline]
-    pub fn refresh(&self, hub: &Hub) {
+    pub fn refresh(&self) {
+        let Some(hub) = self.hub.get() else { return };
         let generation = hub.generation();
         if generation != self.generation.get() {
             self.generation.set(generation);
@@ -87,7 +96,7 @@ impl Station {
         self.shows_secrets
             .set(bits(|watcher| watcher.terms.shows_secrets));
         *self.watchers.borrow_mut() = watchers;
-        if !self.is_on() {
+        if !self.is_on.get() {
             *self.room.borrow_mut() = [Vec::new(), Vec::new()];
         }
     }
@@ -96,7 +105,7 @@ impl Station {
     pub fn match_begin(&self, subject: &Subject<'_>, started_us: u64) -> (u32, u32) {
         let (mut live, mut held) = (0, 0);
         for watcher in self.watchers.borrow().iter().flatten() {
-            if watcher.born_us <= started_us && watcher.terms.match_begin(subject) {
+            if watcher.own_from_us <= started_us && watcher.terms.match_begin(subject) {
                 match watcher.terms.needs_end() {
                     true => held |= watcher.bit(),
                     false => live |= watcher.bit(),
@@ -253,7 +262,7 @@ impl FieldsOf for NoFields {
     }
 }
 
-/// The watchers of some bits that were there when the request began.
+/// The watchers of some bits, unless those were another's when the request began.
 fn of_bits<'a>(
     watchers: &'a [Option<Arc<Watcher>>; WATCHERS_MAX],
     bits: u32,
@@ -263,7 +272,7 @@ fn of_bits<'a>(
     watchers
         .iter()
         .flatten()
-        .filter(move |watcher| bits & watcher.bit() != 0 && watcher.born_us <= started_us)
+        .filter(move |watcher| bits & watcher.bit() != 0 && watcher.own_from_us <= started_us)
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@
 //! producer --push--> Mailbox (bounded) --wake--> body on the reader's thread --> client
 //! ```
 //!
-//! Who produces never waits. What a slow reader has no room for is dropped and counted, and the
-//! reader is told how much (`event: dropped`).
+//! Who produces never waits. Of a page the newest takes the place of one that waits. Of what else a
+//! slow reader has no room for, it is told how much was dropped (`event: dropped`).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -70,11 +70,7 @@ impl Mailbox {
         }
         state.bytes += frame.len();
         state.frames.push_back(frame);
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(state);
         true
     }
 
@@ -93,22 +89,14 @@ impl Mailbox {
         }
         state.bytes += frame.len();
         state.frames.push_back(frame);
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(state);
     }
 
     /// Nothing more will come: the reader gets what there is, and its end.
     pub fn end(&self) {
         let mut state = lock(&self.state);
         state.is_ended = true;
-        let waker = state.waker.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(state);
     }
 
     /// True when the reader has left.
@@ -149,6 +137,15 @@ impl Mailbox {
         state.is_closed = true;
         state.frames.clear();
         state.waker = None;
+    }
+}
+
+/// Has the reader look, without the lock.
+fn wake(mut state: MutexGuard<'_, State>) {
+    let waker = state.waker.take();
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
     }
 }
 

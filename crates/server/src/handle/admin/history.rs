@@ -221,11 +221,7 @@ async fn hand_over(ask: &Ask) {
 
 async fn find(ask: &Ask, id: RequestId) -> Option<Found> {
     let search = Search::one(&ask.admin.inside.history, id);
-    let mut page = run(search).await;
-    if page.found.is_empty() && page.is_cut {
-        ask.admin.inside.count_cut_search();
-    }
-    page.found.pop()
+    run(search).await.found.pop()
 }
 
 /// Carries out a search; other work of the thread goes on in between.

@@ -28,11 +28,16 @@ impl Wake for Count {
     }
 }
 
-fn begin(hub: &Hub, station: &Station, terms: &str) -> Arc<Watcher> {
+/// A hub and a station of it.
+fn pair() -> (Arc<Hub>, Station) {
+    let (hub, station) = (Arc::new(Hub::default()), Station::default());
+    station.set_hub(&hub);
+    (hub, station)
+}
+
+fn begin(hub: &Hub, terms: &str) -> Arc<Watcher> {
     let terms = Terms::parse(terms).unwrap();
-    let watcher = hub.add(terms, Hidden::default(), 100).unwrap();
-    station.refresh(hub);
-    watcher
+    hub.add(terms, Hidden::default()).unwrap()
 }
 
 /// The trail of a request for `/a`, the `request`th.
@@ -45,6 +50,7 @@ fn trail(station: &Station, request: u32, started_us: u64) -> Trail {
         handler: HandlerKind::Files,
         fields: &NoFields,
     };
+    assert!(station.is_on());
     let (live, held) = station.match_begin(&subject, started_us);
     Trail {
         connection: 1,
@@ -76,22 +82,20 @@ fn texts(watcher: &Watcher) -> Vec<String> {
 
 #[test]
 fn station_is_off_until_somebody_watches_and_after() {
-    let (hub, station) = (Hub::default(), Station::default());
-    station.refresh(&hub);
+    let (hub, station) = pair();
     assert!(!station.is_on());
-    let watcher = begin(&hub, &station, "");
+    let watcher = begin(&hub, "");
     assert!(station.is_on());
-    hub.remove(&watcher);
-    station.refresh(&hub);
+    hub.remove(&watcher, 300);
     assert!(!station.is_on() && hub.count() == 0);
 }
 
 #[test]
 fn events_go_to_those_whom_the_request_matches() {
-    let (hub, station) = (Hub::default(), Station::default());
-    let all = begin(&hub, &station, "");
-    let other = begin(&hub, &station, "path=/b");
-    let own = begin(&hub, &station, "path=/a");
+    let (hub, station) = pair();
+    let all = begin(&hub, "");
+    let other = begin(&hub, "path=/b");
+    let own = begin(&hub, "path=/a");
     let trail = trail(&station, 0, 200);
     tell(&station, &trail, "one");
     assert_eq!(
@@ -103,8 +107,8 @@ fn events_go_to_those_whom_the_request_matches() {
 
 #[test]
 fn events_are_held_until_the_end_decides() {
-    let (hub, station) = (Hub::default(), Station::default());
-    let watcher = begin(&hub, &station, "status=5xx");
+    let (hub, station) = pair();
+    let watcher = begin(&hub, "status=5xx");
     let mut record = Record::empty();
     for (request, status) in [(0, 200), (1, 500)] {
         let trail = trail(&station, request, 200);
@@ -134,8 +138,8 @@ fn events_are_held_until_the_end_decides() {
 
 #[test]
 fn what_a_program_prints_after_its_end_is_shown_as_the_end_decided() {
-    let (hub, station) = (Hub::default(), Station::default());
-    let watcher = begin(&hub, &station, "status=5xx");
+    let (hub, station) = pair();
+    let watcher = begin(&hub, "status=5xx");
     let mut record = Record::empty();
     record.handler = HandlerKind::Cgi;
     for (request, status, expected) in [(0, 200, &[][..]), (1, 500, &["late"][..])] {
@@ -163,9 +167,9 @@ fn what_a_program_prints_after_its_end_is_shown_as_the_end_decided() {
 
 #[test]
 fn connection_without_a_request_is_told_to_who_asks_for_no_more_than_its_client() {
-    let (hub, station) = (Hub::default(), Station::default());
+    let (hub, station) = pair();
     let told = ["", "client=10.0.0.0/8", "status=0", "slower=1ms"];
-    let told = told.map(|terms| begin(&hub, &station, terms));
+    let told = told.map(|terms| begin(&hub, terms));
     let others = [
         "path=/*",
         "site=a",
@@ -174,7 +178,8 @@ fn connection_without_a_request_is_told_to_who_asks_for_no_more_than_its_client(
         "status=200",
         "slower=1s",
     ];
-    let others = others.map(|terms| begin(&hub, &station, terms));
+    let others = others.map(|terms| begin(&hub, terms));
+    assert!(station.is_on());
     let mut record = Record::empty();
     record.client = IpAddr::from([10, 0, 0, 1]);
     (record.started_us, record.total_us) = (200, 2000);
@@ -189,33 +194,52 @@ fn connection_without_a_request_is_told_to_who_asks_for_no_more_than_its_client(
 
 #[test]
 fn request_of_an_earlier_watcher_in_its_place_is_not_told() {
-    let (hub, station) = (Hub::default(), Station::default());
-    let first = begin(&hub, &station, "");
+    let (hub, station) = pair();
+    let first = begin(&hub, "");
     let old = trail(&station, 0, 150);
-    hub.remove(&first);
+    hub.remove(&first, 200);
     // All places are taken once before that one is again.
     let mut last = first;
     for _ in 0..WATCHERS_MAX {
-        last = hub.add(Terms::default(), Hidden::default(), 500).unwrap();
+        last = hub.add(Terms::default(), Hidden::default()).unwrap();
     }
     assert_eq!(
-        hub.add(Terms::default(), Hidden::default(), 500).err(),
+        hub.add(Terms::default(), Hidden::default()).err(),
         Some(Full)
     );
     assert_eq!(hub.refused(), 1);
-    station.refresh(&hub);
+    assert!(station.is_on());
     assert_eq!(last.bit(), old.live);
     tell(&station, &old, "late");
+    // A thread that had not learnt of it yet.
+    tell(
+        &station,
+        &Trail {
+            started_us: 999_999,
+            ..old
+        },
+        "late too",
+    );
     assert!(texts(&last).is_empty());
-    tell(&station, &trail(&station, 1, 500), "new");
+    tell(&station, &trail(&station, 1, 1_000_200), "new");
     assert_eq!(texts(&last), ["new"]);
 }
 
 #[test]
+fn request_of_a_turn_that_had_begun_when_its_watcher_came_is_told() {
+    let (hub, station) = pair();
+    station.refresh();
+    let watcher = begin(&hub, "");
+    assert!(station.is_on());
+    tell(&station, &trail(&station, 0, 1), "first");
+    assert_eq!(texts(&watcher), ["first"]);
+}
+
+#[test]
 fn what_does_not_fit_is_dropped_and_counted_and_others_are_not_touched() {
-    let (hub, station) = (Hub::default(), Station::default());
-    let slow = begin(&hub, &station, "");
-    let quick = begin(&hub, &station, "");
+    let (hub, station) = pair();
+    let slow = begin(&hub, "");
+    let quick = begin(&hub, "");
     let trail = trail(&station, 0, 200);
     let text = "x".repeat(1000);
     let count = QUEUE_BYTES_MAX / 1000 + 10;
@@ -236,8 +260,8 @@ fn what_does_not_fit_is_dropped_and_counted_and_others_are_not_touched() {
 
 #[test]
 fn reader_is_woken_for_the_first_event_and_for_many() {
-    let (hub, station) = (Hub::default(), Station::default());
-    let watcher = begin(&hub, &station, "");
+    let (hub, station) = pair();
+    let watcher = begin(&hub, "");
     let trail = trail(&station, 0, 200);
     let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
@@ -253,8 +277,8 @@ fn reader_is_woken_for_the_first_event_and_for_many() {
 
 #[test]
 fn trigger_lets_through_what_was_kept_and_what_follows() {
-    let (hub, station) = (Hub::default(), Station::default());
-    let watcher = begin(&hub, &station, "trigger=~panic keep=2");
+    let (hub, station) = pair();
+    let watcher = begin(&hub, "trigger=~panic keep=2");
     let trail = trail(&station, 0, 200);
     for text in ["1", "2", "3"] {
         tell(&station, &trail, text);

@@ -102,7 +102,7 @@ impl<'a> Moment<'a> {
     fn route(&self, route: &RunRoute) -> Value {
         let told = route.cgi.scripts.told();
         let advice = &self.admin.advice;
-        let lately = advice.look(&route.key(), told.ever, uptime_s(self.admin));
+        let lately = advice.look(&route.key(), route.cgi.scripts.ever(), uptime_s(self.admin));
         let scripts: Vec<Script> = told
             .scripts
             .iter()
