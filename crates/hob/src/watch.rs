@@ -134,7 +134,7 @@ impl Shown {
                 self.dropped = self.dropped.saturating_add(more);
                 eprintln!("hob: {} events were dropped here", count(more));
             }
-            "event" => {
+            "message" => {
                 self.events += 1;
                 self.left = self.left.map(|left| left - 1);
                 let text = match self.style {

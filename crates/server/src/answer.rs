@@ -254,7 +254,7 @@ impl Desk {
             record.log = route.log.unwrap_or_else(|| listener_log(sites, request));
         }
         if request.reactor().station().is_on() {
-            watch::begin(request, sites, site, route, watch::Found { index });
+            watch::begin(request, sites, site, route, index);
         }
         self.follow(sites, (site_index, index), request, path, below)
     }

@@ -16,6 +16,7 @@ pub mod activity;
 pub mod address;
 pub mod block;
 pub mod calendar;
+pub mod digits;
 pub mod exposition;
 pub mod format;
 pub mod histogram;

@@ -287,7 +287,7 @@ export interface WatchEvent {
   t_us: number;
   id: string;
   stage: string;
-  text: string;
+  text?: string;
   [field: string]: unknown;
 }
 

@@ -81,7 +81,7 @@ export function Watch(): JSX.Element {
   };
   const state = useEvents(isOn ? `v1/watch?${searchOf(query)}` : null, (name, value) => {
     if (name === "dropped") dropped.current += Number((value as { count?: number }).count ?? 1);
-    if (name === "event" && typeof value === "object" && value !== null) {
+    if (name === "message" && typeof value === "object" && value !== null) {
       kept.current.push({ number: next.current++, event: value as WatchEvent });
       if (kept.current.length > KEPT_MAX * 1.1) kept.current = kept.current.slice(-KEPT_MAX);
     }
@@ -239,7 +239,7 @@ function Event(props: { of: WatchEvent; onOnly(id: string): void }): JSX.Element
       <span class="stage">
         <Say text={of.stage} />
       </span>{" "}
-      <Say text={of.text} />
+      <Say text={shortOf(of)} />
     </>
   );
   return (
@@ -289,6 +289,13 @@ function EventValue(props: { name: string; of: unknown }): JSX.Element {
   if (typeof of === "number" && name.endsWith("_us")) return <>{micros(of)}</>;
   const text = typeof of === "string" ? of : JSON.stringify(of);
   return <Say text={text} lines />;
+}
+
+/** What its line says. */
+function shortOf(of: WatchEvent): string {
+  if (of.text !== undefined) return of.text;
+  if (of.outcome !== undefined) return String(of.outcome);
+  return of.status === undefined ? "" : `status ${of.status}`;
 }
 
 /** A colour for a request, of six. */

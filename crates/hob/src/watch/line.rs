@@ -18,6 +18,8 @@ pub(crate) enum Style {
 
 /// Fields that stand in a place of their own.
 const PLACED: &[&str] = &["t_us", "id", "stage", "text", "hex", "started_unix_ms"];
+/// Fields that are a part of `text` as a rule: of a request, and of its end.
+const WITHIN: &[&str] = &["method", "target", "outcome", "verdict"];
 /// Stages whose bytes are a head.
 const HEADS: &[&str] = &["request-head", "answer"];
 /// Longest text of a field that stands behind the others; longer ones have lines of their own.
@@ -68,8 +70,10 @@ fn fields(event: Facts<'_>, said: &str) -> String {
         }
         let value = match value {
             Value::Null => continue,
-            // A request's line has method and target already.
-            Value::String(text) if said.contains(text.as_str()) => continue,
+            // What is said has them already.
+            Value::String(text) if WITHIN.contains(&&**name) && said.contains(text.as_str()) => {
+                continue;
+            }
             Value::String(text) => text.clone(),
             Value::Array(_) | Value::Object(_) => escape::json(value),
             value => value.to_string(),
@@ -116,11 +120,11 @@ mod tests {
         });
         assert_eq!(
             line(Facts(&event), Style::Plain),
-            "  1.23 ms  1.2.0       route         /cgi-bin/* matches  site=b.example"
+            "  1.23 ms  1.2.0       route         /cgi-bin/* matches  route=/cgi-bin/*  site=b.example"
         );
         assert_eq!(
             line(Facts(&event), Style::Coloured),
-            "  1.23 ms  1.2.0       \x1b[36mroute       \x1b[0m  /cgi-bin/* matches  site=b.example"
+            "  1.23 ms  1.2.0       \x1b[36mroute       \x1b[0m  /cgi-bin/* matches  route=/cgi-bin/*  site=b.example"
         );
     }
 

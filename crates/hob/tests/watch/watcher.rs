@@ -59,7 +59,7 @@ impl Watcher {
     pub(crate) fn next_of_any_kind(&mut self) -> (String, Value) {
         loop {
             let block = self.read_until("\n\n");
-            let mut kind = String::new();
+            let mut kind = String::from("message");
             let mut data = String::new();
             for line in block.lines() {
                 if let Some(text) = line.strip_prefix("event: ") {
@@ -68,7 +68,7 @@ impl Watcher {
                     data = text.to_owned();
                 }
             }
-            if !kind.is_empty() {
+            if !data.is_empty() {
                 let value = serde_json::from_str(&data).unwrap_or_else(|error| {
                     panic!("{error}: {data}");
                 });
@@ -80,7 +80,7 @@ impl Watcher {
     /// The next event of a request.
     pub(crate) fn next(&mut self) -> Value {
         let (kind, value) = self.next_of_any_kind();
-        assert_eq!(kind, "event", "{value}");
+        assert_eq!(kind, "message", "{value}");
         value
     }
 

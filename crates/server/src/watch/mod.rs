@@ -17,7 +17,7 @@ use hob_http::Request;
 use hob_trace::watch::{Full, Hidden, Hub, Terms};
 
 pub(crate) use feed::Feed;
-pub(crate) use moments::{Found, begin, finish, trail_of};
+pub(crate) use moments::{begin, finish, trail_of};
 pub(crate) use tap::tap;
 
 /// All who watch, and what they are not shown.

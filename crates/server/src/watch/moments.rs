@@ -2,15 +2,15 @@
 
 use hob_http::Request;
 use hob_trace::Record;
-use hob_trace::watch::{Hidden, Stage, Subject, Trail};
+use hob_trace::watch::{Hidden, Pen, Stage, Subject, Trail};
 
 use super::told;
-use crate::route::host::ChosenBy;
 use crate::route::sites::{Route, Site, Sites};
 
-/// Decides who watches a request whose route was just found, and tells them how it began.
+/// Decides who watches a request whose route was just found, the `index`th of its site from 0, and
+/// tells them how it began.
 #[cold]
-pub(crate) fn begin(request: &Request, sites: &Sites, site: &Site, route: &Route, why: Found) {
+pub(crate) fn begin(request: &Request, sites: &Sites, site: &Site, route: &Route, index: u32) {
     let station = request.reactor().station();
     let record = *request.record();
     let (live, held) =
@@ -21,66 +21,23 @@ pub(crate) fn begin(request: &Request, sites: &Sites, site: &Site, route: &Route
     request.set_marks(live, held);
     let trail = request.trail();
     let known = told::Known::new(request, &record, Some(site), Some(route));
+    let by = sites.choose_site(request.head().host()).by;
+    let now_us = record.started_us + request.age_us();
+    let why = |pen: &mut Pen<'_>| told::route(pen, by, (index, site.routes.len()));
     station.push(&trail, |out, hidden| {
-        told::opening(station, &trail, &known, out, hidden)
+        told::opening(station, &trail, &known, out, hidden);
+        station.write(&trail, Stage::Route, now_us, out, |pen| why(pen));
     });
+    if held != 0 {
+        let waiting = Trail { live: 0, ..trail };
+        station.tell(&waiting, Stage::Route, now_us, |pen, _| why(pen));
+    }
     if station.shows_head(&trail) {
         let head = request.sent_head();
-        station.tell(
-            &trail,
-            Stage::RequestHead,
-            request.reactor().now_us(),
-            |pen, hidden| {
-                let lines = told::lines(told::request_line(head, hidden), head.fields(), hidden);
-                pen.dump(&lines, told::HEAD_BYTES_MAX);
-            },
-        );
-    }
-    let by = sites.choose_site(request.head().host()).by;
-    request.tell(
-        Stage::Route,
-        format_args!(
-            "{}",
-            Why {
-                site,
-                route,
-                found: why,
-                by
-            }
-        ),
-    );
-}
-
-/// How a route was found.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
-    /// Its number among those of its site, from 0.
-    pub(crate) index: u32,
-}
-
-/// Why a site and a route answer, in words.
-struct Why<'a> {
-    site: &'a Site,
-    route: &'a Route,
-    found: Found,
-    by: ChosenBy,
-}
-
-impl std::fmt::Display for Why<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Site { name, routes, .. } = self.site;
-        let by = match self.by {
-            ChosenBy::Name => "the host is one of its names",
-            ChosenBy::Wildcard { .. } => "the host is below one of its names",
-            ChosenBy::Default => "no site has a name for the host",
-        };
-        let (number, count) = (self.found.index + 1, routes.len());
-        let (path, kind) = (&self.route.path, self.route.handler.kind().word());
-        write!(
-            f,
-            "site {name}: {by}; route {path} ({kind}): the first of its {count} that fits is \
-             number {number}"
-        )
+        station.tell(&trail, Stage::RequestHead, now_us, |pen, hidden| {
+            let lines = told::lines(told::request_line(head, hidden), head.fields(), hidden);
+            pen.dump(&lines, told::HEAD_BYTES_MAX);
+        });
     }
 }
 

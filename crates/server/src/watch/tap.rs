@@ -37,7 +37,11 @@ fn tap_response(request: &Request, mut response: Response) -> Response {
             pen.dump(&lines, told::HEAD_BYTES_MAX);
         });
     } else {
-        request.tell(Stage::Answer, format_args!("status {}", response.status()));
+        let status = response.status();
+        let now_us = trail.started_us + request.age_us();
+        station.tell(&trail, Stage::Answer, now_us, |pen, _| {
+            pen.number("status", status.into());
+        });
     }
     let has_bytes = !matches!(response.body, Body::Empty | Body::Tunnel(_));
     if has_bytes && station.shows_body(&trail) {

@@ -1,10 +1,12 @@
 //! The events every request has, written from what is known of it.
 
 use hob_http::{Known as Name, Request, RequestHead};
+use hob_trace::digits::{DIGITS_MAX, decimal};
 use hob_trace::verdict::Verdict;
 use hob_trace::watch::{Hidden, Pen, Stage, Station, Trail};
 use hob_trace::{CacheOutcome, Fault, Record, TlsVersion};
 
+use crate::route::host::ChosenBy;
 use crate::route::sites::{Route, Site};
 
 /// Bytes of a head that are shown.
@@ -100,8 +102,7 @@ fn request(pen: &mut Pen<'_>, known: &Known<'_>, hidden: Option<&Hidden>) {
     pen.text("target", target);
     pen.text_if_any("host", head.host());
     if !record.client.is_unspecified() {
-        let mut client = [0; 64];
-        pen.text("client", display(&mut client, record.client));
+        pen.address("client", record.client);
         pen.number("client_port", record.client_port.into());
     }
     pen.number("started_unix_ms", record.started_unix_ms);
@@ -111,7 +112,29 @@ fn request(pen: &mut Pen<'_>, known: &Known<'_>, hidden: Option<&Hidden>) {
     );
     pen.text_if_any("site", known.site.as_bytes());
     pen.text_if_any("route", known.route.as_bytes());
-    pen.text("handler", record.handler.word().as_bytes());
+    pen.word("handler", record.handler.word());
+}
+
+/// Why its site and its route answer, in words. Routes are counted from 1.
+pub(super) fn route(pen: &mut Pen<'_>, by: ChosenBy, (index, count): (u32, usize)) {
+    let by: &[u8] = match by {
+        ChosenBy::Name => b"the host is one of its site's names",
+        ChosenBy::Wildcard { .. } => b"the host is below one of its site's names",
+        ChosenBy::Default => b"no site has a name for the host",
+    };
+    let (mut index_room, mut count_room) = ([0; DIGITS_MAX], [0; DIGITS_MAX]);
+    let number = decimal(u64::from(index) + 1, &mut index_room);
+    let count = decimal(count as u64, &mut count_room);
+    pen.parts(
+        "text",
+        &[
+            by,
+            b"; the first route that fits is ",
+            number,
+            b" of ",
+            count,
+        ],
+    );
 }
 
 /// How it ended. Written for all at once: nothing of it is secret.
@@ -120,7 +143,7 @@ pub(super) fn ending(station: &Station, trail: &Trail, known: &Known<'_>, out: &
     let end_us = trail.started_us + record.total_us;
     if record.cache != CacheOutcome::None {
         station.write(trail, Stage::Cache, end_us, out, |pen| {
-            pen.text("text", record.cache.word().as_bytes());
+            pen.word("text", record.cache.word());
             pen.number_above_zero("disk_wait_us", record.disk_wait_us);
         });
     }
@@ -130,15 +153,15 @@ pub(super) fn ending(station: &Station, trail: &Trail, known: &Known<'_>, out: &
 fn done(pen: &mut Pen<'_>, known: &Known<'_>) {
     let record = known.record;
     let verdict = Verdict::of(record).map(|verdict| verdict.to_string());
-    match &verdict {
-        Some(verdict) => pen.parts(
+    // Without one the outcome says it.
+    if let Some(verdict) = &verdict {
+        pen.parts(
             "text",
             &[record.outcome.word().as_bytes(), b"; ", verdict.as_bytes()],
-        ),
-        None => pen.text("text", record.outcome.word().as_bytes()),
+        );
     }
     pen.number("status", record.status.into());
-    pen.text("outcome", record.outcome.word().as_bytes());
+    pen.word("outcome", record.outcome.word());
     pen.number("total_us", record.total_us);
     for (key, number) in [
         ("first_byte_us", record.first_byte_us),
@@ -159,7 +182,7 @@ fn done(pen: &mut Pen<'_>, known: &Known<'_>) {
         pen.number_above_zero(key, number);
     }
     if record.fault != Fault::None {
-        pen.text("fault", record.fault.word().as_bytes());
+        pen.word("fault", record.fault.word());
     }
     pen.text_if_any("reason", record.reason.unwrap_or("").as_bytes());
     pen.text_if_any("note", record.note.unwrap_or("").as_bytes());
@@ -200,14 +223,4 @@ pub(super) fn lines<'a>(
         lines.extend_from_slice(b"\r\n");
     }
     lines
-}
-
-/// A short text without memory of its own.
-fn display(room: &mut [u8; 64], value: impl std::fmt::Display) -> &[u8] {
-    use std::io::Write;
-    let mut rest = &mut room[..];
-    // An address fits.
-    let _ = write!(rest, "{value}");
-    let left = rest.len();
-    &room[..64 - left]
 }

@@ -1,6 +1,9 @@
 //! One event: a line of JSON, framed as a server-sent event.
 
 use std::fmt::{self, Write};
+use std::net::IpAddr;
+
+use crate::digits::push_decimal;
 
 /// What an event tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +69,39 @@ impl Stage {
     }
 }
 
-const BEGIN: &[u8] = b"event: event\ndata: {\"t_us\":";
+// Without a name: there are many of them, and few of the others, which have one.
+const BEGIN: &[u8] = b"data: {\"t_us\":";
 const END: &[u8] = b"}\n\n";
 /// What ends every event.
 pub(super) const GAP: &[u8] = b"\n\n";
+
+/// Most events are shorter.
+const USUAL_BYTES: usize = 512;
+
+/// A request's id as it stands in its events, written once for those that follow each other.
+#[derive(Default)]
+pub(super) struct Id {
+    of: (u64, u64, u32),
+    text: Vec<u8>,
+}
+
+impl Id {
+    /// Makes it that of a request: of a server, a connection, and its number there.
+    pub(super) fn set(&mut self, of: (u64, u64, u32)) {
+        if self.of == of && !self.text.is_empty() {
+            return;
+        }
+        self.of = of;
+        self.text.clear();
+        self.text.extend_from_slice(b",\"id\":\"");
+        push_decimal(of.0, &mut self.text);
+        self.text.push(b'.');
+        push_decimal(of.1, &mut self.text);
+        self.text.push(b'.');
+        push_decimal(of.2.into(), &mut self.text);
+        self.text.extend_from_slice(b"\",\"stage\":\"");
+    }
+}
 
 /// Writes the fields of an event.
 pub struct Pen<'a> {
@@ -78,21 +110,11 @@ pub struct Pen<'a> {
 
 impl<'a> Pen<'a> {
     /// Begins an event, `t_us` microseconds after its request began.
-    pub(super) fn begin(
-        out: &'a mut Vec<u8>,
-        t_us: u64,
-        id: (u64, u64, u32),
-        stage: Stage,
-    ) -> Pen<'a> {
+    pub(super) fn begin(out: &'a mut Vec<u8>, t_us: u64, id: &Id, stage: Stage) -> Pen<'a> {
+        out.reserve(USUAL_BYTES);
         out.extend_from_slice(BEGIN);
         push_decimal(t_us, out);
-        out.extend_from_slice(b",\"id\":\"");
-        push_decimal(id.0, out);
-        out.push(b'.');
-        push_decimal(id.1, out);
-        out.push(b'.');
-        push_decimal(id.2.into(), out);
-        out.extend_from_slice(b"\",\"stage\":\"");
+        out.extend_from_slice(&id.text);
         out.extend_from_slice(stage.word().as_bytes());
         out.push(b'"');
         Pen { out }
@@ -123,10 +145,34 @@ impl<'a> Pen<'a> {
         self.out.push(b'"');
     }
 
+    /// One of hob's own words: nothing in it needs escaping.
+    pub fn word(&mut self, key: &str, word: &'static str) {
+        debug_assert!(is_plain(word.as_bytes()));
+        self.key(key);
+        self.out.push(b'"');
+        self.out.extend_from_slice(word.as_bytes());
+        self.out.push(b'"');
+    }
+
     /// The same unless it is empty.
     pub fn text_if_any(&mut self, key: &str, text: &[u8]) {
         if !text.is_empty() {
             self.text(key, text);
+        }
+    }
+
+    /// An address as text.
+    pub fn address(&mut self, key: &str, address: IpAddr) {
+        match address {
+            IpAddr::V4(address) => {
+                self.key(key);
+                for (octet, before) in address.octets().into_iter().zip(b"\"...") {
+                    self.out.push(*before);
+                    push_decimal(octet.into(), self.out);
+                }
+                self.out.push(b'"');
+            }
+            IpAddr::V6(address) => self.format(key, format_args!("{address}")),
         }
     }
 
@@ -139,7 +185,7 @@ impl<'a> Pen<'a> {
         self.out.push(b'"');
     }
 
-    /// A text made of parts.
+    /// A text made of parts. Takes a third of what [`Pen::format`] does.
     pub fn parts(&mut self, key: &str, parts: &[&[u8]]) {
         self.key(key);
         self.out.push(b'"');
@@ -188,25 +234,9 @@ pub(super) fn push_dropped(count: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(END);
 }
 
-fn push_decimal(mut number: u64, out: &mut Vec<u8>) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return out.extend_from_slice(&digits[at..]);
-        }
-    }
-}
-
 /// A text within JSON: what is no UTF-8 is replaced, control characters become codes.
 fn push_escaped(text: &[u8], out: &mut Vec<u8>) {
-    let is_plain = |byte: &u8| matches!(byte, 0x20..=0x7e) && !matches!(byte, b'"' | b'\\');
-    // Many at a time: only the end of a piece decides.
-    let are_plain = |piece: &[u8]| piece.iter().fold(true, |all, byte| all & is_plain(byte));
-    if text.chunks(32).all(are_plain) {
+    if is_plain(text) {
         return out.extend_from_slice(text);
     }
     for chunk in text.utf8_chunks() {
@@ -231,23 +261,69 @@ fn push_escaped(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Nothing in it has to be escaped: printable ASCII without quote and backslash. Looks at eight
+/// bytes at a time.
+fn is_plain(text: &[u8]) -> bool {
+    let (words, rest) = text.as_chunks::<8>();
+    let mut last = [b' '; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let odd = words
+        .iter()
+        .fold(odd_bits(last), |odd, word| odd | odd_bits(*word));
+    odd == 0
+}
+
+/// Has the highest bit of a byte set for some that are not plain, if any is not.
+fn odd_bits(bytes: [u8; 8]) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    let word = u64::from_le_bytes(bytes);
+    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
+    let is_quote = below(word ^ (ONES * u64::from(b'"')), 1);
+    let is_backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+    // 0x7f plus one has the highest bit.
+    let is_above = word | (word & !HIGH).wrapping_add(ONES);
+    (below(word, 0x20) | is_quote | is_backslash | is_above) & HIGH
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn bytes_that_need_escaping_are_found_wherever_they_are() {
+        for byte in 0..=255 {
+            let expected = matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+            for (len, at) in [(1, 0), (7, 3), (8, 7), (9, 0), (9, 8), (40, 17)] {
+                for other in [b' ', b'!', b'#', b'[', b'~'] {
+                    let mut text = vec![other; len];
+                    text[at] = byte;
+                    assert_eq!(is_plain(&text), expected, "{byte} at {at} of {len}");
+                }
+            }
+        }
+        assert!(is_plain(b""));
+    }
+
+    #[test]
     fn event_is_json_whatever_is_in_it() {
         let mut out = Vec::new();
-        let mut pen = Pen::begin(&mut out, 12, (1, 5, 3), Stage::Stderr);
+        let mut id = Id::default();
+        id.set((1, 5, 2));
+        id.set((1, 5, 3));
+        let mut pen = Pen::begin(&mut out, 12, &id, Stage::Stderr);
+        pen.word("word", "complete");
         pen.text("text", b"a\"b\\c\n\x1b[2J\xff\xc3\xa9\xc2\x85");
         pen.number("n", u64::MAX);
         pen.number_above_zero("zero", 0);
         pen.parts("parts", &[b"x", b"\"", b"y"]);
         pen.format("format", format_args!("{}\"{:>3}\n", 'é', 7));
+        pen.address("v4", [127, 0, 10, 255].into());
+        pen.address("v6", [1, 0, 0, 0, 0, 0, 0, 2].into());
         pen.dump(b"\x00ab", 2);
         pen.end();
         let text = String::from_utf8(out).unwrap();
-        let data = text.strip_prefix("event: event\ndata: ").unwrap();
+        let data = text.strip_prefix("data: ").unwrap();
         let data = data.strip_suffix("\n\n").unwrap();
         assert!(!data.contains('\n'));
         // `text` is there twice, and the last one counts.
@@ -260,8 +336,13 @@ mod tests {
         assert_eq!(value["id"], "1.5.3");
         assert_eq!(value["stage"], "stderr");
         assert_eq!(value["n"], u64::MAX);
+        assert_eq!(value["word"], "complete");
         assert_eq!(value["parts"], "x\"y");
         assert_eq!(value["format"], "é\"  7\n");
+        assert_eq!(
+            (&value["v4"], &value["v6"]),
+            (&"127.0.10.255".into(), &"1::2".into())
+        );
         assert_eq!(value["hex"], "0061");
         assert_eq!(value["bytes"], 3);
         assert_eq!(value["zero"], serde_json::Value::Null);

@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
-use crate::watch::event::Pen;
+use crate::watch::event::{Id, Pen};
 use crate::watch::{FieldsOf, Hub, Stage, Subject, WATCHERS_MAX, Watcher};
 use crate::{HandlerKind, Record};
 
@@ -19,6 +19,8 @@ pub struct Station {
     shows_head: Cell<u32>,
     shows_body: Cell<u32>,
     shows_secrets: Cell<u32>,
+    /// That of the last request that was told of.
+    id: RefCell<Id>,
     /// Room for events: for those who are shown secrets, and for the others.
     room: RefCell<[Vec<u8>; 2]>,
 }
@@ -240,8 +242,10 @@ impl Station {
         write: impl FnOnce(&mut Pen<'_>),
     ) {
         let t_us = now_us.saturating_sub(trail.started_us);
-        let id = (self.server.get(), trail.connection, trail.request);
-        let mut pen = Pen::begin(out, t_us, id, stage);
+        let mut id = self.id.borrow_mut();
+        id.set((self.server.get(), trail.connection, trail.request));
+        let mut pen = Pen::begin(out, t_us, &id, stage);
+        drop(id);
         write(&mut pen);
         pen.end();
     }

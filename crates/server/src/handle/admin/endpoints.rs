@@ -154,7 +154,8 @@ pub static ENDPOINTS: &[Endpoint] = &[
         path: "/v1/watch",
         role: Look,
         answer: watch::answer,
-        text: "Live events of requests that match a filter, as server-sent events.",
+        text: "Live events of requests that match a filter, as server-sent events without a name; \
+               `dropped` has the `count` of those left out.",
     },
     Endpoint {
         method: Get,

@@ -11,11 +11,14 @@ pub fn push_hex(number: u64, out: &mut Vec<u8>) {
 
 /// Appends a number in decimal.
 pub fn push_decimal(number: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(decimal(number, &mut [0; 20]));
+    out.extend_from_slice(decimal(number, &mut [0; DIGITS_MAX]));
 }
 
+/// Digits of the largest number.
+pub const DIGITS_MAX: usize = 20;
+
 /// A number in decimal, written at the end of a buffer.
-pub(crate) fn decimal(number: u64, digits: &mut [u8; 20]) -> &[u8] {
+pub fn decimal(number: u64, digits: &mut [u8; DIGITS_MAX]) -> &[u8] {
     let mut at = digits.len();
     let mut rest = number;
     loop {
