@@ -15,8 +15,14 @@ mod front;
 mod h2;
 #[path = "over/h3.rs"]
 mod h3;
+#[path = "framed/handshakes.rs"]
+mod handshakes;
+#[path = "framed/heads.rs"]
+mod heads;
 #[path = "framed/leaving.rs"]
 mod leaving;
+#[path = "framed/loss.rs"]
+mod loss;
 #[path = "framed/scene.rs"]
 mod scene;
 #[path = "over/tls.rs"]
@@ -29,7 +35,7 @@ mod watcher;
 
 use bytes::Bytes;
 use carry::Upload;
-use scene::{Client, Scene, Version, on_both};
+use scene::{Client, Scene, on_both};
 use watcher::{Watcher, of, stages};
 
 /// Pieces of bodies, and how much of one is under way.
@@ -149,27 +155,7 @@ fn watchers_tell_requests_of_one_connection_apart() {
     });
 }
 
-#[test]
-fn handshakes_that_fail_are_told_and_counted_over_quic_too() {
-    on_both(async |scene: Scene, client: Client| {
-        if scene.version != Version::Http3 {
-            return;
-        }
-        let watcher = scene.watch("client=127.0.0.1").await;
-        let endpoint = h3::endpoint(tls::client(b"gopher"));
-        let failed = h3::connect(endpoint, client.port()).await;
-        assert!(failed.is_err());
-        let (event, _watcher) = next(&scene, watcher).await;
-        let reason = "there is no application protocol that both sides speak";
-        assert_eq!(event["stage"], "tls", "{event:#}");
-        assert_eq!(event["reason"], reason, "{event:#}");
-        let text = format!("the handshake over QUIC failed: {reason}");
-        assert_eq!(event["text"], text, "{event:#}");
-        scene.wait_for_counter("tls_failed_protocol", 1).await;
-        scene.wait_for_counter("tls_handshakes_failed", 1).await;
-    });
-}
-
+/// The next event.
 async fn next(scene: &Scene, mut watcher: Watcher) -> (serde_json::Value, Watcher) {
     scene.apart(move |_| (watcher.next(), watcher)).await
 }

@@ -5,6 +5,8 @@
 mod harness;
 
 use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::time::Instant;
 
@@ -12,6 +14,7 @@ use harness::client::{Connection, ask, get};
 use harness::{DEADLINE, Hob, Place, config, send_signal, wait_for_end};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use socket2::{SockFilter, SockRef};
 
 /// What the control socket answers: status and JSON.
 fn control(place: &Place, target: &str) -> (u16, Value) {
@@ -105,6 +108,47 @@ fn what_is_known_of_a_request_is_told() {
     assert_eq!(control(&place, "/v1/history/nothing").0, 400);
     // Who looks is not looked at.
     assert_eq!(history(&place, "")["kept"], 2);
+    hob.stop();
+}
+
+#[test]
+fn segments_that_were_sent_again_are_told() {
+    let place = Place::new();
+    let hob = place.serve_config("");
+    let mut client = TcpStream::connect(("127.0.0.1", hob.port())).unwrap();
+    let port = client.local_addr().unwrap().port();
+    let head = b"GET /big.bin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    client.write_all(head).unwrap();
+    client.read_exact(&mut [0; 1000]).unwrap();
+    // Its kernel drops what comes: `BPF_RET | BPF_K`, no bytes.
+    let nothing = SockFilter::new(0x06, 0, 0, 0);
+    SockRef::from(&client).attach_filter(&[nothing]).unwrap();
+    // What came before makes room: the server sends more, which is lost.
+    client.set_nonblocking(true).unwrap();
+    while client.read(&mut vec![0; 1 << 20]).is_ok() {}
+    let until = Instant::now() + DEADLINE;
+    let seen = loop {
+        let (_, told) = control(&place, "/v1/connections");
+        let mut open = told["connections"].as_array().unwrap().iter();
+        let own = open.find(|one| one["client_port"] == port).unwrap();
+        let count = own["retransmits"].as_u64().unwrap();
+        if count > 0 {
+            break count;
+        }
+        assert!(Instant::now() < until, "{own:#}");
+    };
+    SockRef::from(&client).detach_filter().unwrap();
+    client.set_nonblocking(false).unwrap();
+    std::io::copy(&mut client, &mut std::io::sink()).unwrap();
+    let found = wait_for(&place, "path=/big.bin", 1);
+    let request = &found["requests"][0];
+    assert_eq!(request["outcome"], "complete", "{request:#}");
+    assert!(
+        request["retransmits"].as_u64().unwrap() >= seen,
+        "{request:#}"
+    );
+    let verdict = request["verdict"].as_str().unwrap();
+    assert!(verdict.starts_with("network: "), "{request:#}");
     hob.stop();
 }
 

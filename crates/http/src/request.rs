@@ -119,6 +119,9 @@ pub(crate) struct Exchange {
     pub(crate) left: Cell<bool>,
     pub(crate) reactor: Reactor,
     pub(crate) key: Cell<u64>,
+    /// Up to where its answer's head goes, of what its connection sends; 0 before there is one,
+    /// and where a connection carries one answer at a time.
+    pub(crate) head_until: Cell<u64>,
     /// Bits of those who watch it, see [`Trail`].
     marks: Cell<(u32, u32)>,
     phase: Cell<Phase>,
@@ -598,6 +601,7 @@ impl Exchange {
             left: Cell::new(false),
             reactor,
             key: Cell::new(0),
+            head_until: Cell::new(0),
             marks: Cell::default(),
             phase: Cell::default(),
             at_work: RefCell::default(),
@@ -625,6 +629,7 @@ impl Exchange {
         line.left_waker = None;
         self.half_close.set(HalfClose::Serve);
         self.left.set(false);
+        self.head_until.set(0);
         self.marks.set((0, 0));
         self.phase.set(Phase::Server);
         self.at_work.take();

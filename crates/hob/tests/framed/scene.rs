@@ -1,23 +1,26 @@
 //! A server with a few programs, and a client of either protocol that waits for nothing but itself.
 
+use std::net::UdpSocket;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::Value;
+use socket2::{SockRef, Socket};
 
 use crate::carry::{Download, Received, Server, Upload};
 use crate::harness::{DEADLINE, Hob, Place};
 use crate::watcher::{Watcher, object};
-use crate::{h2, h3, tls};
+use crate::{PIECE_BYTES, h2, h3, tls};
 
-const CONFIG: &str = r#"
-[[listen]]
-address = "127.0.0.1:0"
-tls = true
+/// The port of a server of its own.
+const LISTEN: &str = "[[listen]]\naddress = \"127.0.0.1:0\"\ntls = true\n";
 
+const SITE: &str = r#"
 [[site]]
 root = "site"
 
@@ -37,6 +40,14 @@ const PROGRAMS: &[(&str, &str)] = &[
     (
         "wait",
         "cat fifo\nprintf 'Content-Type: text/plain\\n\\nhi\\n'\n",
+    ),
+    (
+        "twice",
+        "cat fifo\nprintf 'Content-Type: text/plain\\n\\nhi\\n'\ncat fifo\necho ho\n",
+    ),
+    (
+        "page",
+        "cat pages\nprintf 'Content-Type: text/plain\\nX-Long: %050000d\\n\\nhi\\n' 0\n",
     ),
     (
         "read",
@@ -61,24 +72,29 @@ pub(crate) struct Scene {
 pub(crate) fn on_both(test: impl AsyncFn(Scene, Client)) {
     for version in [Version::Http2, Version::Http3] {
         println!("{version:?}");
-        let place = Arc::new(Place::new());
-        let hob = serve(&place);
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_all().build().unwrap();
-        let scene = Scene {
-            place: Arc::clone(&place),
-            version,
-        };
-        tokio::task::LocalSet::new().block_on(&runtime, async {
-            let client = Client::connect(version, hob.tls_port()).await;
-            test(scene, client).await;
+        on(version, "", async |scene: Scene, port: u16| {
+            test(scene, Client::connect(version, port).await).await;
         });
-        drop(runtime);
-        hob.stop();
     }
 }
 
-fn serve(place: &Place) -> Hob {
+/// Runs a test over one of them, with keys of the listener or behind it; what connects is given
+/// the server's port.
+pub(crate) fn on(version: Version, keys: &str, test: impl AsyncFn(Scene, u16)) {
+    let place = Arc::new(Place::new());
+    let hob = serve(&place, keys);
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build().unwrap();
+    let scene = Scene {
+        place: Arc::clone(&place),
+        version,
+    };
+    tokio::task::LocalSet::new().block_on(&runtime, test(scene, hob.tls_port()));
+    drop(runtime);
+    hob.stop();
+}
+
+fn serve(place: &Place, keys: &str) -> Hob {
     place.folder("cgi");
     let open = |name: &str| {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
@@ -89,14 +105,14 @@ fn serve(place: &Place) -> Hob {
         place.write(&name, &format!("#!/bin/sh\n{text}"));
         open(&name);
     }
-    let fifo = std::process::Command::new("mkfifo")
-        .arg(place.path("cgi/fifo"))
-        .status();
-    assert!(fifo.unwrap().success());
-    open("cgi/fifo");
+    for name in ["cgi/fifo", "cgi/pages"] {
+        let made = Command::new("mkfifo").arg(place.path(name)).status();
+        assert!(made.unwrap().success());
+        open(name);
+    }
     std::fs::create_dir(place.path("site/timed")).unwrap();
     place.write("site/timed/hello.txt", "hello\n");
-    place.serve_text(CONFIG)
+    place.serve_text(&format!("{LISTEN}{keys}{SITE}"))
 }
 
 impl Scene {
@@ -173,6 +189,32 @@ impl Scene {
         self.wait_for("/v1/running", find).await
     }
 
+    /// An open connection, once there is such a one.
+    pub(crate) async fn connection(
+        &self,
+        is_it: impl Fn(&Value) -> bool + Send + 'static,
+    ) -> Value {
+        let find = move |told: &Value| {
+            let open = told["connections"].as_array().unwrap();
+            open.iter().find(|one| is_it(one)).cloned()
+        };
+        self.wait_for("/v1/connections", find).await
+    }
+
+    /// Waits until there are so many such running requests.
+    pub(crate) async fn running_count(
+        &self,
+        count: usize,
+        is_it: impl Fn(&Value) -> bool + Send + 'static,
+    ) {
+        let find = move |told: &Value| {
+            let requests = told["requests"].as_array().unwrap();
+            let found = requests.iter().filter(|request| is_it(request));
+            (found.count() == count).then_some(())
+        };
+        self.wait_for("/v1/running", find).await
+    }
+
     /// The sum of a column of the activity, once it is this.
     pub(crate) async fn activity(&self, column: &'static str, expected: u64) -> u64 {
         let find = move |told: &Value| {
@@ -195,7 +237,25 @@ impl Scene {
         self.apart(move |place| Watcher::begin(place, query)).await
     }
 
-    /// Lets the program `wait` go on.
+    /// Lets programs `page` go on, until so many have answers that wait to be sent.
+    pub(crate) async fn turn_pages(&self, count: usize) {
+        let fifo: PathBuf = self.place.path("cgi/pages");
+        let find = move |told: &Value| {
+            // Those that wait now; there may be none, or some that do not wait yet.
+            let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+            let mut options = std::fs::OpenOptions::new();
+            drop(options.write(true).custom_flags(flags).open(&fifo));
+            let requests = told["requests"].as_array().unwrap();
+            let is_page = |request: &&Value| {
+                let target = request["target"].as_str().unwrap();
+                target.starts_with("/cgi/page") && request["status"] == 200
+            };
+            (requests.iter().filter(is_page).count() == count).then_some(())
+        };
+        self.wait_for("/v1/running", find).await
+    }
+
+    /// Lets the programs `wait` and `twice` go on.
     pub(crate) async fn go(&self) {
         let fifo: PathBuf = self.place.path("cgi/fifo");
         self.apart(move |_| std::fs::write(fifo, "").unwrap()).await;
@@ -222,15 +282,24 @@ pub(crate) enum Answer {
 
 impl Client {
     pub(crate) async fn connect(version: Version, port: u16) -> Client {
+        Client::connect_seen(version, port).await.0
+    }
+
+    /// The same, and its socket.
+    pub(crate) async fn connect_seen(version: Version, port: u16) -> (Client, Socket) {
         match version {
             Version::Http2 => {
-                let connection = h2::connect(tls::client(b"h2"), port).await;
-                Client::Http2(connection.unwrap(), port)
+                let stream = tls::connect(tls::client(b"h2"), port).await.unwrap();
+                let socket = SockRef::from(stream.get_ref().0).try_clone().unwrap();
+                let connection = h2::connect_over(stream, PIECE_BYTES).await;
+                (Client::Http2(connection.unwrap(), port), socket)
             }
             Version::Http3 => {
-                let endpoint = h3::endpoint(tls::client(b"h3"));
+                let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+                let seen = SockRef::from(&socket).try_clone().unwrap();
+                let endpoint = h3::endpoint_over(socket, tls::client(b"h3"));
                 let connection = h3::connect(endpoint.clone(), port).await;
-                Client::Http3(connection.unwrap(), port, endpoint)
+                (Client::Http3(connection.unwrap(), port, endpoint), seen)
             }
         }
     }

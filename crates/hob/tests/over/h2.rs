@@ -11,6 +11,7 @@ use h2::client::{Builder, ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, Request};
 use rustls::ClientConfig;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::{JoinHandle, spawn_local};
 
 use super::carry::{Download, Received, Server, Upload};
@@ -23,13 +24,20 @@ pub(crate) struct Connection {
 }
 
 pub(crate) async fn connect(client: Arc<ClientConfig>, port: u16) -> io::Result<Connection> {
-    let stream = tls::connect(client, port).await?;
+    connect_over(tls::connect(client, port).await?, PIECE_BYTES).await
+}
+
+/// The same over a stream that is there, with such a window for each answer.
+pub(crate) async fn connect_over(
+    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    window_bytes: usize,
+) -> io::Result<Connection> {
     let mut builder = Builder::new();
     builder
         .enable_push(false)
-        .initial_window_size(PIECE_BYTES as u32)
+        .initial_window_size(window_bytes as u32)
         // One answer that is not read holds up no other.
-        .initial_connection_window_size(16 * PIECE_BYTES as u32);
+        .initial_connection_window_size(16 * window_bytes as u32);
     builder.max_send_buffer_size(PIECE_BYTES);
     let (requests, driver) = builder.handshake(stream).await.map_err(io::Error::other)?;
     let driver = spawn_local(async { drop(driver.await) });

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::net::UdpSocket;
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
@@ -10,7 +11,7 @@ use h3::error::Code;
 use h3_quinn::{OpenStreams, RecvStream, SendStream};
 use http::{HeaderMap, Request};
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{Endpoint, TransportConfig, VarInt};
+use quinn::{Endpoint, EndpointConfig, TokioRuntime, TransportConfig, VarInt};
 use rustls::ClientConfig;
 use tokio::task::{JoinHandle, spawn_local};
 
@@ -19,7 +20,14 @@ use super::carry::{Download, Received, Server, Upload};
 
 /// A socket for all connections.
 pub(crate) fn endpoint(client: Arc<ClientConfig>) -> Endpoint {
-    let mut endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
+    endpoint_over(UdpSocket::bind(("127.0.0.1", 0)).unwrap(), client)
+}
+
+/// The same over a socket that is there.
+pub(crate) fn endpoint_over(socket: UdpSocket, client: Arc<ClientConfig>) -> Endpoint {
+    let runtime = Arc::new(TokioRuntime);
+    let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, runtime);
+    let mut endpoint = endpoint.unwrap();
     let crypto = QuicClientConfig::try_from(client).unwrap();
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
     // A side that does not read is felt early, as over TCP.

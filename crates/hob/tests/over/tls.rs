@@ -16,7 +16,12 @@ use super::PIECE_BYTES;
 
 /// A client that offers one protocol. Its sessions are resumed by the connections after the first.
 pub(crate) fn client(protocol: &[u8]) -> Arc<ClientConfig> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    client_of(rustls::crypto::aws_lc_rs::default_provider(), protocol)
+}
+
+/// The same with algorithms of its own.
+pub(crate) fn client_of(provider: CryptoProvider, protocol: &[u8]) -> Arc<ClientConfig> {
+    let provider = Arc::new(provider);
     let config = ClientConfig::builder_with_provider(provider.clone());
     let config = config.with_safe_default_protocol_versions().unwrap();
     let mut config = config

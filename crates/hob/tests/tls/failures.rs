@@ -2,12 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::harness::{Hob, Place};
+use super::harness::{DEADLINE, Hob, Place};
 use super::rules::client_certificate;
-use super::watcher::{Watcher, of};
+use super::watcher::{Watcher, object, of};
 use super::{certificate, config, s_client};
 
 /// A client that fails, and what is then told.
@@ -140,6 +141,66 @@ fn each_reason_is_counted_and_told_to_those_who_watch() {
         };
         assert_eq!(event["server_name"], server_name, "{name}: {event:#}");
     }
+    hob.stop();
+}
+
+/// Waits until the server has this client's connection, or has it no more.
+fn wait_for_connection(place: &Place, client_port: u16, is_there: bool) {
+    let until = Instant::now() + DEADLINE;
+    loop {
+        let told = object(place, "/v1/connections");
+        let open = told["connections"].as_array().unwrap();
+        if open.iter().any(|one| one["client_port"] == client_port) == is_there {
+            return;
+        }
+        assert!(Instant::now() < until, "{client_port}: {told:#}");
+    }
+}
+
+#[test]
+fn connection_that_ends_without_a_byte_was_no_handshake() {
+    let place = Place::new();
+    certificate(&place, "own", "own.test");
+    // One place: what is not counted out leaves no room for the next. The kernel keeps none back.
+    let tls = "{ certificate = \"own.pem\", key = \"own.key\" }\ndefer_accept = \"0s\"";
+    let limits = "[limits]\nhandshakes = 1\n";
+    let hob = place.serve_text(&format!("{limits}{}", config(tls, "")));
+    let mut watcher = Watcher::begin(&place, "");
+    for how in ["close", "half", "reset"] {
+        let mut probe = raw(&hob, b"");
+        let port = probe.local_addr().unwrap().port();
+        wait_for_connection(&place, port, true);
+        match how {
+            "half" => {
+                probe.shutdown(Shutdown::Write).unwrap();
+                assert_eq!(probe.read(&mut [0]).unwrap(), 0);
+            }
+            "reset" => {
+                let at_once = Some(Duration::ZERO);
+                socket2::SockRef::from(&probe).set_linger(at_once).unwrap();
+            }
+            _ => {}
+        }
+        drop(probe);
+        wait_for_connection(&place, port, false);
+    }
+    assert_eq!(place.counter("tls_handshakes_failed"), 0);
+    let said = raw(&hob, b"\x16");
+    let port = said.local_addr().unwrap().port();
+    wait_for_connection(&place, port, true);
+    drop(said);
+    // The first that is told.
+    let event = watcher.next();
+    assert_eq!(event["client_port"], port, "{event:#}");
+    assert_eq!(event["reason"], "the client left within the handshake");
+    assert_eq!(place.counter("tls_failed_left"), 1);
+    assert_eq!(place.counter("tls_handshakes_failed"), 1);
+    s_client(
+        &hob,
+        &["-quiet", "-ign_eof"],
+        "GET /hello.txt HTTP/1.0\r\n\r\n",
+    );
+    assert_eq!(place.counter("tls_handshakes"), 1);
     hob.stop();
 }
 

@@ -442,7 +442,8 @@ impl<A: Answer + 'static> Thread<A> {
         self.end_shaking(conn);
     }
 
-    /// Books a handshake that will not be done.
+    /// Books a handshake that will not be done. A connection that went away, or whose server
+    /// stopped, before the client had sent a byte was none: so look those who only try the port.
     pub(crate) fn fail_handshake(&mut self, conn: &mut Conn, failure: HandshakeFailure) {
         let Some(secure) = &mut conn.secure else {
             return;
@@ -451,6 +452,9 @@ impl<A: Answer + 'static> Thread<A> {
             return;
         }
         match std::mem::replace(&mut secure.state, State::Over) {
+            State::Hello(begun) if begun.bytes == 0 && failure.is_an_end() => {
+                self.crew.handshakes.fetch_sub(1, Ordering::Relaxed);
+            }
             State::Hello(begun) | State::Handshake(begun, _) => {
                 self.book_failure(&conn.facts, &begun.at(), failure, &"");
             }

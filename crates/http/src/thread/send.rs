@@ -292,6 +292,10 @@ fn sending(conn: &Conn) -> Option<&Request> {
 
 pub(super) fn note_first_byte<A: Answer + 'static>(conn: &Conn) {
     if let Some(request) = sending(conn) {
+        if request.exchange.head_until.get() != 0 {
+            // Answers of several requests stand in the queue: who made them knows whose bytes left.
+            return;
+        }
         let mut record = request.record_mut();
         if record.first_byte_us == 0 && record.status != 0 {
             let now_us = Thread::<A>::clock_us();

@@ -134,6 +134,11 @@ impl HandshakeFailure {
         }
     }
 
+    /// The connection just ended, whatever was said over it.
+    pub(crate) fn is_an_end(self) -> bool {
+        matches!(self, HandshakeFailure::Left | HandshakeFailure::Stopped)
+    }
+
     /// Counts it, among all that fail and by its reason.
     pub(crate) fn count(self, counters: &ThreadCounters) {
         counters.tls_handshakes_failed.add(1);

@@ -279,7 +279,7 @@ fn how(reason: &ConnectionError) -> Lost {
 }
 
 /// What the end of a connection says of its handshake.
-fn failure_of(reason: &ConnectionError) -> HandshakeFailure {
+pub(super) fn failure_of(reason: &ConnectionError) -> HandshakeFailure {
     match reason {
         ConnectionError::TransportError(error) => {
             HandshakeFailure::of_quic(error.code.into(), Side::Server)

@@ -6,18 +6,20 @@ use std::time::{Duration, Instant};
 
 use aws_lc_rs::hmac;
 use quinn_proto::{
-    ConnectionEvent, ConnectionHandle, DatagramEvent, EndpointConfig, EndpointEvent, IdleTimeout,
-    Incoming, ServerConfig, Transmit, TransportConfig, VarInt,
+    AcceptError, ConnectionError, ConnectionEvent, ConnectionHandle, ConnectionId, DatagramEvent,
+    EndpointConfig, EndpointEvent, IdleTimeout, Incoming, ServerConfig, Transmit, TransportConfig,
+    VarInt,
 };
 
-use crate::h3::quic::connection::Connection;
+use crate::h3::quic::connection::{Connection, failure_of};
 use crate::h3::quic::id::{Home, Ids};
 use crate::h3::quic::session::{Offered, RetryKey};
 use crate::h3::quic::socket::{Datagram, Socket};
 use crate::limits::{
-    H3_CONNECTION_WINDOW_BYTES, H3_ENDED_US_MAX, H3_SEND_WINDOW_BYTES_MIN, H3_STREAM_WINDOW_BYTES,
-    H3_STREAMS_MAX, H3_UNI_STREAMS_MAX,
+    H3_CONNECTION_WINDOW_BYTES, H3_ENDED_US_MAX, H3_REFUSED_REMEMBERED, H3_SEND_WINDOW_BYTES_MIN,
+    H3_STREAM_WINDOW_BYTES, H3_STREAMS_MAX, H3_UNI_STREAMS_MAX,
 };
+use crate::tls::failure::HandshakeFailure;
 
 /// A socket and the connections that go over it.
 pub(crate) struct Endpoint {
@@ -28,7 +30,13 @@ pub(crate) struct Endpoint {
     /// Answers to what belongs to no connection.
     scratch: Vec<u8>,
     clock: Clock,
+    /// Whom there was no room for, lately; the oldest goes first.
+    refused: [Option<Asked>; H3_REFUSED_REMEMBERED],
+    refused_at: usize,
 }
+
+/// Who asked for a connection, and the id they gave it.
+type Asked = (SocketAddr, ConnectionId);
 
 /// Our time as the library has it.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +81,10 @@ impl Newcomer {
         self.0.local_ip()
     }
 
+    fn asked(&self) -> Asked {
+        (self.0.remote_address(), *self.0.orig_dst_cid())
+    }
+
     /// It has not proved its address, and can be asked to.
     pub(crate) fn may_be_asked(&self) -> bool {
         !self.0.remote_address_validated() && self.0.may_retry()
@@ -97,6 +109,8 @@ impl Endpoint {
             unsent: None,
             scratch: Vec::new(),
             clock: Clock { begin, begin_us },
+            refused: [None; H3_REFUSED_REMEMBERED],
+            refused_at: 0,
         }
     }
 
@@ -143,24 +157,40 @@ impl Endpoint {
         }
     }
 
-    /// Takes a new connection.
-    pub(crate) fn accept(&mut self, new: Newcomer, now_us: u64) -> Option<Connection> {
+    /// Takes a new connection; or says why its handshake failed with the very first datagram, of
+    /// which the client has been told.
+    pub(crate) fn accept(
+        &mut self,
+        new: Newcomer,
+        now_us: u64,
+    ) -> Result<Connection, HandshakeFailure> {
         let now = self.clock.at(now_us);
         self.scratch.clear();
         match self.inner.accept(new.0, now, &mut self.scratch, None) {
-            Ok((handle, connection)) => Some(Connection::new(handle, connection)),
+            Ok((handle, connection)) => Ok(Connection::new(handle, connection)),
             Err(error) => {
                 tracing::debug!(error = %error.cause, "a QUIC connection could not begin");
+                let failure = failure_to_begin(&error);
                 if let Some(transmit) = error.response {
                     self.respond(&transmit);
                 }
-                None
+                Err(failure)
             }
         }
     }
 
+    /// It was refused before: a client's first message may take more than one datagram, each of
+    /// which begins its connection as long as none has.
+    pub(crate) fn was_refused(&self, new: &Newcomer) -> bool {
+        self.refused.contains(&Some(new.asked()))
+    }
+
     /// Tells a client that there is no room.
     pub(crate) fn refuse(&mut self, new: Newcomer) {
+        if !self.was_refused(&new) {
+            self.refused[self.refused_at] = Some(new.asked());
+            self.refused_at = (self.refused_at + 1) % H3_REFUSED_REMEMBERED;
+        }
         self.scratch.clear();
         let transmit = self.inner.refuse(new.0, &mut self.scratch);
         self.respond(&transmit);
@@ -268,6 +298,17 @@ impl Endpoint {
         let reason = bytes::Bytes::copy_from_slice(reason.as_bytes());
         conn.inner.close(self.clock.at(now_us), code, reason);
         conn.ended_us.get_or_insert(now_us);
+    }
+}
+
+/// Why a connection could not begin.
+fn failure_to_begin(error: &AcceptError) -> HandshakeFailure {
+    match &error.cause {
+        // Its packet could not be opened, with keys that everybody has: nobody is answered.
+        //= rfc9001#5.2
+        ConnectionError::TransportError(_) if error.response.is_none() => HandshakeFailure::Foreign,
+        ConnectionError::CidsExhausted | ConnectionError::TimedOut => HandshakeFailure::Own,
+        cause => failure_of(cause),
     }
 }
 

@@ -146,7 +146,10 @@ impl Shaking {
         };
         let host = self.offered.terms.for_name(name.as_deref());
         self.rule = host.rule;
-        let config = host.quic.clone().ok_or(refused("TLS 1.3 is not offered"))?;
+        let config = host.quic.clone().ok_or_else(|| TransportError {
+            code: TransportErrorCode::crypto(AlertDescription::ProtocolVersion.into()),
+            ..refused("TLS 1.3 is not offered")
+        })?;
         let (params, hello) = (std::mem::take(params), std::mem::take(hello));
         let tls = ServerConnection::new(config, Version::V1, params);
         let mut tls = Box::new(tls.map_err(|error| refused(&error.to_string()))?);

@@ -127,7 +127,7 @@ impl Pair {
             out.clear();
             match self.server.handle(datagram, self.now_us) {
                 Arrival::For(_, event) => self.conn.as_mut().unwrap().take(event),
-                Arrival::New(new) => self.conn = self.server.accept(new, self.now_us),
+                Arrival::New(new) => self.conn = self.server.accept(new, self.now_us).ok(),
                 Arrival::Nothing => {}
             }
         }

@@ -52,16 +52,18 @@ impl<A: Answer + 'static> Thread<A> {
         self.take_leave(session);
         let mut turn_bytes = 0;
         loop {
-            self.settle_output(conn);
+            self.settle_output(conn, session);
             let mut is_blocked = false;
             if !self.output.is_empty() || conn.has_unsent() || !self.finishing.is_empty() {
                 turn_bytes += self.output.len();
                 self.bulk.count(self.output.len());
+                session.made_bytes += self.output.len() as u64;
                 let before = self.output.len() + conn.unsent_bytes();
                 match self.flush(conn) {
                     Flushed::All => session.write_by_ms = u64::MAX,
                     Flushed::Blocked => is_blocked = true,
                     Flushed::Fetching | Flushed::Yield => {
+                        self.note_first_bytes(conn, session);
                         self.queue_bulk(conn);
                         return Some(Fate::Keep);
                     }
@@ -74,7 +76,7 @@ impl<A: Answer + 'static> Thread<A> {
                 }
                 if has_moved || !is_blocked {
                     // Where nothing left, no head did.
-                    self.note_first_bytes(session);
+                    self.note_first_bytes(conn, session);
                 }
             }
             let has_left = !is_blocked && self.is_done(conn, session);
@@ -111,7 +113,7 @@ impl<A: Answer + 'static> Thread<A> {
             self.look_at_streams(conn, session);
         }
         if is_blocked {
-            self.settle_output(conn);
+            self.settle_output(conn, session);
             return has_read;
         }
         self.fill(conn, session);
@@ -120,10 +122,11 @@ impl<A: Answer + 'static> Thread<A> {
     }
 
     /// What was made stands behind what is queued.
-    fn settle_output(&mut self, conn: &mut Conn) {
+    fn settle_output(&mut self, conn: &mut Conn, session: &mut Session) {
         if !conn.has_unsent() {
             return;
         }
+        session.made_bytes += self.output.len() as u64;
         if !self.output.is_empty() {
             conn.out
                 .push(Piece::Own(self.output.as_slice().to_vec(), 0));
@@ -221,10 +224,25 @@ impl<A: Answer + 'static> Thread<A> {
         }
     }
 
-    fn note_first_bytes(&self, session: &Session) {
-        for stream in &session.streams {
-            let mut record = stream.request.record_mut();
-            if record.first_byte_us == 0 && record.status != 0 {
+    /// Notes the first byte of those answers whose heads have left: of all that was made, in order,
+    /// what waits has not. Sealed bytes are a few more than those in them; so the end of a head may
+    /// be taken to wait with what follows it, and none is ever taken to have left that waits.
+    fn note_first_bytes(&self, conn: &Conn, session: &Session) {
+        let left_bytes = session
+            .made_bytes
+            .saturating_sub(conn.unsent_bytes() as u64);
+        let made = conn.out.pieces.iter().filter_map(|piece| match piece {
+            Piece::End(request) => Some(request),
+            _ => None,
+        });
+        let streams = session.streams.iter().map(|stream| &stream.request);
+        for request in streams.chain(made) {
+            let head_until = request.exchange.head_until.get();
+            if head_until == 0 || head_until > left_bytes {
+                continue;
+            }
+            let mut record = request.record_mut();
+            if record.first_byte_us == 0 {
                 let now_us = Self::clock_us();
                 record.first_byte_us = now_us.saturating_sub(record.started_us).max(1);
             }

@@ -33,6 +33,8 @@ pub(crate) struct Session {
     tiny: Tiny,
     /// Until when the client must take bytes; `u64::MAX` when it has all there are.
     write_by_ms: u64,
+    /// Bytes it has made so far, without those that stand in the thread's output.
+    made_bytes: u64,
     /// More frames stand in the carry than this turn had time for.
     is_cut: bool,
     /// Nothing more will be read: the last GOAWAY is on its way.
@@ -46,6 +48,7 @@ impl Session {
             streams: Vec::new(),
             tiny: Tiny::new(now_ms),
             write_by_ms: u64::MAX,
+            made_bytes: 0,
             // What was read to find out about the protocol stands there.
             is_cut: true,
             is_over: false,

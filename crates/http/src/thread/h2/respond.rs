@@ -63,11 +63,7 @@ impl<A: Answer + 'static> Thread<A> {
         let sending = session
             .core
             .push_head(id, &head, body_len, &self.date, &mut self.output);
-        {
-            let mut record = request.record_mut();
-            record.status = head.status();
-            record.head_bytes_out = (self.output.len() - before) as u64;
-        }
+        self.note_head(session, &request, head.status(), before);
         if sending == Sending::Nothing {
             self.finishing.push(request);
             return;
@@ -93,6 +89,15 @@ impl<A: Answer + 'static> Thread<A> {
                 self.begin_body(session, request, id, source);
             }
         }
+    }
+
+    /// An answer's head stands at the end of the output, which was so long before it.
+    fn note_head(&self, session: &Session, request: &Request, status: u16, before: usize) {
+        let until = session.made_bytes + self.output.len() as u64;
+        request.exchange.head_until.set(until);
+        let mut record = request.record_mut();
+        record.status = status;
+        record.head_bytes_out = (self.output.len() - before) as u64;
     }
 
     fn begin_body(&mut self, session: &mut Session, request: Request, id: u32, source: Source) {
@@ -133,11 +138,7 @@ impl<A: Answer + 'static> Thread<A> {
         session
             .core
             .push_tunnel_head(id, status, fields, &self.date, &mut self.output);
-        {
-            let mut record = request.record_mut();
-            record.status = status;
-            record.head_bytes_out = (self.output.len() - before) as u64;
-        }
+        self.note_head(session, &request, status, before);
         if session.core.body_is_open(id) {
             request.exchange.body.borrow_mut().begin_tunnel();
         }

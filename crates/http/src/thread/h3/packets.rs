@@ -24,9 +24,11 @@ use crate::thread::accept::{Full, Listening};
 use crate::thread::conn::Counted;
 use crate::thread::h3::{Place, Session, Stage};
 use crate::thread::run::{SOCKETS, Thread};
+use crate::thread::shaken::Attempt;
 use crate::thread::shared::Letter;
 use crate::thread::visit::Visit;
 use crate::tls::Terms;
+use crate::tls::failure::HandshakeFailure;
 
 /// The first sockets of a listener are the ends of its relay.
 const RELAY_ENDS: usize = 2;
@@ -285,34 +287,27 @@ impl<A: Answer + 'static> Thread<A> {
             self.counters.h3_retries.add(1);
             return endpoint.ask(newcomer);
         }
+        if endpoint.was_refused(&newcomer) {
+            return endpoint.refuse(newcomer);
+        }
         self.counters.connections_accepted.add(1);
+        let mut listeners = self.listeners.iter();
+        let listening = listeners.find(|listening| listening.number == listener);
+        let visit = listening.map(|listening| Visit::begin(&listening.visits));
         let peer = newcomer.remote();
         let peer = (peer.ip().to_canonical(), peer.port()).into();
         let counted = match self.crew.enter(&self.limits, Some(peer)) {
-            Ok(counted) if under_way >= self.limits.handshake_count => {
-                self.counters.limit_handshakes.add(1);
-                self.crew.leave(counted, Some(peer));
-                None
+            Ok(counted) => counted,
+            Err(full) => {
+                match full {
+                    Full::Client => self.counters.limit_connections_per_client.add(1),
+                    Full::Server => self.counters.limit_connections.add(1),
+                }
+                self.counters.connections_closed.add(1);
+                return endpoint.refuse(newcomer);
             }
-            Ok(counted) => Some(counted),
-            Err(Full::Client) => {
-                self.counters.limit_connections_per_client.add(1);
-                None
-            }
-            Err(Full::Server) => {
-                self.counters.limit_connections.add(1);
-                None
-            }
-        };
-        let Some(counted) = counted else {
-            self.counters.connections_closed.add(1);
-            return endpoint.refuse(newcomer);
         };
         let local = newcomer.local_ip();
-        let Some(conn) = endpoint.accept(newcomer, self.now_us) else {
-            self.counters.connections_closed.add(1);
-            return self.crew.leave(counted, Some(peer));
-        };
         let facts = Facts {
             peer: Some(peer),
             local: local.map(|ip| (ip.to_canonical(), port).into()),
@@ -321,11 +316,39 @@ impl<A: Answer + 'static> Thread<A> {
             number: self.crew.next_number.fetch_add(1, Ordering::Relaxed),
             tls: None,
         };
-        self.begin_session(place, conn, facts, counted);
+        // From here on it counts as a handshake, as over TCP, however it ends.
+        let under_way = self.crew.handshakes.fetch_add(1, Ordering::Relaxed);
+        let begun = match under_way >= self.limits.handshake_count {
+            true => {
+                endpoint.refuse(newcomer);
+                Err(HandshakeFailure::Full)
+            }
+            false => endpoint.accept(newcomer, self.now_us),
+        };
+        match begun {
+            Ok(conn) => self.begin_session(place, conn, facts, counted, visit),
+            Err(failure) => {
+                let attempt = Attempt {
+                    started_us: self.now_us,
+                    server_name: None,
+                    over: "QUIC",
+                };
+                self.book_failure(&facts, &attempt, failure, &"");
+                self.crew.leave(counted, Some(peer));
+                self.counters.connections_closed.add(1);
+            }
+        }
     }
 
-    fn begin_session(&mut self, place: usize, conn: Connection, facts: Facts, counted: Counted) {
-        self.crew.handshakes.fetch_add(1, Ordering::Relaxed);
+    /// Keeps a connection whose handshake has begun.
+    fn begin_session(
+        &mut self,
+        place: usize,
+        conn: Connection,
+        facts: Facts,
+        counted: Counted,
+        visit: Option<Visit>,
+    ) {
         self.mailbox.conn_count.fetch_add(1, Ordering::Relaxed);
         let index = self.quic.free.pop().unwrap_or_else(|| {
             self.quic.sessions.push(None);
@@ -341,10 +364,8 @@ impl<A: Answer + 'static> Thread<A> {
         socket.sessions[handle] = index;
         socket.session_count += 1;
         let by_ms = self.now_ms + self.limits.handshake_time.as_millis() as u64;
-        let mut listeners = self.listeners.iter();
-        let listening = listeners.find(|listening| listening.number == facts.listener);
         let session = Session {
-            _visit: listening.map(|listening| Visit::begin(&listening.visits)),
+            _visit: visit,
             index,
             place,
             conn,
