@@ -13,7 +13,7 @@ use crate::args::{ControlOptions, Surroundings};
 use crate::{Refusal, escape, output};
 
 pub(crate) use event_stream::Event;
-pub(crate) use exchange::{Came, Hob, Listening};
+pub(crate) use exchange::{Answer, Came, Hob, Listening};
 
 /// An upgrade may check for 30 s and wait for the new server for 10 s.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);

@@ -110,12 +110,18 @@ fn activity_that_is_off_keeps_no_rows_and_no_routes_and_the_overview_says_so() {
             .iter()
             .map(text)
             .any(|text| text.contains("`activity` is off"))
+            && overview["memory"]["server_bytes"] != 0
         {
             break overview;
         }
         assert!(Instant::now() < until, "{overview}");
     };
     assert_eq!(overview["latency"]["count"], 0);
+    let memory = &overview["memory"];
+    assert!(
+        memory["server_bytes"].as_u64().unwrap() > 100_000,
+        "{memory}"
+    );
     assert_eq!(control(&place, "/v1/routes")["routes"], json!([]));
     assert_eq!(sum(&control(&place, "/v1/activity"), "requests"), 0);
     assert!(!place.path("run/activity").exists());

@@ -321,3 +321,104 @@ fn when_a_cgi_program_ran_is_not_known_and_not_told() {
         (&1.into(), &0.into())
     );
 }
+
+/// Writes the interpreter of [`with_interpreter`], as if at the same moment each time.
+fn write_interpreter(site: &Programs, text: &str) {
+    let new = site.place.path("python3.new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::set_permissions(&new, PermissionsExt::from_mode(0o755)).unwrap();
+    let file = std::fs::File::options().write(true).open(&new).unwrap();
+    let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    file.set_modified(then).unwrap();
+    std::fs::rename(new, site.place.path("python3")).unwrap();
+}
+
+#[test]
+fn interpreter_that_was_not_started_is_tried_again() {
+    let good = format!("#!/bin/sh\n{ANSWERS}");
+    let site = with_interpreter(&good);
+    run(&site, "/cgi/x.py", RUNS);
+    write_interpreter(&site, "#!/nowhere/sh\n");
+    let told = learned(&site, "x.py", RUNS);
+    let why = &script(&told["programs"], "x.py")["why_not"];
+    assert!(why.as_str().unwrap().contains("not started"), "{why}");
+    // Its file is the same as far as can be seen; what hindered the start has gone.
+    write_interpreter(&site, &good);
+    programs_when(&site, |programs| {
+        script(programs, "x.py")["start_cpu_us"].is_u64()
+    });
+}
+
+#[test]
+fn script_of_a_warm_route_that_is_not_forked_is_told_with_its_own_interpreter() {
+    if !has("python3") {
+        return;
+    }
+    let site = Programs::new().with_sh("a.sh", SHELL).with("b.py", PYTHON);
+    std::fs::set_permissions(site.path(""), PermissionsExt::from_mode(0o777)).unwrap();
+    let site = site
+        .serve_route("path = \"/cgi/*\"\nwarm = { dir = \"cgi\", interpreter = \"python3\" }\n");
+    run(&site, "/cgi/a.sh", RUNS);
+    run(&site, "/cgi/b.py", RUNS);
+    learned(&site, "b.py", RUNS);
+    let told = learned(&site, "a.sh", RUNS);
+    for (name, interpreter) in [("a.sh", "sh"), ("b.py", "python3")] {
+        let one = script(&told["programs"], name);
+        assert_eq!(one["interpreter"], interpreter, "{one:#}");
+    }
+}
+
+#[test]
+fn reload_that_leaves_a_route_as_it_is_forgets_nothing_of_it() {
+    let site = Programs::new().with_sh("a.sh", ANSWERS).serve("");
+    run(&site, "/cgi/a.sh", RUNS);
+    let before = learned(&site, "a.sh", RUNS);
+    let text = std::fs::read_to_string(site.place.path("hob.toml")).unwrap();
+    // Another program before it, and one behind it.
+    let site_begin = "[[site]]\nroot = \"site\"\n";
+    let first =
+        "[[site.route]]\npath = \"/first/*\"\ncgi = { dir = \"cgi\", env = { A = \"b\" } }\n";
+    let changed = text.replace(site_begin, &format!("{site_begin}{first}"));
+    assert_ne!(text, changed);
+    site.reload(&changed);
+    let told = object(&site.place, "/v1/programs");
+    let its = |told: &Value| {
+        let programs = told["programs"].as_array().unwrap();
+        let mut its = programs.iter().filter(|one| one["route"] == "/cgi/*");
+        its.next().unwrap().clone()
+    };
+    let (before, after) = (its(&before), its(&told));
+    let start = |program: &Value| program["scripts"][0]["start_cpu_us"].clone();
+    assert!(start(&before).is_u64(), "{before:#}");
+    assert_eq!(start(&before), start(&after), "{after:#}");
+    assert_eq!(after["cpu"]["minute"]["requests"], RUNS, "{after:#}");
+}
+
+#[test]
+fn cpu_time_of_a_worker_has_that_of_its_children() {
+    let site = Programs::new().with(
+        "stay",
+        "#!/bin/sh\nwhile IFS= read -r beginning; do\n\
+         while IFS= read -r line && [ -n \"$line\" ]; do :; done\n\
+         sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'\n\
+         printf 'Content-Type: text/plain\\n\\nx\\n%s\\n' \"$CGIPLUSEOF\"\n\
+         done <\"$CGIPLUSIN\"\n",
+    );
+    let site = site.serve_route(
+        "path = \"/app/*\"\nresident = { run = [\"./cgi/stay\"], carrier = \"lines\", workers = { \
+         min = 1, max = 1 } }\n",
+    );
+    run(&site, "/app/x", 1);
+    let told = object(&site.place, "/v1/programs");
+    let worker = &told["programs"][0]["workers"][0];
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", worker["pid"])).unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+    let ticks = |field: usize| fields[field].parse::<f64>().unwrap();
+    let tick_us = 1e6 / rustix::param::clock_ticks_per_second() as f64;
+    let (own, children) = (ticks(11) + ticks(12), ticks(13) + ticks(14));
+    assert!(children > own, "{stat}");
+    assert_eq!(number(&worker["cpu_us"]), (own + children) * tick_us);
+    let lately = &told["programs"][0]["cpu"]["minute"];
+    assert!(number(&lately["used_us"]) >= children * tick_us, "{lately}");
+}

@@ -650,3 +650,32 @@ fn open_files_are_bounded_while_more_are_crawled_than_may_be_open() {
     }
     hob.stop();
 }
+
+#[test]
+fn hits_of_more_files_than_are_told_in_one_piece_are_all_told() {
+    const COUNT: usize = 1100;
+    let place = Place::new();
+    make_files(&place, "site/many", COUNT, 10);
+    let hob = place.serve_config("threads = 1\n");
+    let client = &mut Connection::open(hob.port()).unwrap();
+    for _ in 0..3 {
+        crawl(client, "many", COUNT);
+    }
+    let socket = place.path("run/hob/control.sock");
+    let mut entries = HashMap::new();
+    // An answer has at most 1,000 of them.
+    for digit in 0..10 {
+        let target = format!("/v1/cache?limit=1000&q=/many/{digit}");
+        let mut control = Connection::open_unix(&socket).unwrap();
+        control.send_ask("GET", &target, "");
+        let told: Value = serde_json::from_slice(&control.read_last("GET").body).unwrap();
+        for entry in told["entries"].as_array().unwrap() {
+            let path = entry["path"].as_str().unwrap().to_owned();
+            entries.insert(path, entry["hits"].as_u64());
+        }
+    }
+    assert_eq!(entries.len(), COUNT);
+    let other = entries.iter().find(|(_, hits)| **hits != Some(2));
+    assert_eq!(other, None, "brought in once, at hand twice");
+    hob.stop();
+}

@@ -290,6 +290,10 @@ fn a_config_without_history_keeps_none() {
     assert_eq!((targets(&found), &found["kept"]), (vec![], &0.into()));
     // Counting goes on.
     place.wait_for_counter("requests", 1);
+    let (status, told) = control(&place, "/v1/history?after=now");
+    assert_eq!(status, 409);
+    let text = told["text"].as_str().unwrap();
+    assert!(text.starts_with("the history is off"), "{text}");
     hob.stop();
 }
 

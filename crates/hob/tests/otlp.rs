@@ -473,24 +473,69 @@ fn collector_with_a_wrong_certificate_gets_nothing_and_the_reason_is_told() {
 }
 
 #[test]
-fn file_of_authorities_that_holds_none_is_told_and_one_that_is_missing_refused() {
+fn file_of_authorities_that_is_no_use_is_refused() {
     let place = Place::new();
-    place.write("ca.pem", "no certificate\n");
-    let keys = "[otlp]\nendpoint = \"https://127.0.0.1:1\"\nca = \"ca.pem\"\n";
-    let hob = place.serve_config(keys);
-    hob.wait_for("`otlp.ca` holds no certificate in PEM");
-    assert_eq!(ask(hob.port(), "GET", "/hello.txt", "").status, 200);
-    hob.stop();
+    place.write("empty.pem", "");
+    place.write("other.pem", "no certificate\n");
+    let keys = |url: &str, file: &str| {
+        format!("[otlp]\nendpoint = \"{url}://127.0.0.1:1\"\nca = \"{file}\"\n")
+    };
     for (keys, said) in [
-        (keys.replace("ca.pem", "none.pem"), "none.pem"),
+        (keys("https", "none.pem"), "none.pem"),
         (
-            keys.replace("https:", "http:"),
+            keys("https", "empty.pem"),
+            "`otlp.ca` holds no certificate in PEM: ",
+        ),
+        (
+            keys("https", "other.pem"),
+            "`otlp.ca` holds no certificate in PEM: ",
+        ),
+        (
+            keys("http", "empty.pem"),
             "`ca` without a collector that speaks TLS",
         ),
     ] {
         place.write_config(&keys, "site");
-        let output = place.run(&["check", "--config", "hob.toml"]);
-        assert_ne!(output.status.code(), Some(0), "{keys}");
-        assert!(text_of(&output).contains(said), "{}", text_of(&output));
+        for command in ["check", "serve"] {
+            let output = place.run(&[command, "--config", "hob.toml"]);
+            assert_eq!(output.status.code(), Some(2), "{command}: {keys}");
+            assert!(text_of(&output).contains(said), "{}", text_of(&output));
+        }
     }
+}
+
+#[test]
+fn reload_with_an_unusable_file_of_authorities_is_refused_and_traces_go_on() {
+    let place = Place::new();
+    signed(&place, "ca", "collector", "IP:127.0.0.1");
+    let collector = Collector::start_tls(&place, "collector");
+    let keys = collector.keys_for("https://127.0.0.1", "ca = \"ca.pem\"\n");
+    let hob = place.serve_config(&keys);
+    let good = std::fs::read_to_string(place.path("ca.pem")).unwrap();
+    let hide = |mode: u32| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(place.path("ca.pem"), mode).unwrap();
+    };
+    place.write("ca.pem", "");
+    refused_reload(&place, "`otlp.ca` holds no certificate in PEM");
+    place.write("ca.pem", &good);
+    hide(0o000);
+    refused_reload(&place, "ca.pem cannot be read: Permission denied");
+    assert_eq!(ask(hob.port(), "GET", "/hello.txt", "").status, 200);
+    assert_eq!(collector.spans(1)[0].name, "GET /*");
+    // Another authority takes over at a reload, though no key has changed.
+    hide(0o644);
+    signed(&place, "another", "other", "IP:127.0.0.1");
+    let another = std::fs::read_to_string(place.path("another.pem")).unwrap();
+    place.write("ca.pem", &another);
+    assert_eq!(place.run(&["reload"]).status.code(), Some(0));
+    assert_eq!(ask(hob.port(), "GET", "/hello.txt", "").status, 200);
+    hob.wait_for("UnknownIssuer");
+    hob.stop();
+}
+
+fn refused_reload(place: &Place, said: &str) {
+    let output = place.run(&["reload"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
+    assert!(text_of(&output).contains(said), "{}", text_of(&output));
 }

@@ -110,3 +110,34 @@ fn upgrade_keeps_the_roles() {
     assert!(!uid.split(' ').any(|uid| uid == "0"), "{uid}");
     hob.stop();
 }
+
+#[test]
+fn authorities_that_the_server_may_not_read_refuse_the_reload() {
+    let Some(place) = place_of_root() else {
+        return;
+    };
+    place.write(
+        "ca.pem",
+        include_str!("../../server/tests/config/keys/authority.pem"),
+    );
+    let keys = |more: &str| {
+        let control = control(&place);
+        format!(
+            "user = \"nobody\"\ncontrol = {control:?}\n[otlp]\n\
+             endpoint = \"https://127.0.0.1:1\"\nca = \"ca.pem\"\n{more}"
+        )
+    };
+    let hob = place.serve_config(&keys(""));
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(place.path("ca.pem"), mode).unwrap();
+    place.write_config(&keys("one_in = 1\n"), "site");
+    let output = place.run(&["reload", "--control", &control(&place)]);
+    assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));
+    let text = text_of(&output);
+    assert!(
+        text.contains("ca.pem cannot be read: Permission denied"),
+        "{text}"
+    );
+    assert_eq!(get(hob.port(), "/hello.txt").unwrap().text(), "hello\n");
+    hob.stop();
+}

@@ -216,3 +216,24 @@ fn server_timing_is_told_where_the_config_wants_it() {
     assert_eq!(field("/a.txt"), None);
     hob.stop();
 }
+
+#[test]
+fn texts_of_a_running_request_are_cut_as_those_of_the_history_are() {
+    let programs = waiting().serve("");
+    let port = programs.port();
+    let long = |count: usize| "x".repeat(count);
+    let target = format!("/cgi/wait.cgi?{}", long(2000));
+    let fields = format!("Referer: {}\r\nUser-Agent: {}\r\n", long(2000), long(2000));
+    let asked = target.clone();
+    let client = std::thread::spawn(move || call(port, "GET", &asked, &fields, b""));
+    let request = running(&programs.place, |request| request["state"] == "program");
+    std::fs::write(programs.path("fifo"), "").unwrap();
+    client.join().unwrap();
+    assert_eq!(request["target"], target[..1024]);
+    assert_eq!(request["referer"], long(512));
+    assert_eq!(request["user_agent"], long(255));
+    let history = object(&programs.place, "/v1/history");
+    for text in ["target", "referer", "user_agent"] {
+        assert_eq!(history["requests"][0][text], request[text], "{text}");
+    }
+}

@@ -118,6 +118,14 @@ impl Poster {
     }
 }
 
+/// Says what is wrong with a text of authorities in PEM, which the config's key `key` names.
+///
+/// # Errors
+/// It holds none, or something else, in words.
+pub fn check_roots(text: &[u8], key: &str) -> Result<(), String> {
+    roots::of(text, key).map(|_| ())
+}
+
 /// Says what is wrong with a destination.
 ///
 /// # Errors

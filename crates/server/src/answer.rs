@@ -146,9 +146,15 @@ impl Answers {
         self.recorder.hand_over();
     }
 
-    /// Entries of the cache hear how often this thread was asked for them.
-    pub(crate) fn hand_over_hits(&self) {
-        self.desk.local.borrow().hand_over_hits();
+    /// Entries of the cache that this thread has views of.
+    pub(crate) fn view_count(&self) -> usize {
+        self.desk.local.borrow().count()
+    }
+
+    /// Entries of the cache hear how often this thread was asked for them: a piece of them, from
+    /// this view on.
+    pub(crate) fn hand_over_hits(&self, first: usize) {
+        self.desk.local.borrow().hand_over_hits(first);
     }
 
     /// Starts a worker of a resident program on this thread.

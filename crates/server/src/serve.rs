@@ -32,7 +32,7 @@ use crate::handle::admin::{Admin, Configured, Ledger, Live, Readers, Report, cer
 use crate::handle::files::pin;
 use crate::life::{Event, Failure, Generation, KeyFiles, ServerLife};
 use crate::names::ClientNames;
-use crate::otlp::Exporter;
+use crate::otlp::{Exporter, authorities};
 use crate::process;
 use crate::resources::{self, Resources};
 use crate::route::sites::Sites;
@@ -224,6 +224,7 @@ impl Server {
         } = generation;
         let terms = self.terms(&config, &keys)?;
         let audit = Admin::audit_file(&config)?;
+        let roots = authorities::of(&config)?;
         let new_logs = self.open_logs(&config, logs)?;
         let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
         let mut sites = match self.build_sites(&config, number, &numbers) {
@@ -260,7 +261,7 @@ impl Server {
             .configure(&config, &sources, &report.addresses, audit);
         *lock(&self.admin.certificates) = certificates::held(&config, &keys, &report.addresses);
         self.admin.inside.history.set_retention(retention(&config));
-        self.set_otlp(&config);
+        self.set_otlp(&config, roots);
         self.shared.set_sites(sites);
         self.shared.fleet.tend();
         self.shared.hosts.tend(&self.shared.fleet);
@@ -294,14 +295,21 @@ impl Server {
     }
 
     /// Sends traces where the config says. What the exporter before still has, it sends.
-    fn set_otlp(&self, config: &Config) {
+    /// `roots` is who may have signed the collector's certificate.
+    fn set_otlp(&self, config: &Config, roots: Vec<u8>) {
         let current = self.shared.otlp.load();
-        if current.as_ref().map(|exporter| exporter.settings()) == config.otlp.as_ref() {
+        let is_as_before = match (current.as_ref(), &config.otlp) {
+            (Some(exporter), Some(settings)) => exporter.is(settings, &roots),
+            (None, None) => true,
+            _ => false,
+        };
+        if is_as_before {
             return;
         }
         let exporter = config.otlp.clone().and_then(|settings| {
             let series = Arc::clone(&self.shared.series);
-            let started = Exporter::start(settings, series, self.counters.new_thread());
+            let counters = self.counters.new_thread();
+            let started = Exporter::start(settings, roots, series, counters);
             started
                 .inspect_err(|error| tracing::error!(%error, "traces are not sent"))
                 .ok()

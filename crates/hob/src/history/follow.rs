@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{PAGE_COUNT, rows};
-use crate::control::Hob;
+use crate::control::{Answer, Hob};
 use crate::facts::Facts;
 use crate::filter::{Filter, push_encoded};
 use crate::output::Reader;
@@ -86,13 +86,18 @@ fn ask(hob: &mut Hob, target: &str, is_stopped: &AtomicBool) -> Result<Option<Va
     let until = Instant::now() + RETURN_LIMIT;
     let mut has_gone = false;
     loop {
-        match hob.get(target) {
+        let answer = hob.ask("GET", target);
+        // A server that refuses is there, and will not change its mind.
+        let is_refused = |answer: &Answer| (400..500).contains(&answer.status);
+        let is_final = answer.as_ref().is_ok_and(is_refused);
+        match answer.and_then(Answer::told) {
             Ok(page) => {
                 if has_gone {
                     eprintln!("hob: following again");
                 }
                 return Ok(Some(page));
             }
+            Err(refusal) if is_final => return Err(refusal),
             Err(refusal) if Instant::now() >= until => return Err(refusal),
             Err(_) if !has_gone => {
                 has_gone = true;

@@ -3,7 +3,8 @@
 
 use std::net::SocketAddr;
 
-use hob_trace::{HandlerKind, Protocol, Record, TlsVersion};
+use hob_trace::history::kept;
+use hob_trace::{HandlerKind, Protocol, Record, Texts, TlsVersion};
 
 use crate::head::Known;
 use crate::network::{Network, Way};
@@ -18,7 +19,7 @@ use crate::thread::run::Thread;
 pub struct Running {
     /// What is known of it so far.
     pub record: Record,
-    /// Method, as sent.
+    /// Method, as sent. This and the other texts are cut where the history cuts them.
     pub method: Vec<u8>,
     /// Request target, as sent.
     pub target: Vec<u8>,
@@ -190,14 +191,24 @@ fn far_of(request: &Request, work: Option<&Work>, is_blocked: bool) -> Far {
 
 fn tell(request: &Request, far: Far, now_us: u64) -> Running {
     let head = request.sent_head();
-    let value = |known| head.value(known).unwrap_or_default().to_vec();
+    let value = |known| head.value(known).unwrap_or_default();
     let record = *request.record();
-    Running {
-        method: head.method().to_vec(),
-        target: head.target().to_vec(),
-        host: head.host().to_vec(),
+    // A head may be large, and there may be many: as much as the history will keep.
+    let texts = kept(&Texts {
+        method: head.method(),
+        target: head.target(),
+        host: head.host(),
         referer: value(Known::Referer),
         user_agent: value(Known::UserAgent),
+        user: b"",
+        detail: b"",
+    });
+    Running {
+        method: texts.method.to_vec(),
+        target: texts.target.to_vec(),
+        host: texts.host.to_vec(),
+        referer: texts.referer.to_vec(),
+        user_agent: texts.user_agent.to_vec(),
         state: state_of(request, &record, far),
         age_us: now_us.saturating_sub(record.started_us),
         worker_pid: request.worker_pid(),

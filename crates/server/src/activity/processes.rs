@@ -8,9 +8,20 @@ use rustix::time::{ClockId, clock_gettime};
 /// Processes looked at in one round; with more, each is looked at less often.
 const LOOKS_MAX: usize = 64;
 
+/// Whose CPU time is that of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Whose {
+    /// Its own. Children of an interpreter that is forked are requests, which are counted as such.
+    #[default]
+    Own,
+    /// That of its children too, once they have ended and it knows.
+    Family,
+}
+
 /// What processes were seen to use.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
+    whose: Whose,
     known: HashMap<u32, Use>,
     /// Where the next round begins.
     next: usize,
@@ -25,11 +36,19 @@ struct Use {
 }
 
 impl Processes {
+    /// What children used that have ended counts as their parent's.
+    pub(crate) fn with_children() -> Processes {
+        Processes {
+            whose: Whose::Family,
+            ..Processes::default()
+        }
+    }
+
     /// Looks begin with the processes: what those have used already counts too.
-    pub(crate) fn from_begin() -> Processes {
+    pub(crate) fn since_begin(self) -> Processes {
         Processes {
             has_looked: true,
-            ..Processes::default()
+            ..self
         }
     }
 
@@ -41,7 +60,7 @@ impl Processes {
         let count = pids.len().min(LOOKS_MAX);
         for index in 0..count {
             let pid = pids[(self.next + index) % pids.len()];
-            let Some(now) = Use::of(&pid.to_string()) else {
+            let Some(now) = Use::of(&pid.to_string(), self.whose) else {
                 continue;
             };
             match self.known.insert(pid, now) {
@@ -60,17 +79,20 @@ impl Processes {
 
 impl Use {
     /// What a process in `/proc` has used; `None` when it is gone or hidden.
-    fn of(name: &str) -> Option<Use> {
+    fn of(name: &str, whose: Whose) -> Option<Use> {
+        let stat = fs::read_to_string(format!("/proc/{name}/stat")).ok()?;
         Some(Use {
-            cpu_us: cpu_us(&fs::read_to_string(format!("/proc/{name}/stat")).ok()?)?,
+            cpu_us: cpu_us(&stat, whose)?,
             memory_bytes: memory_bytes(name)?,
         })
     }
 }
 
-/// CPU time of a process so far, in microseconds; `None` when it is gone or hidden.
+/// CPU time of a process so far, and of its children that have ended, in microseconds; `None` when
+/// it is gone or hidden.
 pub(crate) fn cpu_us_of(pid: u32) -> Option<u64> {
-    cpu_us(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    cpu_us(&stat, Whose::Family)
 }
 
 /// Memory of a process in `/proc`, in bytes.
@@ -80,13 +102,20 @@ fn memory_bytes(name: &str) -> Option<u64> {
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// CPU time out of `/proc/PID/stat`, user and system, that of ended children left out.
-fn cpu_us(stat: &str) -> Option<u64> {
+/// CPU time out of `/proc/PID/stat`, user and system.
+fn cpu_us(stat: &str, whose: Whose) -> Option<u64> {
     // The name, in parentheses, may hold anything.
     let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace().skip(11);
-    let mut next = || fields.next()?.parse::<u64>().ok();
-    let ticks = next()? + next()?;
+    let fields = rest.split_ascii_whitespace().skip(11);
+    let count = match whose {
+        Whose::Own => 2,
+        Whose::Family => 4,
+    };
+    let ticks: Vec<u64> = fields
+        .map_while(|field| field.parse().ok())
+        .take(count)
+        .collect();
+    let ticks = (ticks.len() == count).then(|| ticks.iter().sum::<u64>())?;
     Some(ticks * (1_000_000 / rustix::param::clock_ticks_per_second().max(1)))
 }
 
@@ -108,14 +137,16 @@ mod tests {
     #[test]
     fn cpu_time_is_read_whatever_the_process_is_called() {
         let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 0 0 0 150 50 9 9 20 0 1 0 5 1 1";
-        assert_eq!(cpu_us(stat), Some(2_000_000));
+        assert_eq!(cpu_us(stat, Whose::Own), Some(2_000_000));
+        assert_eq!(cpu_us(stat, Whose::Family), Some(2_180_000));
         for bad in [
             "",
             "7 (a",
             "7 (a) S 1 2 3",
             "7 (a) S 1 7 7 0 -1 4 1 0 0 0 x y",
         ] {
-            assert_eq!(cpu_us(bad), None, "{bad}");
+            assert_eq!(cpu_us(bad, Whose::Own), None, "{bad}");
+            assert_eq!(cpu_us(bad, Whose::Family), None, "{bad}");
         }
     }
 

@@ -227,8 +227,7 @@ impl Watch {
     fn look(&mut self, second: u64) {
         self.last_s = second;
         if !self.admin.inside.has_activity {
-            lock(&self.admin.inside.seen).workers = Workers::of(&self.admin);
-            return;
+            return self.look_without_activity();
         }
         let counted = self.before.next(&self.admin);
         let before = std::mem::replace(&mut self.before, counted);
@@ -272,6 +271,16 @@ impl Watch {
         self.note(ACTIVITY, written, &mut seen);
         self.refresh(&mut seen, second);
         *lock(&self.admin.inside.seen) = seen;
+    }
+
+    /// What the overview has where no activity is kept.
+    fn look_without_activity(&mut self) {
+        let workers = Workers::of(&self.admin);
+        let (_, programs_bytes) = self.processes.look(&workers.pids);
+        let mut seen = lock(&self.admin.inside.seen);
+        seen.workers = workers;
+        seen.programs_bytes = programs_bytes;
+        seen.server_bytes = processes::own_memory_bytes();
     }
 
     /// The percentiles of the minute under way, if it was seen from its begin on.

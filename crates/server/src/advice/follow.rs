@@ -17,15 +17,39 @@ use crate::handle::resident::pool::Pool;
 #[derive(Default)]
 pub struct Advice {
     followed: Mutex<HashMap<String, Followed>>,
+    rounds: Mutex<Rounds>,
     pub(crate) learner: Arc<Learner>,
+}
+
+/// When all programs were last looked at.
+#[derive(Default)]
+struct Rounds {
+    /// Seconds of uptime, and the number of the sites that were in force.
+    last: Option<(u64, u64)>,
+}
+
+impl Rounds {
+    /// Whether it is time to look again: some seconds have passed, or other sites are in force,
+    /// whose programs are followed from the begin.
+    fn is_due(&mut self, now_s: u64, generation: u64) -> bool {
+        let is_due = self.last.is_none_or(|(last_s, seen)| {
+            seen != generation || now_s >= last_s.saturating_add(MINUTE_EVERY_S)
+        });
+        if is_due {
+            self.last = Some((now_s, generation));
+        }
+        is_due
+    }
 }
 
 /// One program over time.
 struct Followed {
     trend: Trend,
-    /// Workers' processes, and the CPU time they were seen to use.
+    /// Of one that stays: its workers' processes, requests of its routes by their numbers among
+    /// series, and what both were seen to use.
     processes: Processes,
-    cpu_us: u64,
+    series: HashMap<u16, u64>,
+    used: Used,
 }
 
 /// What a program used of late.
@@ -104,7 +128,9 @@ impl Advice {
     pub(crate) fn tick(&self, admin: &Admin, unix_ms: u64) {
         admin.shared.scripts.tick(unix_ms);
         let now_s = admin.started.elapsed().as_secs();
-        if !now_s.is_multiple_of(MINUTE_EVERY_S) {
+        let generation = admin.shared.generation();
+        let is_due = lock(&self.rounds).is_due(now_s, generation);
+        if !is_due {
             return;
         }
         let inventory = Inventory::of(admin);
@@ -126,7 +152,7 @@ impl Advice {
         let mut followed = lock(&self.followed);
         let one = followed
             .entry(key.to_owned())
-            .or_insert_with(|| Followed::new(now_s));
+            .or_insert_with(|| Followed::new(now_s, used));
         one.look(used, now_s)
     }
 
@@ -139,30 +165,47 @@ impl Advice {
     ) -> (String, Lately) {
         let load = one.pool.load();
         // Pools of two sites, or of two configs, may have one name.
-        let key = format!("resident {} {:p}", load.name, Arc::as_ptr(&one.pool));
-        let counts = one.routes.iter().map(|(_, _, series)| requests.get(series));
-        let requests = counts.flatten().fold(0, |sum: u64, n| sum.wrapping_add(*n));
+        let key = format!("resident {} {}", load.name, one.pool.number);
+        let counts = one.routes.iter();
+        let counts = counts.map(|(_, _, number)| {
+            let count = requests.get(number).copied().unwrap_or(0);
+            (*number, count)
+        });
         let mut followed = lock(&self.followed);
         let seen = followed
             .entry(key.clone())
-            .or_insert_with(|| Followed::new(now_s));
-        seen.cpu_us += seen.processes.look(&load.pids).0;
-        let used = Used {
-            requests,
-            cpu_us: seen.cpu_us,
-        };
-        (key, seen.look(used, now_s))
+            .or_insert_with(|| Followed::new(now_s, Used::default()));
+        seen.take_in(counts.collect(), now_s);
+        seen.used.cpu_us += seen.processes.look(&load.pids).0;
+        (key, seen.look(seen.used, now_s))
     }
 }
 
 impl Followed {
-    /// It was not there when all were last looked at.
-    fn new(now_s: u64) -> Followed {
+    /// It was not there when all were last looked at, and has used so much by now. That was not of
+    /// late, unless the server has only just begun.
+    fn new(now_s: u64, used: Used) -> Followed {
+        let (begun_s, used, processes) = match is_begin(now_s) {
+            true => (0, Used::default(), Processes::with_children().since_begin()),
+            false => (now_s, used, Processes::with_children()),
+        };
         Followed {
-            trend: Trend::new(now_s.saturating_sub(MINUTE_EVERY_S)),
-            processes: Processes::from_begin(),
-            cpu_us: 0,
+            trend: Trend::new(begun_s, used),
+            processes,
+            series: HashMap::new(),
+            used: Used::default(),
         }
+    }
+
+    /// Requests of its routes. What one had that it has not been seen with is not of late.
+    fn take_in(&mut self, counts: HashMap<u16, u64>, now_s: u64) {
+        for (number, count) in &counts {
+            let unseen = if is_begin(now_s) { 0 } else { *count };
+            let before = self.series.get(number).copied().unwrap_or(unseen);
+            let new = count.saturating_sub(before);
+            self.used.requests = self.used.requests.wrapping_add(new);
+        }
+        self.series = counts;
     }
 
     fn look(&mut self, used: Used, now_s: u64) -> Lately {
@@ -174,6 +217,61 @@ impl Followed {
     }
 }
 
+/// Whether all that was ever used was used of late.
+fn is_begin(now_s: u64) -> bool {
+    now_s < MINUTE_EVERY_S
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(requests: u64) -> Used {
+        Used {
+            requests,
+            cpu_us: 1000 * requests,
+        }
+    }
+
+    #[test]
+    fn what_a_program_had_when_it_came_is_not_of_late() {
+        let mut one = Followed::new(5000, used(700));
+        assert_eq!(one.look(used(700), 5000).minute.used, used(0));
+        let lately = one.look(used(703), 5020);
+        assert_eq!((lately.minute.used, lately.hour.used), (used(3), used(3)));
+        assert_eq!(lately.minute.seconds, 20);
+        // When the server has just begun it is.
+        let mut one = Followed::new(2, used(7));
+        assert_eq!(one.look(used(7), 2).minute.used, used(7));
+    }
+
+    #[test]
+    fn routes_that_a_program_gets_or_loses_do_not_count_as_requests() {
+        let mut one = Followed::new(5000, Used::default());
+        let mut requests = |counts: &[(u16, u64)], now_s| {
+            one.take_in(counts.iter().copied().collect(), now_s);
+            one.used.requests
+        };
+        assert_eq!(requests(&[(1, 700)], 5000), 0);
+        assert_eq!(requests(&[(1, 705)], 5010), 5);
+        assert_eq!(requests(&[(1, 705), (2, 900)], 5020), 5);
+        assert_eq!(requests(&[(2, 901)], 5030), 6);
+        assert_eq!(requests(&[(1, 800), (2, 901)], 5040), 6);
+    }
+
+    #[test]
+    fn a_second_that_is_skipped_skips_no_round() {
+        let mut rounds = Rounds::default();
+        let due: Vec<u64> = [1, 2, 10, 11, 12, 20, 22, 40]
+            .into_iter()
+            .filter(|now_s| rounds.is_due(*now_s, 1))
+            .collect();
+        assert_eq!(due, [1, 11, 22, 40]);
+        assert!(rounds.is_due(41, 2), "other sites");
+        assert!(!rounds.is_due(42, 2));
+    }
 }

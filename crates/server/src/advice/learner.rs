@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use hob_http::thread::Crew;
 
 use super::runner::{Runner, runner_of};
-use super::start_cost::{self, BareStart};
+use super::start_cost::{self, BareStart, Unmeasured};
 use crate::handle::cgi::{Cgi, Runs};
 
 /// How long what is known of a script, and that its interpreter has not changed, is believed.
@@ -50,12 +50,20 @@ struct State {
     is_learning: bool,
 }
 
-/// A script: the number of its handler's settings, and its file.
+/// A script: the number of the way it runs, and its file.
 type Key = (u32, Box<[u8]>);
 
 struct Known {
     learned: Learned,
     at: Instant,
+    /// It was the moment's fault that no more is known: who asks has it learned again.
+    is_passing: bool,
+}
+
+impl Known {
+    fn is_old(&self) -> bool {
+        self.is_passing || self.at.elapsed() >= RECHECK
+    }
 }
 
 /// What a bare start of a file costs, as the file was at a moment.
@@ -69,9 +77,9 @@ impl Learner {
     /// What is known of a script. What is not, or may have changed, is learned from now on.
     pub(crate) fn ask(self: &Arc<Learner>, subject: &Subject, crew: &Arc<Crew>) -> Option<Learned> {
         let mut state = self.lock();
-        let key = (subject.cgi.id, subject.file.clone());
+        let key = (subject.cgi.way, subject.file.clone());
         let known = state.scripts.get(&key);
-        let is_old = known.is_none_or(|known| known.at.elapsed() >= RECHECK);
+        let is_old = known.is_none_or(Known::is_old);
         let learned = known.map(|known| known.learned.clone());
         if is_old && !state.wanted.iter().any(|one| one.is(&key)) {
             if state.wanted.len() < SCRIPTS_MAX {
@@ -100,11 +108,16 @@ impl Learner {
             let runner = runner_of(&subject.cgi, &subject.file);
             let start_us = match &runner {
                 Ok(runner) => self.start_us(&subject.cgi, runner, crew),
-                Err(text) => Err(text.clone()),
+                Err(text) => Err(Unmeasured::Its(text.clone())),
             };
+            let is_passing = matches!(start_us, Err(Unmeasured::Passing(_)));
+            let start_us = start_us.map_err(|why| match why {
+                Unmeasured::Its(text) | Unmeasured::Passing(text) => text,
+            });
             let known = Known {
                 learned: Learned { runner, start_us },
                 at: Instant::now(),
+                is_passing,
             };
             let mut state = self.lock();
             if state.scripts.len() >= SCRIPTS_MAX {
@@ -113,7 +126,7 @@ impl Learner {
                     .retain(|_, one| one.at.elapsed() < 2 * RECHECK);
             }
             if state.scripts.len() < SCRIPTS_MAX {
-                let key = (subject.cgi.id, subject.file);
+                let key = (subject.cgi.way, subject.file);
                 state.scripts.insert(key, known);
             }
         }
@@ -128,18 +141,19 @@ impl Learner {
     }
 
     /// What a bare start costs: what is known, unless the file has changed since.
-    fn start_us(&self, cgi: &Cgi, runner: &Runner, crew: &Arc<Crew>) -> Result<u64, String> {
+    fn start_us(&self, cgi: &Cgi, runner: &Runner, crew: &Arc<Crew>) -> Result<u64, Unmeasured> {
         let path = runner.path();
         let Ok(found) = std::fs::metadata(path) else {
-            return Err(format!("{} is not there", path.display()));
+            let text = format!("{} is not there", path.display());
+            return Err(Unmeasured::Its(text));
         };
         let changed = found.modified().ok();
-        let key = (path.to_owned(), cgi.id);
+        let key = (path.to_owned(), cgi.way);
         if let Some(cost) = self.lock().costs.get(&key)
             && cost.changed == changed
             && (cost.start_us.is_ok() || cost.at.elapsed() < FAILED_AGAIN)
         {
-            return cost.start_us.clone();
+            return cost.start_us.clone().map_err(Unmeasured::Its);
         }
         let mut state = self.lock();
         if state.costs.len() >= COSTS_MAX && !state.costs.contains_key(&key) {
@@ -149,9 +163,9 @@ impl Learner {
                 .retain(|_, cost| cost.at.elapsed() < FAILED_AGAIN);
         }
         if state.costs.len() >= COSTS_MAX && !state.costs.contains_key(&key) {
-            return Err(format!(
+            return Err(Unmeasured::Its(format!(
                 "{COSTS_MAX} interpreters have been measured, which is as many as are kept"
-            ));
+            )));
         }
         drop(state);
         let start = BareStart {
@@ -159,15 +173,19 @@ impl Learner {
             path: std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec(),
             dir: dir_of(cgi),
         };
-        let start_us = start_cost::measure(crew, &start)
-            .map_err(|text| format!("{} could not be measured: {text}", path.display()));
+        let told = |text| format!("{} could not be measured: {text}", path.display());
+        let start_us = match start_cost::measure(crew, &start) {
+            Ok(start_us) => Ok(start_us),
+            Err(Unmeasured::Its(text)) => Err(told(text)),
+            Err(Unmeasured::Passing(text)) => return Err(Unmeasured::Passing(told(text))),
+        };
         let cost = Cost {
             changed,
             at: Instant::now(),
             start_us: start_us.clone(),
         };
         self.lock().costs.insert(key, cost);
-        start_us
+        start_us.map_err(Unmeasured::Its)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -177,7 +195,7 @@ impl Learner {
 
 impl Subject {
     fn is(&self, key: &Key) -> bool {
-        (self.cgi.id, &self.file) == (key.0, &key.1)
+        (self.cgi.way, &self.file) == (key.0, &key.1)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Who runs a script: an interpreter, by the config or by the script's first line, or nobody.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::shebang::{Interpreter, LINE_BYTES_MAX, shebang};
+use super::shebang::{Interpreter, LINE_BYTES_MAX, Shebang, shebang};
 use crate::config::{self, Language};
 use crate::handle::cgi::build::resolve;
 use crate::handle::cgi::find::interpreter_of;
@@ -16,8 +16,10 @@ use crate::process::bare;
 /// Who runs a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Runner {
-    /// This interpreter.
+    /// This interpreter, started for each request.
     Interpreter(PathBuf),
+    /// This interpreter, which is kept: it is forked for each request.
+    Forked(PathBuf),
     /// This interpreter, with options that the script's first line gives it: it is not forked.
     WithOptions(PathBuf),
     /// It is a program of its own.
@@ -28,7 +30,7 @@ impl Runner {
     /// What is started to see what a start costs.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Runner::Interpreter(path) | Runner::WithOptions(path) => path,
+            Runner::Interpreter(path) | Runner::Forked(path) | Runner::WithOptions(path) => path,
             Runner::Itself => Path::new(std::str::from_utf8(bare::NOTHING).unwrap_or("/bin/true")),
         }
     }
@@ -36,7 +38,9 @@ impl Runner {
     /// Its language, if scripts in it can be forked.
     pub(crate) fn language(&self) -> Option<Language> {
         match self {
-            Runner::Interpreter(path) => Language::of_interpreter(path.to_str()?),
+            Runner::Interpreter(path) | Runner::Forked(path) => {
+                Language::of_interpreter(path.to_str()?)
+            }
             Runner::WithOptions(_) | Runner::Itself => None,
         }
     }
@@ -44,7 +48,7 @@ impl Runner {
     /// What people call it.
     pub(crate) fn name(&self) -> String {
         let file = match self {
-            Runner::Interpreter(path) | Runner::WithOptions(path) => {
+            Runner::Interpreter(path) | Runner::Forked(path) | Runner::WithOptions(path) => {
                 path.file_name().unwrap_or_default()
             }
             Runner::Itself => return "a program".to_owned(),
@@ -60,7 +64,9 @@ impl Runner {
 pub(crate) fn runner_of(cgi: &Cgi, file: &[u8]) -> Result<Runner, String> {
     let search = search_path(cgi);
     if let Some(warm) = &cgi.settings.warm {
-        return resolve(&warm.interpreter, &search).map(Runner::Interpreter);
+        let kept = resolve(&warm.interpreter, &search)?;
+        let own = started_instead(&path_of(file), &kept, &search);
+        return Ok(own.unwrap_or(Runner::Forked(kept)));
     }
     let configured = match &cgi.runs {
         Runs::Folder(folder) => {
@@ -82,14 +88,35 @@ pub(crate) fn runner_of(cgi: &Cgi, file: &[u8]) -> Result<Runner, String> {
             false => Runner::Itself,
         });
     };
+    by_first_line(&said, &search)
+}
+
+fn by_first_line(said: &Shebang<'_>, search: &str) -> Result<Runner, String> {
     let found = match said.interpreter {
         Interpreter::Path(path) => path_of(path),
-        Interpreter::Name(name) => resolve(&String::from_utf8_lossy(name), &search)?,
+        Interpreter::Name(name) => resolve(&String::from_utf8_lossy(name), search)?,
     };
     Ok(match said.has_options {
         true => Runner::WithOptions(found),
         false => Runner::Interpreter(found),
     })
+}
+
+/// Who runs a file of a warm route that is not forked: one that the system would start with
+/// something else than the kept interpreter, or with options. The hosts decide by the same rule.
+fn started_instead(file: &Path, kept: &Path, search: &str) -> Option<Runner> {
+    let is_executable = |found: Metadata| found.permissions().mode() & 0o111 != 0;
+    if !std::fs::metadata(file).is_ok_and(is_executable) {
+        return None;
+    }
+    let begin = begin_of(file).ok()?;
+    if begin.starts_with(b"\x7fELF") {
+        return Some(Runner::Itself);
+    }
+    let own = by_first_line(&shebang(&begin)?, search).ok()?;
+    let whole = |path: &Path| std::fs::canonicalize(path).ok();
+    let is_kept = matches!(&own, Runner::Interpreter(path) if whole(path) == whole(kept));
+    (!is_kept).then_some(own)
 }
 
 /// It is an interpreter whose bare start can be measured.
@@ -144,5 +171,26 @@ mod tests {
         let missing = folder.path().join("missing");
         assert_eq!(begin_of(&missing), Err("is not there".to_owned()));
         assert_eq!(Runner::Itself.path(), Path::new("/bin/true"));
+    }
+
+    #[test]
+    fn a_warm_route_does_not_fork_what_the_system_starts_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Path::new("/bin/sh");
+        let runner = |text: &[u8], mode: u32| {
+            let file = folder.path().join("x");
+            std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+            started_instead(&file, kept, config::PATH)
+        };
+        assert_eq!(runner(b"#!/bin/sh\n", 0o755), None);
+        assert_eq!(runner(b"#!/usr/bin/env sh\n", 0o755), None);
+        assert_eq!(runner(b"echo x\n", 0o755), None);
+        assert_eq!(runner(b"#!/usr/bin/env\n", 0o644), None);
+        let awk = Runner::Interpreter("/usr/bin/awk".into());
+        assert_eq!(runner(b"#!/usr/bin/awk\n", 0o755), Some(awk));
+        let with_options = Runner::WithOptions("/bin/sh".into());
+        assert_eq!(runner(b"#!/bin/sh -e\n", 0o755), Some(with_options));
+        assert_eq!(runner(b"\x7fELF\x02", 0o755), Some(Runner::Itself));
     }
 }

@@ -32,11 +32,20 @@ pub(crate) struct BareStart {
     pub(crate) dir: Vec<u8>,
 }
 
+/// Why a start could not be measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unmeasured {
+    /// It is the interpreter's own doing: it will be the same the next time.
+    Its(String),
+    /// The moment's: there was no spawner, say, or no descriptor left.
+    Passing(String),
+}
+
 /// CPU time of a start in microseconds, the median of some. Takes a while.
 ///
 /// # Errors
-/// Why that cannot be told, in words.
-pub(crate) fn measure(crew: &Arc<Crew>, start: &BareStart) -> Result<u64, String> {
+/// Why that cannot be told.
+pub(crate) fn measure(crew: &Arc<Crew>, start: &BareStart) -> Result<u64, Unmeasured> {
     let mut costs_us = Vec::with_capacity(RUNS);
     for _ in 0..RUNS {
         costs_us.push(cost_us(&run(crew, start)?)?);
@@ -49,7 +58,7 @@ pub(crate) fn measure(crew: &Arc<Crew>, start: &BareStart) -> Result<u64, String
 const _: () = assert!(RUNS >= 3 && RUNS % 2 == 1);
 
 /// What one start used.
-fn cost_us(exit: &Exit) -> Result<u64, String> {
+fn cost_us(exit: &Exit) -> Result<u64, Unmeasured> {
     match exit {
         Exit::Ended {
             code: Some(0),
@@ -58,18 +67,23 @@ fn cost_us(exit: &Exit) -> Result<u64, String> {
         } => Ok(usage.user_us + usage.system_us),
         Exit::Ended {
             code: Some(code), ..
-        } => Err(format!("it ended with exit code {code}")),
-        exit => Err(exit.to_string()),
+        } => Err(Unmeasured::Its(format!("it ended with exit code {code}"))),
+        Exit::Ended { .. } => Err(Unmeasured::Its(exit.to_string())),
+        // It has not run.
+        Exit::NotStarted { .. } | Exit::SpawnerGone | Exit::HostGone | Exit::Busy => {
+            Err(Unmeasured::Passing(exit.to_string()))
+        }
     }
 }
 
 /// Starts it once, on a thread with a link to the spawner, and waits for its end.
-fn run(crew: &Arc<Crew>, start: &BareStart) -> Result<Exit, String> {
+fn run(crew: &Arc<Crew>, start: &BareStart) -> Result<Exit, Unmeasured> {
     let Some(arguments) = bare::arguments(&start.path) else {
-        return Err("hob does not know how to start it with nothing to do".to_owned());
+        let text = "hob does not know how to start it with nothing to do";
+        return Err(Unmeasured::Its(text.to_owned()));
     };
     let null = || OpenOptions::new().write(true).open("/dev/null");
-    let cannot = |error: std::io::Error| format!("/dev/null: {error}");
+    let cannot = |error: std::io::Error| Unmeasured::Passing(format!("/dev/null: {error}"));
     let outputs = (null().map_err(cannot)?, null().map_err(cannot)?);
     let (done, ended) = mpsc::channel();
     let start = start_of(start, arguments, outputs);
@@ -77,8 +91,11 @@ fn run(crew: &Arc<Crew>, start: &BareStart) -> Result<Exit, String> {
         .run(move |thread: &mut Thread<Answers>| thread.answer().start_bare(start, done));
     match ended.recv_timeout(TIME_MAX + PATIENCE) {
         Ok(Some(exit)) => Ok(exit),
-        Ok(None) => Err(format!("it did not end within {} s", TIME_MAX.as_secs())),
-        Err(_) => Err("nothing can be started now".to_owned()),
+        Ok(None) => {
+            let text = format!("it did not end within {} s", TIME_MAX.as_secs());
+            Err(Unmeasured::Its(text))
+        }
+        Err(_) => Err(Unmeasured::Passing("nothing can be started now".to_owned())),
     }
 }
 
@@ -120,4 +137,32 @@ pub(crate) fn begin(
         // Who asked may have given up.
         let _ = done.send(exit);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Usage;
+
+    #[test]
+    fn only_what_has_run_is_to_blame() {
+        let ended = |code, signal| Exit::Ended {
+            code,
+            signal,
+            core: false,
+            usage: Usage::default(),
+        };
+        assert_eq!(cost_us(&ended(Some(0), None)), Ok(0));
+        for exit in [ended(Some(3), None), ended(None, Some(9))] {
+            assert!(matches!(cost_us(&exit), Err(Unmeasured::Its(_))), "{exit}");
+        }
+        let not_started = Exit::NotStarted {
+            step: "cannot fork",
+            errno: 11,
+        };
+        for exit in [not_started, Exit::SpawnerGone, Exit::HostGone, Exit::Busy] {
+            let told = cost_us(&exit);
+            assert!(matches!(told, Err(Unmeasured::Passing(_))), "{exit}");
+        }
+    }
 }

@@ -59,12 +59,12 @@ impl Used {
 }
 
 impl Trend {
-    /// Of a program that began at this second of uptime with nothing used.
-    pub(crate) fn new(begun_s: u64) -> Trend {
+    /// Of a program that had used so much at this second of uptime.
+    pub(crate) fn new(begun_s: u64, used: Used) -> Trend {
         let looks = |every_s, kept| Looks {
             every_s,
             kept,
-            looks: VecDeque::from([(begun_s, Used::default())]),
+            looks: VecDeque::from([(begun_s, used)]),
         };
         Trend {
             minute: looks(MINUTE_EVERY_S, MINUTE_LOOKS),
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_minute_and_an_hour_are_told_and_no_more() {
-        let mut trend = Trend::new(100);
+        let mut trend = Trend::new(100, Used::default());
         // Two requests a second, of 3 ms each.
         let used = |now_s: u64| {
             let requests = 2 * (now_s - 100);

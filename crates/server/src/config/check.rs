@@ -14,12 +14,18 @@ use super::{
     Argument, CacheMode, CertificateSource, Cgi, CgiRuns, Config, Files, Handler, Host,
     ListenAddress, LogTarget, Loopback, PATH, Program, Resident, ResidentRuns, Site,
 };
+use crate::otlp::authorities;
 use crate::route::pattern::Pattern;
 
 /// What is on the disk, as far as checks ask.
 pub trait Disk {
     /// What stands at this path, symbolic links followed.
     fn look(&self, path: &Path) -> Found;
+
+    /// Why authorities of a collector's certificate cannot be read from a file that is there.
+    fn authorities_fault(&self, _path: &Path) -> Option<String> {
+        None
+    }
 }
 
 /// What stands at a path.
@@ -51,6 +57,10 @@ impl Disk for RealDisk {
                 _ => Found::Hidden(error.to_string()),
             },
         }
+    }
+
+    fn authorities_fault(&self, path: &Path) -> Option<String> {
+        authorities::read(path).err()
     }
 }
 
@@ -139,6 +149,12 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
         && let Some(file) = &otlp.ca
     {
         file_on_disk(file, spot, "write the file's own path", &mut looked, faults);
+        if looked.look(file) == Found::File
+            && let Some(fault) = disk.authorities_fault(file)
+        {
+            let hint = "write the certificates of your authority there, in PEM, or remove `ca`";
+            faults.error(spot, fault).hint(hint);
+        }
     }
     certificates_on_disk(config, spots, &mut looked, faults);
     for (site, spots) in config.sites.iter().zip(&spots.sites) {

@@ -57,7 +57,7 @@ struct State {
     /// When the span began in which logs have waited, on the loop's clock, and for how long.
     log_span_ms: u64,
     log_waited: Duration,
-    /// How often a log did not wait, or no longer.
+    /// How often a log did not wait, or no longer, as it had waited for as long as it may.
     unwaited: u64,
     has_threads: bool,
     is_over: bool,
@@ -158,21 +158,25 @@ impl ClientNames {
             state.log_waited = Duration::ZERO;
         }
         let left = LOG_WAIT_MAX.saturating_sub(state.log_waited);
-        if left.is_zero() || state.is_over {
+        if state.is_over {
+            return known;
+        }
+        if left.is_zero() {
             state.unwaited += 1;
             return known;
         }
         let begin = Instant::now();
         let is_wanted = |state: &mut State| !state.cache.is_settled(client) && !state.is_over;
         let waited = self.settled.wait_timeout_while(state, left, is_wanted);
-        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let ended;
+        (state, ended) = waited.unwrap_or_else(PoisonError::into_inner);
         state.log_waited += begin.elapsed();
+        if ended.timed_out() {
+            state.unwaited += 1;
+        }
         match self.ask(&mut state, client) {
             Found::Name(name) => name,
-            Found::Wanted(_) | Found::Full => {
-                state.unwaited += 1;
-                known
-            }
+            Found::Wanted(_) | Found::Full => known,
         }
     }
 

@@ -18,6 +18,7 @@ use hob_trace::{Record, Texts};
 use prost::Message;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::authorities::KEY;
 use super::message::{
     Export, Exported, KeyValue, Resource, ResourceSpans, Scope, ScopeSpans, Span,
 };
@@ -36,6 +37,8 @@ const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 /// Where traces go. When it is dropped, its thread sends what is left and ends.
 pub struct Exporter {
     settings: Otlp,
+    /// The text of `settings.ca`; empty without.
+    roots: Vec<u8>,
     desk: Arc<Desk>,
     thread: Thread,
     /// Says that the thread has ended.
@@ -50,12 +53,13 @@ struct Desk {
 }
 
 impl Exporter {
-    /// Starts the thread.
+    /// Starts the thread. `roots` is the text of `settings.ca`.
     ///
     /// # Errors
     /// The thread could not be started.
     pub fn start(
         settings: Otlp,
+        roots: Vec<u8>,
         series: Arc<Series>,
         counters: Arc<ThreadCounters>,
     ) -> std::io::Result<Exporter> {
@@ -63,6 +67,7 @@ impl Exporter {
         let (end, ended) = channel();
         let sender = Work {
             settings: settings.clone(),
+            roots: roots.clone(),
             series,
             counters,
             desk: Arc::clone(&desk),
@@ -78,6 +83,7 @@ impl Exporter {
             .spawn(move || sender.run())?;
         Ok(Exporter {
             settings,
+            roots,
             desk,
             thread: thread.thread().clone(),
             ended: Mutex::new(ended),
@@ -85,8 +91,13 @@ impl Exporter {
     }
 
     /// As configured.
-    pub fn settings(&self) -> &Otlp {
+    pub(super) fn settings(&self) -> &Otlp {
         &self.settings
+    }
+
+    /// Whether it does what another with these would do.
+    pub fn is(&self, settings: &Otlp, roots: &[u8]) -> bool {
+        self.settings == *settings && self.roots == roots
     }
 
     /// A ring for one more thread.
@@ -116,6 +127,7 @@ impl Drop for Exporter {
 /// The thread's state.
 struct Work {
     settings: Otlp,
+    roots: Vec<u8>,
     series: Arc<Series>,
     counters: Arc<ThreadCounters>,
     desk: Arc<Desk>,
@@ -153,7 +165,8 @@ enum Sent {
 
 impl Work {
     fn run(mut self) {
-        let poster = match poster(&self.settings) {
+        let destination = self.settings.destination.clone();
+        let poster = match Poster::new(destination, &self.roots, KEY) {
             Ok(poster) => Some(poster),
             Err(error) => {
                 tracing::error!(error, "traces cannot be sent");
@@ -329,16 +342,6 @@ impl Work {
             tracing::warn!(url, why, "the collector did not take traces");
         }
     }
-}
-
-/// What sends to the collector. A certificate authority's file is read now and not again.
-fn poster(settings: &Otlp) -> Result<Poster, String> {
-    let roots = match &settings.ca {
-        Some(path) => std::fs::read(path)
-            .map_err(|error| format!("`otlp.ca` {} cannot be read: {error}", path.display()))?,
-        None => Vec::new(),
-    };
-    Poster::new(settings.destination.clone(), &roots, "otlp.ca")
 }
 
 /// What an answer means.

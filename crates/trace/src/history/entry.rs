@@ -332,6 +332,19 @@ fn method_code(method: &[u8]) -> u8 {
     known.map_or(0, |index| index as u8 + 1)
 }
 
+/// Texts as far as they are kept.
+pub fn kept<'a>(texts: &Texts<'a>) -> Texts<'a> {
+    Texts {
+        method: cut(texts.method, METHOD_BYTES_MAX),
+        target: cut(texts.target, TARGET_BYTES_MAX),
+        host: cut(texts.host, HOST_BYTES_MAX),
+        referer: cut(texts.referer, REFERER_BYTES_MAX),
+        user_agent: cut(texts.user_agent, AGENT_BYTES_MAX),
+        user: cut(texts.user, USER_BYTES_MAX),
+        detail: cut(texts.detail, DETAIL_BYTES_MAX),
+    }
+}
+
 #[inline]
 fn cut(text: &[u8], bytes_max: usize) -> &[u8] {
     &text[..text.len().min(bytes_max)]

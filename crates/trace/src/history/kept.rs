@@ -88,7 +88,7 @@ impl History {
     }
 
     /// Anything is kept at all.
-    pub(super) fn is_on(&self) -> bool {
+    pub fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
 

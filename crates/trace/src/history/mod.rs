@@ -24,7 +24,7 @@ mod segment;
 mod tests;
 mod writer;
 
-pub use entry::Finished;
+pub use entry::{Finished, kept};
 pub use file::{FILE_BYTES_MIN, HistoryFile, Loaded, is_frame};
 pub use filter::{Filter, Statuses};
 pub use kept::{History, Holdings, Retention};

@@ -45,8 +45,9 @@ pub static OTLP: Table = Table {
         Key::new("ca", Path, Nothing("the system's authorities alone"))
             .says(
                 "File with certificates of authorities, in PEM, one of which may have signed the \
-                 collector's own: for an authority of your own. It is read when this table comes \
-                 into force. The server's account must be able to read it.",
+                 collector's own: for an authority of your own. It is read at every start and \
+                 reload, which is refused when it cannot be read or holds none. The server's \
+                 account must be able to read it.",
             )
             .example("\"/etc/hob/collector-ca.pem\"")
             .aka(&["ca_file", "root", "roots", "certificate"]),

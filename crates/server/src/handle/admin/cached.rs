@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::ask::Ask;
 use super::{lock, reply, threads};
 use crate::cache::entry::{Entry, handler_of};
+use crate::cache::local::HANDED_OVER_AT_ONCE;
 use crate::route::sites::Sites;
 use crate::shared::Shared;
 use crate::shared::fleet::now_ms;
@@ -35,8 +36,7 @@ pub(super) fn answer(ask: &Ask) -> Answered {
     }
     let ask = ask.clone();
     Answered::Later(Box::pin(async move {
-        // Hits of a thread that is busy for longer are in the next answer.
-        let _ = threads::look_at_all(&ask, |thread| thread.answer().hand_over_hits()).await;
+        hand_over_hits(&ask).await;
         let (shared, names) = (Arc::clone(&ask.admin.shared), site_names(&ask));
         let pool = shared.pool.for_lane(LANE);
         let job = pool.run(move || told(&shared, &names, limit, (&sort, &wanted)));
@@ -48,6 +48,20 @@ pub(super) fn answer(ask: &Ask) -> Answered {
             None => reply::busy(),
         }
     }))
+}
+
+/// Has every thread tell entries how often they were asked for, piece by piece with its other work
+/// in between. Hits of a thread that is busy for longer are in the next answer.
+async fn hand_over_hits(ask: &Ask) {
+    let counts = threads::look_at_all(ask, |thread| thread.answer().view_count());
+    let (counts, _) = counts.await;
+    let most = counts.into_iter().max().unwrap_or(0);
+    for first in (0..most).step_by(HANDED_OVER_AT_ONCE).rev() {
+        let piece = threads::look_at_all(ask, move |thread| thread.answer().hand_over_hits(first));
+        if let (_, true) = piece.await {
+            return;
+        }
+    }
 }
 
 fn told(shared: &Shared, names: &[String], limit: usize, (sort, wanted): (&str, &str)) -> Value {

@@ -237,8 +237,10 @@ impl Seat {
     fn take(admin: &Arc<Admin>, mailbox: &Arc<Mailbox>) -> Option<Seat> {
         let readers = &admin.readers;
         let mut mailboxes = lock(&readers.mailboxes);
-        let is_over = readers.is_over.load(Ordering::Relaxed);
-        if is_over || mailboxes.len() >= READERS_MAX {
+        if readers.is_over.load(Ordering::Relaxed) {
+            return None;
+        }
+        if mailboxes.len() >= READERS_MAX {
             readers.limited.fetch_add(1, Ordering::Relaxed);
             return None;
         }

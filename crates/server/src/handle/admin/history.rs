@@ -22,6 +22,9 @@ use crate::config::parse_duration;
 
 /// Requests of an answer where nobody says.
 const USUAL: usize = 100;
+/// Why nothing can be followed.
+const OFF: &str = "the history is off, so nothing comes in that could be followed: give \
+                   `bytes` in `[history]` more than 0 and reload";
 /// Segments looked through at a time: about a quarter of a millisecond.
 const SEGMENTS_AT_ONCE: usize = 16;
 
@@ -146,6 +149,10 @@ fn refused<T>(text: &str) -> Result<T, Refusal> {
 async fn list_of(ask: &Ask) -> Result<Response, Refusal> {
     let head = ask.request.head();
     let wanted = Wanted::read(head.query().unwrap_or_default())?;
+    if wanted.order == Order::Arrived && !ask.admin.inside.history.is_on() {
+        // Who follows would wait for ever.
+        return Err(Refusal(409, OFF.to_owned()));
+    }
     hand_over(ask).await;
     let mark = match wanted.begin()? {
         Begin::At(mark) => mark,

@@ -90,7 +90,8 @@ pub(crate) static LIMITS: &[Limit] = &[
     },
     Limit {
         name: "limit_names_wait",
-        text: "Lines logged without a name: the log had waited for names as long as it may.",
+        text: "Lines logged without a name, or with one that may be out of date: the log had waited \
+               for names as long as it may.",
         count: |admin| admin.names.limits().wait,
     },
 ];

@@ -95,6 +95,7 @@ pub fn build(
     Ok(Cgi {
         warm,
         id: shared.handler_id(format!("cgi {settings:?}")),
+        way: shared.handler_id(way(settings, program)),
         runs,
         program: reference,
         environment,
@@ -143,6 +144,12 @@ fn forked_from(
         (environment, shared),
     )
     .map(Some)
+}
+
+/// How scripts are run. The program's number in the config is no part of it: other routes move it.
+fn way(settings: &config::Cgi, program: &Program) -> String {
+    let (runs, warm) = (&settings.runs, &settings.warm);
+    format!("way {runs:?} {warm:?} {program:?}")
 }
 
 /// Two routes that run the same program have a gate each, and a route keeps its own over a reload.

@@ -43,6 +43,9 @@ use crate::process::{ProgramRef, Strings};
 pub struct Cgi {
     /// The same number for the same settings as long as the process lives.
     pub id: u32,
+    /// The same number for the same way to run the same programs, as long as the process lives.
+    /// What is learned of interpreters is kept by it.
+    pub way: u32,
     /// As configured.
     pub settings: config::Cgi,
     /// What runs.

@@ -5,7 +5,7 @@
 //! else it waits. A worker that gets room takes the request that waits longest.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
@@ -25,6 +25,8 @@ use crate::shared::fleet::Fleet;
 
 /// The workers of one program.
 pub(crate) struct Pool {
+    /// No other pool of this process ever has it.
+    pub(crate) number: u64,
     /// The route and what runs, for people.
     pub(super) name: String,
     /// As configured.
@@ -90,9 +92,11 @@ impl Pool {
         disk: cache::pool::Pool,
         fleet: &Arc<Fleet>,
     ) -> Pool {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
         let workers = &settings.workers;
         let usual = (fleet.cores() * 2).max(workers.min);
         Pool {
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
             name,
             workers_max: workers.max.unwrap_or(usual).max(1),
             settings,

@@ -76,4 +76,8 @@ fn log_waits_a_second_at_most_and_then_not_at_all_for_a_while() {
     assert_eq!(names.name([192, 0, 2, 7].into()), None);
     assert!(begin.elapsed() < first + LOG_WAIT_MAX / 2);
     assert_eq!(names.limits().wait, 3);
+    // At the end nothing is waited for, which no limit is to blame for.
+    names.end();
+    assert_eq!(names.name([192, 0, 2, 9].into()), None);
+    assert_eq!(names.limits().wait, 3);
 }

@@ -85,7 +85,7 @@ impl Door {
             return;
         };
         let until_ms = now_ms.saturating_add(admin.token_time.as_millis() as u64);
-        if state.tokens.add(token.to_owned(), until_ms) {
+        if state.tokens.add(token.to_owned(), until_ms, now_ms) {
             Tally::add(&self.tally.tokens_limited);
         }
     }

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use hob_trace::HandlerKind;
 use serde_json::{Value, json};
 
 use super::super::Admin;
@@ -145,27 +144,23 @@ impl<'a> Moment<'a> {
             let saving = Err("the start of its interpreter is being measured".to_owned());
             return Script::new(name, tally, None, saving);
         };
-        let saving = self.saving(route, &name, tally, &learned);
+        let saving = self.saving(&name, tally, &learned);
         Script::new(name, tally, Some(learned), saving)
     }
 
-    fn saving(
-        &self,
-        route: &RunRoute,
-        name: &str,
-        tally: Tally,
-        learned: &Learned,
-    ) -> Result<Saving, String> {
+    fn saving(&self, name: &str, tally: Tally, learned: &Learned) -> Result<Saving, String> {
         let runner = learned.runner.as_ref().map_err(String::clone)?;
         let start_us = learned.start_us.clone()?;
         let case = Case {
             name: name.rsplit('/').next().unwrap_or(name).to_owned(),
-            is_warm: route.handler == HandlerKind::Warm,
+            is_warm: matches!(runner, Runner::Forked(_)),
             runs: tally.used.requests,
             run_us: each_us(tally),
             rate_s: tally.used.requests as f64 / self.today_s,
             runner: match runner {
-                Runner::Interpreter(_) | Runner::WithOptions(_) => runner.name(),
+                Runner::Interpreter(_) | Runner::Forked(_) | Runner::WithOptions(_) => {
+                    runner.name()
+                }
                 Runner::Itself => "a program that does nothing".to_owned(),
             },
             language: runner.language(),
