@@ -63,6 +63,29 @@ fn authority_whose_certificate_nobody_knows_is_not_spoken_to() {
 }
 
 #[test]
+fn file_of_authorities_that_is_no_use_is_refused() {
+    let place = Place::new();
+    let Some(authority) = Authority::start(&place) else {
+        return;
+    };
+    let text = config(&authority, "");
+    let hob = serve(&place, &authority, &text);
+    hob.wait_for("a certificate was got");
+    for content in ["", "no certificate\n"] {
+        place.write("other.pem", content);
+        place.write("hob.toml", &text.replace("authority/cert.pem", "other.pem"));
+        let output = place.run(&["reload"]);
+        assert!(!output.status.success());
+        let said = text_of(&output);
+        assert!(
+            said.contains("`acme.ca` holds no certificate in PEM: "),
+            "{said}"
+        );
+    }
+    hob.stop();
+}
+
+#[test]
 fn directory_that_is_none_is_told() {
     let place = Place::new();
     let Some(authority) = Authority::start(&place) else {

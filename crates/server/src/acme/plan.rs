@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hob_http::acme::{Authority, ExternalAccount, Method, NAMES_MAX, Wanted};
+use hob_http::post::check_roots;
 
 use crate::config::{CertificateSource, Config};
 use crate::life::memory;
@@ -45,7 +46,7 @@ impl Plan {
     /// What a config wants. `read` gives the content of a file that it names.
     ///
     /// # Errors
-    /// A file that cannot be read, or a key that is not one.
+    /// A file that cannot be read or holds no authority, or a key that is not one.
     pub(crate) fn of(
         config: &Config,
         identity: Option<Identity>,
@@ -81,11 +82,17 @@ impl Plan {
             let id = id.clone();
             Ok::<_, String>(ExternalAccount { id, key })
         });
-        let roots = acme.ca.as_ref().map(|path| read(path)).transpose()?;
+        let roots = acme.ca.as_ref().map(|path| {
+            let text = read(path)?;
+            // Of one that is no use, certificates would be missing when they are due.
+            check_roots(&text, "acme.ca")
+                .map_err(|error| format!("{error}: {}", path.display()))?;
+            Ok::<_, String>(text)
+        });
         Ok(Some(Plan {
             authority: Authority {
                 directory: acme.directory.clone(),
-                roots: roots.unwrap_or_default(),
+                roots: roots.transpose()?.unwrap_or_default(),
                 contact: acme.contact.clone(),
                 external_account: external_account.transpose()?,
                 profile: acme.profile.clone(),
