@@ -228,9 +228,9 @@ fn a_history_that_is_off_is_not_followed_and_one_that_is_turned_off_no_longer() 
     let off = format!("history = {{ bytes = 0 }}\n{config}");
     std::fs::write(place.path("hob.toml"), off).unwrap();
     assert_eq!(place.run(&["reload"]).status.code(), Some(0));
+    lines.wait_for("the history is off");
     assert_eq!(lines.exit_code(), Some(1), "{}", lines.printed());
     let text = lines.printed();
-    assert!(text.contains("the history is off"), "{text}");
     assert!(!text.contains("has ended"), "{text}");
     let output = place.run(&["history", "--follow"]);
     assert_eq!(output.status.code(), Some(1), "{}", text_of(&output));

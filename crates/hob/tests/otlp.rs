@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use harness::client::ask;
-use harness::{DEADLINE, Place, text_of};
+use harness::{DEADLINE, Place, send_signal, text_of};
+use rustix::process::Signal;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -531,6 +532,20 @@ fn reload_with_an_unusable_file_of_authorities_is_refused_and_traces_go_on() {
     assert_eq!(place.run(&["reload"]).status.code(), Some(0));
     assert_eq!(ask(hob.port(), "GET", "/hello.txt", "").status, 200);
     hob.wait_for("UnknownIssuer");
+    hob.stop();
+}
+
+#[test]
+fn server_that_dies_comes_back_though_its_file_of_authorities_is_no_use_any_more() {
+    let place = Place::new();
+    signed(&place, "ca", "collector", "IP:127.0.0.1");
+    let keys = "[otlp]\nendpoint = \"https://127.0.0.1:1\"\nca = \"ca.pem\"\n";
+    let hob = place.serve_config(keys);
+    place.write("ca.pem", "");
+    send_signal(hob.server(), Signal::KILL);
+    hob.wait_for("the collector's certificate cannot be checked");
+    hob.wait_for_count("server ready", 2);
+    assert_eq!(ask(hob.port(), "GET", "/hello.txt", "").status, 200);
     hob.stop();
 }
 

@@ -209,8 +209,8 @@ pub(crate) const H3_ENDED_US_MAX: u64 = 3_000_000;
 /// How long a server that ends waits for signs of life from an HTTP/3 client whose answers are all
 /// handed over, in milliseconds; it is asked for them. Over TCP the kernel would wait after us.
 pub(crate) const H3_LEAVE_MS: u64 = 5_000;
-/// Connections there was no room for that each socket remembers, so that every datagram of one is
-/// refused and one of them counted.
+/// Connections there was no room for, or whose handshake failed at once, that each socket
+/// remembers: every datagram of one is refused and one of them counted.
 pub(crate) const H3_REFUSED_REMEMBERED: usize = 16;
 /// HTTP/3 handshakes ask for proof of the client's address from this part of
 /// [`Limits::handshake_count`] on.

@@ -124,6 +124,8 @@ pub(crate) struct Exchange {
     pub(crate) head_until: Cell<u64>,
     /// Bits of those who watch it, see [`Trail`].
     marks: Cell<(u32, u32)>,
+    /// The station's generation they are of.
+    marked: Cell<u64>,
     phase: Cell<Phase>,
     at_work: RefCell<Option<Arc<dyn AtWork>>>,
 }
@@ -345,6 +347,7 @@ impl Request {
             request: record.request,
             live,
             held,
+            generation: self.exchange.marked.get(),
             started_us: record.started_us,
         }
     }
@@ -352,6 +355,9 @@ impl Request {
     /// Has it watched by those of these bits: whom it matches, and for whom its end decides.
     pub fn set_marks(&self, live: u32, held: u32) {
         self.exchange.marks.set((live, held));
+        self.exchange
+            .marked
+            .set(self.exchange.reactor.station().generation());
         self.record_mut().timed = live | held != 0;
     }
 
@@ -603,6 +609,7 @@ impl Exchange {
             key: Cell::new(0),
             head_until: Cell::new(0),
             marks: Cell::default(),
+            marked: Cell::default(),
             phase: Cell::default(),
             at_work: RefCell::default(),
         }

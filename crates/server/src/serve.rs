@@ -194,7 +194,8 @@ impl Server {
             history_bytes_max: generation.config.history.file_bytes,
             activity: generation.activity_file.take(),
         };
-        let (listeners, limits) = server.put_in_force(generation)?;
+        let roots = authorities::of_or_none(&generation.config);
+        let (listeners, limits) = server.put_in_force(generation, roots)?;
         if let Some(token) = admin_token {
             server.admin.door.take_token(&token, now_ms());
         }
@@ -207,9 +208,14 @@ impl Server {
         Ok(server)
     }
 
-    /// Makes a generation the one that is served. Returns what threads must be given.
+    /// Makes a generation the one that is served; `roots` is the text of its `otlp.ca`. Returns
+    /// what threads must be given.
     #[allow(clippy::type_complexity)]
-    fn put_in_force(&mut self, generation: Generation) -> Result<(Vec<Listening>, Limits), String> {
+    fn put_in_force(
+        &mut self,
+        generation: Generation,
+        roots: Vec<u8>,
+    ) -> Result<(Vec<Listening>, Limits), String> {
         let report = report(&generation);
         let Generation {
             number,
@@ -224,7 +230,6 @@ impl Server {
         } = generation;
         let terms = self.terms(&config, &keys)?;
         let audit = Admin::audit_file(&config)?;
-        let roots = authorities::of(&config)?;
         let new_logs = self.open_logs(&config, logs)?;
         let numbers: Vec<u16> = new_logs.iter().map(|log| log.number()).collect();
         let mut sites = match self.build_sites(&config, number, &numbers) {
@@ -618,7 +623,8 @@ impl Server {
     }
 
     fn reload(&mut self, generation: Generation) -> Result<(), String> {
-        let (listeners, limits) = self.put_in_force(generation)?;
+        let roots = authorities::of(&generation.config)?;
+        let (listeners, limits) = self.put_in_force(generation, roots)?;
         self.give_listeners(listeners, move |thread| thread.set_limits(limits.clone()));
         Ok(())
     }

@@ -328,31 +328,21 @@ export const stack = `process 41200\n#0 wait4 ()\n#1 run (report.py:3)\n${HOSTIL
 let count = 0;
 /** One event of watching. */
 export function event() {
-  const stages = ["connection", "parse", "route", "queue", "worker", "stderr", "head", "done"];
+  const stages = ["connection", "request", "route", "queue", "worker", "stderr", "answer", "done"];
   const n = count++;
   const of = request(Math.floor(n / 8));
   const stage = stages[n % 8];
-  const text = {
-    connection: `from ${of.client}, TLSv1.3 resumed`,
-    parse: `${of.method} ${of.target}`,
-    route: `site shop, route ${of.route} because its path is the longest that matches`,
-    queue: "no wait: a worker was idle",
-    worker: "process 41200 takes it",
-    stderr: `warning: ${HOSTILE} ${UNSEEN}`,
-    head: "200, 310 bytes",
-    done: `200 in ${of.total_us / 1000} ms`,
+  const fields = {
+    connection: { text: `from ${of.client}:50123 to 192.0.2.1:443`, listener: 1 },
+    request: { text: `${of.method} ${of.target} HTTP/2.0`, method: of.method, target: of.target },
+    route: { text: "the host is one of its site's names; the first route that fits is 2 of 5" },
+    queue: { text: "no wait: a worker was idle" },
+    worker: { text: "process 41200 takes it" },
+    stderr: { text: `warning: ${HOSTILE} ${UNSEEN}` },
+    answer: { status: of.status },
+    done: { outcome: "complete", total_us: of.total_us, status: of.status },
   }[stage];
-  const extra =
-    stage === "head"
-      ? {
-          head_hex: Buffer.from("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n").toString(
-            "hex",
-          ),
-        }
-      : stage === "done"
-        ? { total_us: of.total_us, status: of.status }
-        : {};
-  return { t_us: (n % 8) * 812, id: of.id, stage, text, ...extra };
+  return { t_us: (n % 8) * 812, id: of.id, stage, ...fields };
 }
 
 /** One line of a log. */

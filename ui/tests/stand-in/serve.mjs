@@ -57,7 +57,7 @@ function api(url, request, response, role) {
     );
   }
   if (path === "watch") {
-    return stream(response, 120, () => [["event", JSON.stringify(made.event())]]);
+    return stream(response, 120, () => [["", JSON.stringify(made.event())]]);
   }
   if (/^logs\/[^/]+\/tail$/.test(path)) {
     return stream(response, 700, () => [["line", JSON.stringify(made.logLine())]]);
@@ -69,7 +69,9 @@ function api(url, request, response, role) {
 function stream(response, everyMs, make) {
   response.writeHead(200, { "Content-Type": "text/event-stream" });
   const send = () => {
-    for (const [name, data] of make()) response.write(`event: ${name}\ndata: ${data}\n\n`);
+    for (const [name, data] of make()) {
+      response.write(`${name && `event: ${name}\n`}data: ${data}\n\n`);
+    }
   };
   send();
   const timer = setInterval(send, everyMs);

@@ -18,8 +18,8 @@ pub(crate) enum Style {
 
 /// Fields that stand in a place of their own.
 const PLACED: &[&str] = &["t_us", "id", "stage", "text", "hex", "started_unix_ms"];
-/// Fields that are a part of `text` as a rule: of a request, and of its end.
-const WITHIN: &[&str] = &["method", "target", "outcome", "verdict"];
+/// Fields that are a part of `text` as a rule: of a request, of its end, of a failed handshake.
+const WITHIN: &[&str] = &["method", "target", "outcome", "verdict", "reason"];
 /// Stages whose bytes are a head.
 const HEADS: &[&str] = &["request-head", "answer"];
 /// Longest text of a field that stands behind the others; longer ones have lines of their own.

@@ -81,6 +81,8 @@ fn file_of_authorities_that_is_no_use_is_refused() {
             said.contains("`acme.ca` holds no certificate in PEM: "),
             "{said}"
         );
+        let checked = place.run(&["check", "--config", "hob.toml"]);
+        assert_eq!(checked.status.code(), Some(2));
     }
     hob.stop();
 }

@@ -5,12 +5,13 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Instant;
 
 use serde_json::Value;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::harness::BIG_BYTES;
+use crate::harness::{BIG_BYTES, DEADLINE};
 use crate::scene::{Client, Scene, Version, on};
 use crate::{h2, tls};
 
@@ -99,7 +100,9 @@ fn is_late(request: &Value) -> bool {
 async fn take_a_little(scene: &Scene, gate: &Gate) -> u64 {
     let bytes_out = |one: &Value| one["bytes_out"].as_u64().unwrap();
     let before = bytes_out(&scene.connection(|_| true).await);
+    let until = Instant::now() + DEADLINE;
     while bytes_out(&scene.connection(|_| true).await) == before {
+        assert!(Instant::now() < until, "nothing was taken");
         if gate.bytes.get() == 0 {
             gate.set(16 * 1024);
         }

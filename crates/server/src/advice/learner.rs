@@ -17,6 +17,8 @@ use crate::handle::cgi::{Cgi, Runs};
 const RECHECK: Duration = Duration::from_secs(60);
 /// How long an interpreter that could not be measured is left alone, unless it changes.
 const FAILED_AGAIN: Duration = Duration::from_secs(600);
+/// How long one is left alone that could not be started at that moment.
+const PASSING_AGAIN: Duration = Duration::from_secs(2);
 /// Scripts that are known; when there are more, those not looked at for a while go.
 const SCRIPTS_MAX: usize = 1024;
 /// Interpreters that are measured, each once for every handler whose settings differ.
@@ -56,13 +58,17 @@ type Key = (u32, Box<[u8]>);
 struct Known {
     learned: Learned,
     at: Instant,
-    /// It was the moment's fault that no more is known: who asks has it learned again.
+    /// It was the moment's fault that no more is known: who asks has it learned again soon.
     is_passing: bool,
 }
 
 impl Known {
     fn is_old(&self) -> bool {
-        self.is_passing || self.at.elapsed() >= RECHECK
+        let believed = match self.is_passing {
+            true => PASSING_AGAIN,
+            false => RECHECK,
+        };
+        self.at.elapsed() >= believed
     }
 }
 

@@ -103,7 +103,8 @@ fn by_first_line(said: &Shebang<'_>, search: &str) -> Result<Runner, String> {
 }
 
 /// Who runs a file of a warm route that is not forked: one that the system would start with
-/// something else than the kept interpreter, or with options. The hosts decide by the same rule.
+/// something else than the kept interpreter, or with options. The hosts decide in nearly the same
+/// way; what they start by themselves for other reasons is told as forked.
 fn started_instead(file: &Path, kept: &Path, search: &str) -> Option<Runner> {
     let is_executable = |found: Metadata| found.permissions().mode() & 0o111 != 0;
     if !std::fs::metadata(file).is_ok_and(is_executable) {

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use hob_http::Reactor;
 use hob_http::thread::{Crew, Handle, Thread};
+use rustix::io::Errno;
 
 use crate::answer::Answers;
 use crate::process::{End, Exit, Launcher, ProgramRef, Start, Strings, bare};
@@ -69,11 +70,27 @@ fn cost_us(exit: &Exit) -> Result<u64, Unmeasured> {
             code: Some(code), ..
         } => Err(Unmeasured::Its(format!("it ended with exit code {code}"))),
         Exit::Ended { .. } => Err(Unmeasured::Its(exit.to_string())),
+        Exit::NotStarted { errno, .. } if !is_passing(*errno) => {
+            Err(Unmeasured::Its(exit.to_string()))
+        }
         // It has not run.
         Exit::NotStarted { .. } | Exit::SpawnerGone | Exit::HostGone | Exit::Busy => {
             Err(Unmeasured::Passing(exit.to_string()))
         }
     }
+}
+
+/// What could not be done now may be done later: there were too many of something.
+fn is_passing(errno: i32) -> bool {
+    let passing = [
+        Errno::AGAIN,
+        Errno::NOMEM,
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::CANCELED,
+        Errno::INTR,
+    ];
+    passing.iter().any(|one| one.raw_os_error() == errno)
 }
 
 /// Starts it once, on a thread with a link to the spawner, and waits for its end.
@@ -153,14 +170,24 @@ mod tests {
             usage: Usage::default(),
         };
         assert_eq!(cost_us(&ended(Some(0), None)), Ok(0));
-        for exit in [ended(Some(3), None), ended(None, Some(9))] {
+        let not_started = |errno: Errno| Exit::NotStarted {
+            step: "cannot fork",
+            errno: errno.raw_os_error(),
+        };
+        for exit in [
+            ended(Some(3), None),
+            ended(None, Some(9)),
+            not_started(Errno::ACCESS),
+            not_started(Errno::NOENT),
+        ] {
             assert!(matches!(cost_us(&exit), Err(Unmeasured::Its(_))), "{exit}");
         }
-        let not_started = Exit::NotStarted {
-            step: "cannot fork",
-            errno: 11,
-        };
-        for exit in [not_started, Exit::SpawnerGone, Exit::HostGone, Exit::Busy] {
+        for exit in [
+            not_started(Errno::AGAIN),
+            Exit::SpawnerGone,
+            Exit::HostGone,
+            Exit::Busy,
+        ] {
             let told = cost_us(&exit);
             assert!(matches!(told, Err(Unmeasured::Passing(_))), "{exit}");
         }

@@ -265,12 +265,21 @@ fn check_wildcard(acme: &Acme, spots: &Spots, place: Spot, faults: &mut Faults<'
     fault.hint("add `dns = \"/path/of/program\"` to `[acme]`");
 }
 
+/// The file of authorities that `[acme]` names, with where.
+pub(crate) fn authorities<'c>(
+    config: &'c Config,
+    spots: &Spots,
+) -> Option<(&'c std::path::Path, Spot)> {
+    let ca = config.acme.as_ref()?.ca.as_deref()?;
+    Some((ca, spots.acme?.ca))
+}
+
 /// Files that `[acme]` names, with where.
-pub(crate) fn files<'c>(config: &'c Config, spots: &Spots) -> Vec<(&'c std::path::Path, Spot)> {
-    let (Some(acme), Some(spots)) = (&config.acme, spots.acme) else {
+pub(crate) fn files<'c>(config: &'c Config, all: &Spots) -> Vec<(&'c std::path::Path, Spot)> {
+    let (Some(acme), Some(spots)) = (&config.acme, all.acme) else {
         return Vec::new();
     };
-    let ca = acme.ca.as_deref().map(|path| (path, spots.ca));
+    let ca = authorities(config, all);
     let key = acme.external_account.as_ref();
     let key = key.map(|(_, path)| (path.as_path(), spots.key));
     let run = acme.dns.as_ref().map(|dns| (dns.run.as_path(), spots.run));

@@ -22,8 +22,8 @@ pub trait Disk {
     /// What stands at this path, symbolic links followed.
     fn look(&self, path: &Path) -> Found;
 
-    /// Why authorities of a collector's certificate cannot be read from a file that is there.
-    fn authorities_fault(&self, _path: &Path) -> Option<String> {
+    /// Why authorities cannot be read from a file that is there, which the key `_key` names.
+    fn authorities_fault(&self, _path: &Path, _key: &str) -> Option<String> {
         None
     }
 }
@@ -59,8 +59,8 @@ impl Disk for RealDisk {
         }
     }
 
-    fn authorities_fault(&self, path: &Path) -> Option<String> {
-        authorities::read(path).err()
+    fn authorities_fault(&self, path: &Path, key: &str) -> Option<String> {
+        authorities::read(path, key).err()
     }
 }
 
@@ -149,12 +149,10 @@ pub(crate) fn check(built: &Built, disk: &dyn Disk, faults: &mut Faults<'_>) {
         && let Some(file) = &otlp.ca
     {
         file_on_disk(file, spot, "write the file's own path", &mut looked, faults);
-        if looked.look(file) == Found::File
-            && let Some(fault) = disk.authorities_fault(file)
-        {
-            let hint = "write the certificates of your authority there, in PEM, or remove `ca`";
-            faults.error(spot, fault).hint(hint);
-        }
+        authorities_in(file, "otlp.ca", spot, &mut looked, faults);
+    }
+    if let Some((file, spot)) = acme::authorities(config, spots) {
+        authorities_in(file, "acme.ca", spot, &mut looked, faults);
     }
     certificates_on_disk(config, spots, &mut looked, faults);
     for (site, spots) in config.sites.iter().zip(&spots.sites) {
@@ -650,6 +648,22 @@ fn resident_on_disk(
         if Path::new(what) == resident.dir);
     if !is_told {
         folder_on_disk(&resident.dir, spots.dir, looked, faults);
+    }
+}
+
+/// A file that holds no authorities is as good as none, which is noticed late.
+fn authorities_in(
+    file: &Path,
+    key: &str,
+    spot: Spot,
+    looked: &mut Looked<'_>,
+    faults: &mut Faults<'_>,
+) {
+    if looked.look(file) == Found::File
+        && let Some(fault) = looked.disk.authorities_fault(file, key)
+    {
+        let hint = "write the certificates of your authority there, in PEM, or remove `ca`";
+        faults.error(spot, fault).hint(hint);
     }
 }
 

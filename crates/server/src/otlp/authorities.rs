@@ -1,5 +1,6 @@
-//! The file of authorities of which one may have signed the collector's certificate. It is read and
-//! looked at before a config comes into force: one that is no use would cost spans until the next.
+//! Files of authorities of which one has signed the certificate of somebody hob speaks to. They
+//! are read and looked at before a config comes into force: of one that is no use, spans would be
+//! lost or certificates missing when they are due.
 
 use std::fs::File;
 use std::io::Read;
@@ -20,16 +21,25 @@ pub(super) const KEY: &str = "otlp.ca";
 /// As of [`read`].
 pub(crate) fn of(config: &Config) -> Result<Vec<u8>, String> {
     let path = config.otlp.as_ref().and_then(|otlp| otlp.ca.as_deref());
-    path.map_or_else(|| Ok(Vec::new()), read)
+    path.map_or_else(|| Ok(Vec::new()), |path| read(path, KEY))
 }
 
-/// Its text, in which there is at least one certificate.
+/// The same for a server that starts. One that takes the place of another that died serves without
+/// traces rather than not at all.
+pub(crate) fn of_or_none(config: &Config) -> Vec<u8> {
+    of(config).unwrap_or_else(|error| {
+        tracing::error!(error, "the collector's certificate cannot be checked");
+        Vec::new()
+    })
+}
+
+/// The text of a file that the config's key `key` names, with at least one certificate in it.
 ///
 /// # Errors
 /// It cannot be read, or is no such file, in words.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+pub(crate) fn read(path: &Path, key: &str) -> Result<Vec<u8>, String> {
     let shown = path.display();
-    let cannot = |error| format!("`{KEY}` {shown} cannot be read: {error}");
+    let cannot = |error| format!("`{key}` {shown} cannot be read: {error}");
     // A pipe in its place would be waited for.
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     let mut options = File::options();
@@ -39,9 +49,9 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let mut limited = file.take(FILE_BYTES_MAX as u64 + 1);
     limited.read_to_end(&mut text).map_err(cannot)?;
     if text.len() > FILE_BYTES_MAX {
-        return Err(format!("`{KEY}` {shown} is larger than any certificate"));
+        return Err(format!("`{key}` {shown} is larger than any certificate"));
     }
-    check_roots(&text, KEY).map_err(|error| format!("{error}: {shown}"))?;
+    check_roots(&text, key).map_err(|error| format!("{error}: {shown}"))?;
     Ok(text)
 }
 
@@ -55,7 +65,7 @@ mod tests {
         let path = folder.path().join("ca.pem");
         let said = |text: &[u8]| {
             std::fs::write(&path, text).unwrap();
-            read(&path).unwrap_err()
+            read(&path, KEY).unwrap_err()
         };
         let shown = path.display();
         let none = format!("`otlp.ca` holds no certificate in PEM: {shown}");
@@ -64,7 +74,7 @@ mod tests {
         let large = format!("`otlp.ca` {shown} is larger than any certificate");
         assert_eq!(said(&vec![b'\n'; FILE_BYTES_MAX + 1]), large);
         std::fs::remove_file(&path).unwrap();
-        let error = read(&path).unwrap_err();
+        let error = read(&path, KEY).unwrap_err();
         let begin = format!("`otlp.ca` {shown} cannot be read: ");
         assert!(error.starts_with(&begin), "{error}");
     }

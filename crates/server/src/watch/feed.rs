@@ -14,7 +14,6 @@ const SILENCE_MAX: Duration = Duration::from_secs(15);
 pub(crate) struct Feed {
     hub: Arc<Hub>,
     watcher: Arc<Watcher>,
-    reactor: Reactor,
     /// Until the next events may go.
     pace: Timer,
     is_pacing: bool,
@@ -38,7 +37,6 @@ impl Feed {
         Feed {
             hub: Arc::clone(hub),
             watcher,
-            reactor: reactor.clone(),
             pace: reactor.timer(),
             is_pacing: false,
             silence,
@@ -102,6 +100,6 @@ impl BodyStream for Feed {
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        self.hub.remove(&self.watcher, self.reactor.now_us());
+        self.hub.remove(&self.watcher);
     }
 }

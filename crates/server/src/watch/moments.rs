@@ -13,8 +13,7 @@ use crate::route::sites::{Route, Site, Sites};
 pub(crate) fn begin(request: &Request, sites: &Sites, site: &Site, route: &Route, index: u32) {
     let station = request.reactor().station();
     let record = *request.record();
-    let (live, held) =
-        station.match_begin(&subject(request, &record, &site.name), record.started_us);
+    let (live, held) = station.match_begin(&subject(request, &record, &site.name));
     if live | held == 0 {
         return;
     }
@@ -51,8 +50,9 @@ pub(crate) fn finish(request: &Request, record: &Record, sites: &Sites) {
     if !was_decided {
         // It came to no route: nobody has been asked yet.
         let name = site.map_or("", |site| &site.name);
-        let (live, held) = station.match_begin(&subject(request, record, name), record.started_us);
+        let (live, held) = station.match_begin(&subject(request, record, name));
         (trail.live, trail.held) = (0, live | held);
+        trail.generation = station.generation();
     }
     if !trail.is_watched() {
         return;

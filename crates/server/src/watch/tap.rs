@@ -24,21 +24,20 @@ pub(crate) fn tap(request: &Request, answered: Answered) -> Answered {
 }
 
 fn tap_response(request: &Request, mut response: Response) -> Response {
-    let (reactor, trail) = (request.reactor(), request.trail());
-    let station = reactor.station();
+    let (station, trail) = (request.reactor().station(), request.trail());
     if !trail.is_watched() {
         return response;
     }
+    let now_us = trail.started_us + request.age_us();
     if station.shows_head(&trail) {
         let (status, fields) = (response.status(), response.fields());
-        station.tell(&trail, Stage::Answer, reactor.now_us(), |pen, hidden| {
+        station.tell(&trail, Stage::Answer, now_us, |pen, hidden| {
             let lines = answer_lines(status, fields, hidden);
             pen.number("status", status.into());
             pen.dump(&lines, told::HEAD_BYTES_MAX);
         });
     } else {
         let status = response.status();
-        let now_us = trail.started_us + request.age_us();
         station.tell(&trail, Stage::Answer, now_us, |pen, _| {
             pen.number("status", status.into());
         });

@@ -5,10 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::watch::{Hidden, Terms, WATCHERS_MAX, Watcher};
 
-/// Whoever leaves may still be told of requests that begin so long after: each thread learns of it
-/// by itself, and a request has the time at which its thread's turn began.
-const LEAVING_US: u64 = 1_000_000;
-
 /// All watchers.
 #[derive(Default)]
 pub struct Hub {
@@ -20,8 +16,6 @@ pub struct Hub {
 #[derive(Default)]
 struct Slots {
     watchers: [Option<Arc<Watcher>>; WATCHERS_MAX],
-    /// When each place was left last, on the monotonic clock in microseconds.
-    left_us: [Option<u64>; WATCHERS_MAX],
     /// Where the next one is looked for: a place that was left is taken again as late as possible.
     next: usize,
     refused: u64,
@@ -48,8 +42,7 @@ impl Hub {
             slots.refused += 1;
             return Err(Full);
         };
-        let own_from_us = slots.left_us[slot].map_or(0, |left_us| left_us + LEAVING_US);
-        let watcher = Arc::new(Watcher::new(terms, hidden, slot as u32, own_from_us));
+        let watcher = Arc::new(Watcher::new(terms, hidden, slot as u32));
         slots.watchers[slot] = Some(Arc::clone(&watcher));
         slots.next = (slot + 1) % WATCHERS_MAX;
         if slots.is_over {
@@ -60,8 +53,8 @@ impl Hub {
         Ok(watcher)
     }
 
-    /// Somebody watches no more; it is `now_us` on the monotonic clock.
-    pub fn remove(&self, watcher: &Arc<Watcher>, now_us: u64) {
+    /// Somebody watches no more.
+    pub fn remove(&self, watcher: &Arc<Watcher>) {
         let mut slots = self.lock();
         slots.dropped += watcher.dropped_so_far();
         let place = &mut slots.watchers[watcher.slot as usize];
@@ -70,7 +63,6 @@ impl Hub {
             .is_some_and(|other| Arc::ptr_eq(other, watcher))
         {
             *place = None;
-            slots.left_us[watcher.slot as usize] = Some(now_us);
         }
         drop(slots);
         self.generation.fetch_add(1, Ordering::Release);

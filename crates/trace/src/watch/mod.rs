@@ -3,7 +3,7 @@
 //! ```text
 //!  a request's thread                     shared                        the watcher's thread
 //!  Station: who watches? --- matches --> Watcher: bounded queue ------> its stream
-//!  (one branch when nobody)              held until the end, where only the end decides
+//!  (one load when nobody)                held until the end, where only the end decides
 //! ```
 //!
 //! - `terms` what a watcher asks for: its filter, its trigger and what it wants to be shown
@@ -13,9 +13,9 @@
 //! - `watcher` one watcher: what waits for it
 //! - `hub` all watchers; `station` as one thread sees them
 //!
-//! A watcher never slows who is watched: what does not fit is dropped and counted. A request knows
-//! who watches it by bits, see [`Trail`]; what it did before it was known that somebody watches is
-//! told from its record.
+//! Who is watched never waits for a watcher: what does not fit is dropped and counted. A request
+//! knows who watches it by bits, see [`Trail`]; what it did before it was known that somebody
+//! watches is told from its record.
 
 mod event;
 mod hide;

@@ -15,6 +15,8 @@ pub struct Station {
     generation: Cell<u64>,
     server: Cell<u64>,
     watchers: RefCell<[Option<Arc<Watcher>>; WATCHERS_MAX]>,
+    /// The generation in which this thread learned of the one in each place.
+    since: RefCell<[u64; WATCHERS_MAX]>,
     /// Bits of those who are shown heads, bodies, and secrets.
     shows_head: Cell<u32>,
     shows_body: Cell<u32>,
@@ -36,6 +38,8 @@ pub struct Trail {
     pub live: u32,
     /// Bits of watchers for whom its end decides.
     pub held: u32,
+    /// The [`Station::generation`] the bits are of: who came to a place later is another.
+    pub generation: u64,
     /// When it began, on the monotonic clock, in microseconds.
     pub started_us: u64,
 }
@@ -97,17 +101,31 @@ impl Station {
             .set(bits(|watcher| watcher.terms.shows_body));
         self.shows_secrets
             .set(bits(|watcher| watcher.terms.shows_secrets));
-        *self.watchers.borrow_mut() = watchers;
+        let mut before = self.watchers.borrow_mut();
+        let mut since = self.since.borrow_mut();
+        for ((was, is), since) in before.iter().zip(&watchers).zip(&mut *since) {
+            let is_same = matches!((was, is), (Some(was), Some(is)) if Arc::ptr_eq(was, is));
+            if !is_same {
+                *since = self.generation.get();
+            }
+        }
+        *before = watchers;
+        drop(before);
         if !self.is_on.get() {
             *self.room.borrow_mut() = [Vec::new(), Vec::new()];
         }
     }
 
+    /// Moves whenever this thread learns that watchers have come or gone.
+    pub fn generation(&self) -> u64 {
+        self.generation.get()
+    }
+
     /// Who watches a request: bits of those it matches, and of those for whom its end decides.
-    pub fn match_begin(&self, subject: &Subject<'_>, started_us: u64) -> (u32, u32) {
+    pub fn match_begin(&self, subject: &Subject<'_>) -> (u32, u32) {
         let (mut live, mut held) = (0, 0);
         for watcher in self.watchers.borrow().iter().flatten() {
-            if watcher.own_from_us <= started_us && watcher.terms.match_begin(subject) {
+            if watcher.terms.match_begin(subject) {
                 match watcher.terms.needs_end() {
                     true => held |= watcher.bit(),
                     false => live |= watcher.bit(),
@@ -130,12 +148,13 @@ impl Station {
             handler: HandlerKind::None,
             fields: &NoFields,
         };
-        let (live, held) = self.match_begin(&subject, record.started_us);
+        let (live, held) = self.match_begin(&subject);
         let trail = Trail {
             connection: record.connection,
             request: record.request,
             live,
             held,
+            generation: self.generation(),
             started_us: record.started_us,
         };
         let end_us = record.started_us + record.total_us;
@@ -170,7 +189,7 @@ impl Station {
             Stage::RequestBody | Stage::AnswerBody => bits &= self.shows_body.get(),
             _ => {}
         }
-        let watchers = self.watchers.borrow();
+        let (watchers, since) = (self.watchers.borrow(), self.since.borrow());
         let mut rooms = self.room.borrow_mut();
         for (room, is_secret) in rooms.iter_mut().zip([true, false]) {
             let shown = match is_secret {
@@ -178,7 +197,7 @@ impl Station {
                 false => bits & !self.shows_secrets.get(),
             };
             room.clear();
-            for watcher in of_bits(&watchers, shown, trail) {
+            for watcher in of_bits(&watchers, &since, shown, trail) {
                 if room.is_empty() {
                     let hidden = (!is_secret).then_some(&watcher.hidden);
                     self.write(trail, stage, now_us, room, |pen| write(pen, hidden));
@@ -200,7 +219,7 @@ impl Station {
         before: impl Fn(&mut Vec<u8>, Option<&crate::watch::Hidden>),
         after: impl Fn(&mut Vec<u8>, Option<&crate::watch::Hidden>),
     ) {
-        let watchers = self.watchers.borrow();
+        let (watchers, since) = (self.watchers.borrow(), self.since.borrow());
         let mut rooms = self.room.borrow_mut();
         let [begun, ended] = &mut *rooms;
         for is_secret in [true, false] {
@@ -210,7 +229,7 @@ impl Station {
             };
             begun.clear();
             ended.clear();
-            for watcher in of_bits(&watchers, shown, trail) {
+            for watcher in of_bits(&watchers, &since, shown, trail) {
                 let is_live = trail.live & watcher.bit() != 0;
                 if !is_live && !watcher.terms.match_end(record) {
                     watcher.forget(trail, record);
@@ -266,17 +285,17 @@ impl FieldsOf for NoFields {
     }
 }
 
-/// The watchers of some bits, unless those were another's when the request began.
+/// The watchers of some bits, unless those were another's when the request was matched.
 fn of_bits<'a>(
     watchers: &'a [Option<Arc<Watcher>>; WATCHERS_MAX],
+    since: &'a [u64; WATCHERS_MAX],
     bits: u32,
     trail: &Trail,
 ) -> impl Iterator<Item = &'a Arc<Watcher>> {
-    let started_us = trail.started_us;
-    watchers
-        .iter()
-        .flatten()
-        .filter(move |watcher| bits & watcher.bit() != 0 && watcher.own_from_us <= started_us)
+    let generation = trail.generation;
+    let known = watchers.iter().zip(since);
+    let known = known.filter_map(move |(one, since)| one.as_ref().filter(|_| *since <= generation));
+    known.filter(move |watcher| bits & watcher.bit() != 0)
 }
 
 #[cfg(test)]

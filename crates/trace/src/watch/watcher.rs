@@ -20,9 +20,6 @@ pub struct Watcher {
     pub hidden: Hidden,
     /// Its place among the watchers, which is its bit in a [`Trail`].
     pub(super) slot: u32,
-    /// Requests that began before this are not its own, on the monotonic clock in microseconds: its
-    /// place was another's then. Long past, unless that one has just left.
-    pub(super) own_from_us: u64,
     state: Mutex<State>,
 }
 
@@ -80,7 +77,7 @@ struct Held {
 }
 
 impl Watcher {
-    pub(super) fn new(terms: Terms, hidden: Hidden, slot: u32, own_from_us: u64) -> Watcher {
+    pub(super) fn new(terms: Terms, hidden: Hidden, slot: u32) -> Watcher {
         let state = State {
             has_fired: terms.trigger.is_none(),
             ..State::default()
@@ -89,7 +86,6 @@ impl Watcher {
             terms,
             hidden,
             slot,
-            own_from_us,
             state: Mutex::new(state),
         }
     }

@@ -30,7 +30,7 @@ pub(crate) struct Endpoint {
     /// Answers to what belongs to no connection.
     scratch: Vec<u8>,
     clock: Clock,
-    /// Whom there was no room for, lately; the oldest goes first.
+    /// Who was refused lately, or failed with the first datagram; the oldest goes first.
     refused: [Option<Asked>; H3_REFUSED_REMEMBERED],
     refused_at: usize,
 }
@@ -165,12 +165,14 @@ impl Endpoint {
         now_us: u64,
     ) -> Result<Connection, HandshakeFailure> {
         let now = self.clock.at(now_us);
+        let asked = new.asked();
         self.scratch.clear();
         match self.inner.accept(new.0, now, &mut self.scratch, None) {
             Ok((handle, connection)) => Ok(Connection::new(handle, connection)),
             Err(error) => {
                 tracing::debug!(error = %error.cause, "a QUIC connection could not begin");
                 let failure = failure_to_begin(&error);
+                self.remember(asked);
                 if let Some(transmit) = error.response {
                     self.respond(&transmit);
                 }
@@ -185,11 +187,15 @@ impl Endpoint {
         self.refused.contains(&Some(new.asked()))
     }
 
+    fn remember(&mut self, asked: Asked) {
+        self.refused[self.refused_at] = Some(asked);
+        self.refused_at = (self.refused_at + 1) % H3_REFUSED_REMEMBERED;
+    }
+
     /// Tells a client that there is no room.
     pub(crate) fn refuse(&mut self, new: Newcomer) {
         if !self.was_refused(&new) {
-            self.refused[self.refused_at] = Some(new.asked());
-            self.refused_at = (self.refused_at + 1) % H3_REFUSED_REMEMBERED;
+            self.remember(new.asked());
         }
         self.scratch.clear();
         let transmit = self.inner.refuse(new.0, &mut self.scratch);

@@ -31,6 +31,12 @@ impl<A: Answer + 'static> Thread<A> {
             conn.h2 = Some(session);
             return fate;
         }
+        // Who made the answers that still wait counts no more; their bytes are noted as they leave.
+        for piece in &conn.out.pieces {
+            if let Piece::End(request) = piece {
+                request.exchange.head_until.set(0);
+            }
+        }
         self.abandon_streams(conn, &mut session);
         conn.core.give_up_input();
         // The client may be sending still, acknowledgements at least. It is heard out, or it would
@@ -67,7 +73,10 @@ impl<A: Answer + 'static> Thread<A> {
                         self.queue_bulk(conn);
                         return Some(Fate::Keep);
                     }
-                    Flushed::Broken => return Some(Fate::Close),
+                    Flushed::Broken => {
+                        self.note_first_bytes(conn, session);
+                        return Some(Fate::Close);
+                    }
                 }
                 let has_moved = conn.unsent_bytes() < before;
                 if has_moved {

@@ -45,7 +45,7 @@ pub static ACME: Table = Table {
         Key::new("ca", Path, Nothing("the system's authorities alone"))
             .says(
                 "File with certificates of authorities, in PEM, one of which may have signed the \
-                 directory's own: for an authority of your own.",
+                 directory's own: for an authority of your own. A file that holds none is refused.",
             )
             .example("\"/etc/hob/acme-ca.pem\"")
             .aka(&["ca_file", "root", "roots", "trusted_roots"]),

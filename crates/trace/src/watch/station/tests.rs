@@ -51,12 +51,13 @@ fn trail(station: &Station, request: u32, started_us: u64) -> Trail {
         fields: &NoFields,
     };
     assert!(station.is_on());
-    let (live, held) = station.match_begin(&subject, started_us);
+    let (live, held) = station.match_begin(&subject);
     Trail {
         connection: 1,
         request,
         live,
         held,
+        generation: station.generation(),
         started_us,
     }
 }
@@ -86,7 +87,7 @@ fn station_is_off_until_somebody_watches_and_after() {
     assert!(!station.is_on());
     let watcher = begin(&hub, "");
     assert!(station.is_on());
-    hub.remove(&watcher, 300);
+    hub.remove(&watcher);
     assert!(!station.is_on() && hub.count() == 0);
 }
 
@@ -197,7 +198,7 @@ fn request_of_an_earlier_watcher_in_its_place_is_not_told() {
     let (hub, station) = pair();
     let first = begin(&hub, "");
     let old = trail(&station, 0, 150);
-    hub.remove(&first, 200);
+    hub.remove(&first);
     // All places are taken once before that one is again.
     let mut last = first;
     for _ in 0..WATCHERS_MAX {
@@ -211,18 +212,16 @@ fn request_of_an_earlier_watcher_in_its_place_is_not_told() {
     assert!(station.is_on());
     assert_eq!(last.bit(), old.live);
     tell(&station, &old, "late");
-    // A thread that had not learnt of it yet.
-    tell(
-        &station,
-        &Trail {
-            started_us: 999_999,
-            ..old
-        },
-        "late too",
-    );
     assert!(texts(&last).is_empty());
-    tell(&station, &trail(&station, 1, 1_000_200), "new");
+    tell(&station, &trail(&station, 1, 150), "new");
     assert_eq!(texts(&last), ["new"]);
+    // Whoever stays in another place is told of both.
+    hub.remove(&last);
+    let again = begin(&hub, "");
+    let stays = trail(&station, 2, 150);
+    assert!(stays.live & again.bit() != 0);
+    tell(&station, &stays, "its own");
+    assert_eq!(texts(&again), ["its own"]);
 }
 
 #[test]
