@@ -3,6 +3,7 @@
 #![no_main]
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use hob_trace::watch::{FieldsOf, Hidden, Hub, Station, Stage, Subject, Terms, Trail};
 use hob_trace::{HandlerKind, Record};
@@ -38,16 +39,19 @@ fuzz_target!(|input: &[u8]| {
         fields: &Fields(target),
     };
     let _ = terms.match_end(&Record::empty());
-    let (hub, station) = (Hub::default(), Station::default());
-    let Ok(watcher) = hub.add(terms, Hidden::default(), 0) else {
+    let (hub, station) = (Arc::new(Hub::default()), Station::default());
+    station.set_hub(&hub);
+    let Ok(watcher) = hub.add(terms, Hidden::default()) else {
         return;
     };
-    station.refresh(&hub);
-    let (live, held) = station.match_begin(&subject, 0);
-    let trail = Trail { live, held, ..Trail::default() };
+    assert!(station.is_on());
+    let (live, held) = station.match_begin(&subject);
+    let generation = station.generation();
+    let trail = Trail { live, held, generation, ..Trail::default() };
     station.tell(&trail, Stage::Request, 0, |pen, _| pen.text("text", target));
     let frames = watcher.take();
     for frame in frames.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        assert!(frame.starts_with(b"event: ") || frame.starts_with(b"data: {"));
+        assert!(frame.starts_with(b"data: {\"t_us\":") && frame.ends_with(b"\"}"));
+        assert!(!frame.iter().any(u8::is_ascii_control));
     }
 });
