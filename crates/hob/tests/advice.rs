@@ -17,7 +17,7 @@ use harness::DEADLINE;
 use rustix::process::Signal;
 use serde_json::Value;
 use site::Programs;
-use watcher::object;
+use watcher::{history_of, object, object_when};
 
 /// Enough of them for advice.
 const RUNS: u64 = 25;
@@ -27,15 +27,7 @@ const PYTHON: &str = "#!/usr/bin/env python3\nprint('Content-Type: text/plain\\n
 
 /// What is told of programs once it is as it should be.
 fn programs_when(site: &Programs, is_it: impl Fn(&Value) -> bool) -> Value {
-    let until = Instant::now() + DEADLINE;
-    loop {
-        let told = object(&site.place, "/v1/programs");
-        if is_it(&told["programs"]) {
-            return told;
-        }
-        assert!(Instant::now() < until, "{told:#}");
-        std::thread::yield_now();
-    }
+    object_when(&site.place, "/v1/programs", |told| is_it(&told["programs"]))
 }
 
 /// The script of this name in the first route.
@@ -314,9 +306,8 @@ fn programs_that_stay_are_told_with_route_and_cpu_time() {
     assert!(number(&lately["used_us"]) <= number(&program["workers"][0]["cpu_us"]));
     assert_eq!(program["advice"], Value::Null, "there is no rung above");
 
-    let history = object(&site.place, "/v1/history?handler=resident");
+    let history = history_of(&site.place, "handler=resident", RUNS);
     let requests = history["requests"].as_array().unwrap();
-    assert_eq!(requests.len() as u64, RUNS);
     let mut times = requests.iter().map(|one| number(&one["program_us"]));
     assert!(
         times.any(|us| us % 1000.0 != 0.0),
@@ -328,7 +319,7 @@ fn programs_that_stay_are_told_with_route_and_cpu_time() {
 fn when_a_cgi_program_ran_is_not_known_and_not_told() {
     let site = Programs::new().with_sh("a.sh", SHELL).serve("");
     run(&site, "/cgi/a.sh", 1);
-    let history = object(&site.place, "/v1/history?handler=cgi");
+    let history = history_of(&site.place, "handler=cgi", 1);
     let one = &history["requests"][0];
     assert!(one["program_us"].as_u64().unwrap() > 0, "{one}");
     assert_eq!(one["start_us"], Value::Null);

@@ -15,20 +15,15 @@ use harness::over::Protocol;
 use harness::{BIG_BYTES, DEADLINE, Place};
 use serde_json::Value;
 use site::Programs;
-use watcher::{Watcher, object, of};
+use watcher::{Watcher, history_of, object, object_when, of};
 
 /// Waits until a running request is as it should be.
 fn running(place: &Place, is_it: impl Fn(&Value) -> bool) -> Value {
-    let until = Instant::now() + DEADLINE;
-    loop {
-        let found = object(place, "/v1/running");
-        let requests = found["requests"].as_array().unwrap();
-        if let Some(request) = requests.iter().find(|request| is_it(request)) {
-            return request.clone();
-        }
-        assert!(Instant::now() < until, "{found:#}");
-        std::thread::yield_now();
-    }
+    let requests = |told: &Value| told["requests"].as_array().unwrap().clone();
+    let told = object_when(place, "/v1/running", |told| {
+        requests(told).iter().any(&is_it)
+    });
+    requests(&told).into_iter().find(is_it).unwrap()
 }
 
 fn is_old(request: &Value) -> bool {
@@ -232,7 +227,7 @@ fn texts_of_a_running_request_are_cut_as_those_of_the_history_are() {
     assert_eq!(request["target"], target[..1024]);
     assert_eq!(request["referer"], long(512));
     assert_eq!(request["user_agent"], long(255));
-    let history = object(&programs.place, "/v1/history");
+    let history = history_of(&programs.place, "", 1);
     for text in ["target", "referer", "user_agent"] {
         assert_eq!(history["requests"][0][text], request[text], "{text}");
     }

@@ -60,7 +60,7 @@ fn every_stage_of_a_program_is_told_and_what_it_prints() {
     assert_eq!(request["handler"], "cgi");
     let route = of(&events, "route")["text"].as_str().unwrap();
     assert!(
-        route.starts_with("no site has a name for the host; the first route that fits is 1 of "),
+        route.starts_with("no site has the host's name; route 1 of "),
         "{route}"
     );
     assert_eq!(of(&events, "stderr")["text"], "first words");
@@ -217,10 +217,17 @@ fn trigger_starts_with_the_events_before_it() {
     let events = watcher.until("request");
     assert_eq!(stages(&events), ["cache", "done", "request"]);
     assert_eq!(events[2]["target"], "/hello.txt?second");
+    assert_eq!(
+        (&events[0]["text"], &events[1]["cache"]),
+        (&"miss".into(), &"miss".into())
+    );
     let events = watcher.until("done");
     assert_eq!(of(&events, "done")["status"], 200);
     let events = watcher.until("done");
     assert_eq!(of(&events, "request")["target"], "/hello.txt?third");
+    // The cache had it and nothing else to do.
+    assert!(!stages(&events).contains(&"cache"), "{events:#?}");
+    assert_eq!(of(&events, "done")["cache"], "hit");
     hob.stop();
 }
 

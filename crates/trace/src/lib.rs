@@ -8,7 +8,8 @@
 //! `history` keeps it, `series` counts it by route, with times in a `histogram`. `activity` is what
 //! the server did, second by second. `verdict` says what took a slow request's time, `watch` tells
 //! of requests as they live. `traceparent` is the trace a request belongs to, `calendar` the one
-//! calendar. This crate knows nothing of the other crates.
+//! calendar. `pen` writes lines and events, `escape` what clients sent within them. This crate
+//! knows nothing of the other crates.
 #![deny(missing_docs)]
 
 pub mod access_log;
@@ -17,11 +18,13 @@ pub mod address;
 pub mod block;
 pub mod calendar;
 pub mod digits;
+mod escape;
 pub mod exposition;
 pub mod format;
 pub mod histogram;
 pub mod history;
 pub mod metric;
+mod pen;
 pub mod record;
 pub mod recorder;
 pub mod ring;

@@ -335,7 +335,7 @@ export function event() {
   const fields = {
     connection: { text: `from ${of.client}:50123 to 192.0.2.1:443`, listener: 1 },
     request: { text: `${of.method} ${of.target} HTTP/2.0`, method: of.method, target: of.target },
-    route: { text: "the host is one of its site's names; the first route that fits is 2 of 5" },
+    route: { text: "the host is a name of the site; route 2 of 5 fits first" },
     queue: { text: "no wait: a worker was idle" },
     worker: { text: "process 41200 takes it" },
     stderr: { text: `warning: ${HOSTILE} ${UNSEEN}` },

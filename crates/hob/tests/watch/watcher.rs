@@ -22,6 +22,26 @@ pub(crate) fn object(place: &Place, target: &str) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 
+/// The same once it is as it should be.
+pub(crate) fn object_when(place: &Place, target: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+    let until = Instant::now() + DEADLINE;
+    loop {
+        let told = object(place, target);
+        if is_it(&told) {
+            return told;
+        }
+        assert!(Instant::now() < until, "{target}: {told:#}");
+        std::thread::yield_now();
+    }
+}
+
+/// The history once so many of its requests are found.
+pub(crate) fn history_of(place: &Place, query: &str, count: u64) -> Value {
+    object_when(place, &format!("/v1/history?{query}"), |history| {
+        history["requests"].as_array().unwrap().len() as u64 == count
+    })
+}
+
 /// Someone who watches.
 pub(crate) struct Watcher {
     connection: Connection,

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
 use hob_trace::Record;
-use hob_trace::watch::{Pen, Stage};
+use hob_trace::watch::{Pen, Stage, TextPart};
 
 use crate::request::Facts;
 use crate::response::Answer;
@@ -55,13 +55,13 @@ impl<A: Answer + 'static> Thread<A> {
         }
         let (detail, client) = (detail.to_string(), record.client.to_string());
         let write = |pen: &mut Pen<'_>| {
-            let parts: [&[u8]; 4] = [
-                b"the handshake over ",
-                attempt.over.as_bytes(),
-                b" failed: ",
-                failure.words().as_bytes(),
+            let parts = [
+                "the handshake over ",
+                attempt.over,
+                " failed: ",
+                failure.words(),
             ];
-            pen.parts("text", &parts);
+            pen.parts("text", parts.map(TextPart::Word));
             pen.text("outcome", b"failed");
             pen.text("reason", failure.words().as_bytes());
             pen.text("fault", failure.fault().word().as_bytes());

@@ -1,9 +1,8 @@
 //! The events every request has, written from what is known of it.
 
 use hob_http::{Known as Name, Request, RequestHead};
-use hob_trace::digits::{DIGITS_MAX, decimal};
 use hob_trace::verdict::Verdict;
-use hob_trace::watch::{Hidden, Pen, Stage, Station, Trail};
+use hob_trace::watch::{Hidden, Pen, Stage, Station, TextPart, Trail};
 use hob_trace::{CacheOutcome, Fault, Record, TlsVersion};
 
 use crate::route::host::ChosenBy;
@@ -96,8 +95,16 @@ fn request(pen: &mut Pen<'_>, known: &Known<'_>, hidden: Option<&Hidden>) {
         }
         _ => head.target(),
     };
-    let protocol = record.protocol.word().as_bytes();
-    pen.parts("text", &[head.method(), b" ", target, b" ", protocol]);
+    pen.parts(
+        "text",
+        [
+            TextPart::Text(head.method()),
+            TextPart::Word(" "),
+            TextPart::Text(target),
+            TextPart::Word(" "),
+            TextPart::Word(record.protocol.word()),
+        ],
+    );
     pen.text("method", head.method());
     pen.text("target", target);
     pen.text_if_any("host", head.host());
@@ -117,22 +124,19 @@ fn request(pen: &mut Pen<'_>, known: &Known<'_>, hidden: Option<&Hidden>) {
 
 /// Why its site and its route answer, in words. Routes are counted from 1.
 pub(super) fn route(pen: &mut Pen<'_>, by: ChosenBy, (index, count): (u32, usize)) {
-    let by: &[u8] = match by {
-        ChosenBy::Name => b"the host is one of its site's names",
-        ChosenBy::Wildcard { .. } => b"the host is below one of its site's names",
-        ChosenBy::Default => b"no site has a name for the host",
+    let by = match by {
+        ChosenBy::Name => "the host is a name of the site; route ",
+        ChosenBy::Wildcard { .. } => "the host is below a name of the site; route ",
+        ChosenBy::Default => "no site has the host's name; route ",
     };
-    let (mut index_room, mut count_room) = ([0; DIGITS_MAX], [0; DIGITS_MAX]);
-    let number = decimal(u64::from(index) + 1, &mut index_room);
-    let count = decimal(count as u64, &mut count_room);
     pen.parts(
         "text",
-        &[
-            by,
-            b"; the first route that fits is ",
-            number,
-            b" of ",
-            count,
+        [
+            TextPart::Word(by),
+            TextPart::Number(u64::from(index) + 1),
+            TextPart::Word(" of "),
+            TextPart::Number(count as u64),
+            TextPart::Word(" fits first"),
         ],
     );
 }
@@ -141,7 +145,8 @@ pub(super) fn route(pen: &mut Pen<'_>, by: ChosenBy, (index, count): (u32, usize
 pub(super) fn ending(station: &Station, trail: &Trail, known: &Known<'_>, out: &mut Vec<u8>) {
     let record = known.record;
     let end_us = trail.started_us + record.total_us;
-    if record.cache != CacheOutcome::None {
+    // A hit did nothing: the end names it.
+    if !matches!(record.cache, CacheOutcome::None | CacheOutcome::Hit) {
         station.write(trail, Stage::Cache, end_us, out, |pen| {
             pen.word("text", record.cache.word());
             pen.number_above_zero("disk_wait_us", record.disk_wait_us);
@@ -157,30 +162,33 @@ fn done(pen: &mut Pen<'_>, known: &Known<'_>) {
     if let Some(verdict) = &verdict {
         pen.parts(
             "text",
-            &[record.outcome.word().as_bytes(), b"; ", verdict.as_bytes()],
+            [
+                TextPart::Word(record.outcome.word()),
+                TextPart::Word("; "),
+                TextPart::Text(verdict.as_bytes()),
+            ],
         );
     }
     pen.number("status", record.status.into());
     pen.word("outcome", record.outcome.word());
-    pen.number("total_us", record.total_us);
-    for (key, number) in [
-        ("first_byte_us", record.first_byte_us),
-        ("queue_us", record.queue_us),
-        ("start_us", record.start_us),
-        ("program_us", record.program_us),
-        ("cpu_us", record.cpu_us),
-        ("disk_wait_us", record.disk_wait_us),
-        ("client_take_us", record.client_take_us),
-        ("client_body_us", record.client_body_us),
-        ("bytes_in", record.bytes_in),
-        ("head_bytes_out", record.head_bytes_out),
-        ("body_bytes_out", record.body_bytes_out),
-        ("rtt_us", record.rtt_us.into()),
-        ("retransmits", record.retransmits.into()),
-        ("window_bytes", record.window_bytes.into()),
-    ] {
-        pen.number_above_zero(key, number);
+    if record.cache != CacheOutcome::None {
+        pen.word("cache", record.cache.word());
     }
+    pen.number("total_us", record.total_us);
+    pen.number_above_zero("first_byte_us", record.first_byte_us);
+    pen.number_above_zero("queue_us", record.queue_us);
+    pen.number_above_zero("start_us", record.start_us);
+    pen.number_above_zero("program_us", record.program_us);
+    pen.number_above_zero("cpu_us", record.cpu_us);
+    pen.number_above_zero("disk_wait_us", record.disk_wait_us);
+    pen.number_above_zero("client_take_us", record.client_take_us);
+    pen.number_above_zero("client_body_us", record.client_body_us);
+    pen.number_above_zero("bytes_in", record.bytes_in);
+    pen.number_above_zero("head_bytes_out", record.head_bytes_out);
+    pen.number_above_zero("body_bytes_out", record.body_bytes_out);
+    pen.number_above_zero("rtt_us", record.rtt_us.into());
+    pen.number_above_zero("retransmits", record.retransmits.into());
+    pen.number_above_zero("window_bytes", record.window_bytes.into());
     if record.fault != Fault::None {
         pen.word("fault", record.fault.word());
     }

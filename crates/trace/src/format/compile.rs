@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::pen::Literal;
+use crate::pen::Literal;
 
 /// A compiled access log format.
 #[derive(Clone, Debug, PartialEq, Eq)]

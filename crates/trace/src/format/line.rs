@@ -4,11 +4,11 @@ use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use super::escape::{put_json, put_text, put_word};
-use super::pen::{Block, Pen};
 use super::{Field, Format, Part, Style};
 use crate::address::push_ip;
 use crate::calendar::{Moment, two_digits};
+use crate::escape::{put_json, put_text, put_word};
+use crate::pen::{Block, Pen};
 use crate::record::{Record, Texts};
 
 /// The names behind a record's numbers, as in the config that the record's request was answered by.

@@ -5,9 +5,7 @@
 //! a line.
 
 mod compile;
-mod escape;
 mod line;
-mod pen;
 
 use compile::{Field, Part, Style};
 pub use compile::{Format, FormatError};

@@ -3,7 +3,9 @@
 use std::fmt::{self, Write};
 use std::net::IpAddr;
 
-use crate::digits::push_decimal;
+use crate::digits::{DIGITS_MAX, decimal, push_decimal};
+use crate::escape::put_json;
+use crate::pen::{self, Block};
 
 /// What an event tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,67 +72,97 @@ impl Stage {
 }
 
 // Without a name: there are many of them, and few of the others, which have one.
-const BEGIN: &[u8] = b"data: {\"t_us\":";
-const END: &[u8] = b"}\n\n";
+const BEGIN: &[u8] = b"data: {\"id\":\"";
+const TIME: &[u8] = b"\",\"t_us\":";
+const END: &[u8; 3] = b"}\n\n";
 /// What ends every event.
 pub(super) const GAP: &[u8] = b"\n\n";
 
-/// Most events are shorter.
-const USUAL_BYTES: usize = 512;
-
-/// A request's id as it stands in its events, written once for those that follow each other.
-#[derive(Default)]
-pub(super) struct Id {
+/// How the events of a request begin, its id first: written once for those that follow each other.
+pub(super) struct Begin {
     of: (u64, u64, u32),
-    text: Vec<u8>,
+    text: [u8; Begin::BYTES],
+    len: usize,
 }
 
-impl Id {
-    /// Makes it that of a request: of a server, a connection, and its number there.
-    pub(super) fn set(&mut self, of: (u64, u64, u32)) {
-        if self.of == of && !self.text.is_empty() {
-            return;
-        }
-        self.of = of;
-        self.text.clear();
-        self.text.extend_from_slice(b",\"id\":\"");
-        push_decimal(of.0, &mut self.text);
-        self.text.push(b'.');
-        push_decimal(of.1, &mut self.text);
-        self.text.push(b'.');
-        push_decimal(of.2.into(), &mut self.text);
-        self.text.extend_from_slice(b"\",\"stage\":\"");
+impl Default for Begin {
+    fn default() -> Begin {
+        let mut begin = Begin {
+            of: (0, 0, 0),
+            text: [0; Begin::BYTES],
+            len: 0,
+        };
+        begin.write();
+        begin
     }
 }
 
-/// Writes the fields of an event.
+impl Begin {
+    /// Room for the largest numbers.
+    const BYTES: usize = 80;
+
+    /// Makes it that of a request: of a server, a connection, and its number there.
+    pub(super) fn set(&mut self, of: (u64, u64, u32)) {
+        if self.of != of {
+            self.of = of;
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        self.len = 0;
+        let (server, connection, request) = self.of;
+        self.put(BEGIN);
+        for (number, after) in [
+            (server, &b"."[..]),
+            (connection, b"."),
+            (request.into(), TIME),
+        ] {
+            self.put(decimal(number, &mut [0; DIGITS_MAX]));
+            self.put(after);
+        }
+    }
+
+    fn put(&mut self, text: &[u8]) {
+        let end = self.len + text.len();
+        self.text[self.len..end].copy_from_slice(text);
+        self.len = end;
+    }
+}
+
+/// Writes the fields of an event. Keys need no escaping.
 pub struct Pen<'a> {
-    out: &'a mut Vec<u8>,
+    line: pen::Pen<'a>,
 }
 
 impl<'a> Pen<'a> {
     /// Begins an event, `t_us` microseconds after its request began.
-    pub(super) fn begin(out: &'a mut Vec<u8>, t_us: u64, id: &Id, stage: Stage) -> Pen<'a> {
-        out.reserve(USUAL_BYTES);
-        out.extend_from_slice(BEGIN);
-        push_decimal(t_us, out);
-        out.extend_from_slice(&id.text);
-        out.extend_from_slice(stage.word().as_bytes());
-        out.push(b'"');
-        Pen { out }
+    pub(super) fn begin(
+        block: &'a mut Block,
+        out: &'a mut Vec<u8>,
+        (t_us, begin, stage): (u64, &Begin, Stage),
+    ) -> Pen<'a> {
+        let mut line = pen::Pen::new(block, out);
+        line.put_start(&begin.text, begin.len);
+        line.put_number(t_us);
+        line.put_all([b",\"stage\":\"", stage.word().as_bytes(), b"\""]);
+        Pen { line }
     }
 
-    pub(super) fn end(self) {
-        self.out.extend_from_slice(END);
+    pub(super) fn end(mut self) {
+        self.line.put_array(END);
+        self.line.finish();
     }
 
-    /// A number. `key` needs no escaping.
+    /// A number.
+    #[inline]
     pub fn number(&mut self, key: &str, number: u64) {
-        self.key(key);
-        push_decimal(number, self.out);
+        self.line.put_all([b",\"", key.as_bytes(), b"\":"]);
+        self.line.put_number(number);
     }
 
     /// The same unless it is 0.
+    #[inline]
     pub fn number_above_zero(&mut self, key: &str, number: u64) {
         if number > 0 {
             self.number(key, number);
@@ -138,23 +170,22 @@ impl<'a> Pen<'a> {
     }
 
     /// A text, whatever its bytes are.
+    #[inline]
     pub fn text(&mut self, key: &str, text: &[u8]) {
-        self.key(key);
-        self.out.push(b'"');
-        push_escaped(text, self.out);
-        self.out.push(b'"');
+        self.begin_text(key);
+        self.put_text(text);
+        self.line.put_array(b"\"");
     }
 
     /// One of hob's own words: nothing in it needs escaping.
+    #[inline]
     pub fn word(&mut self, key: &str, word: &'static str) {
-        debug_assert!(is_plain(word.as_bytes()));
-        self.key(key);
-        self.out.push(b'"');
-        self.out.extend_from_slice(word.as_bytes());
-        self.out.push(b'"');
+        self.begin_text(key);
+        self.line.put_all([word.as_bytes(), b"\""]);
     }
 
-    /// The same unless it is empty.
+    /// The same as [`Pen::text`] unless it is empty.
+    #[inline]
     pub fn text_if_any(&mut self, key: &str, text: &[u8]) {
         if !text.is_empty() {
             self.text(key, text);
@@ -165,12 +196,12 @@ impl<'a> Pen<'a> {
     pub fn address(&mut self, key: &str, address: IpAddr) {
         match address {
             IpAddr::V4(address) => {
-                self.key(key);
+                self.line.put_all([b",\"", key.as_bytes(), b"\":"]);
                 for (octet, before) in address.octets().into_iter().zip(b"\"...") {
-                    self.out.push(*before);
-                    push_decimal(octet.into(), self.out);
+                    self.line.put_array(&[*before]);
+                    self.line.put_number(octet.into());
                 }
-                self.out.push(b'"');
+                self.line.put_array(b"\"");
             }
             IpAddr::V6(address) => self.format(key, format_args!("{address}")),
         }
@@ -178,21 +209,24 @@ impl<'a> Pen<'a> {
 
     /// A text that is written out only here.
     pub fn format(&mut self, key: &str, text: fmt::Arguments<'_>) {
-        self.key(key);
-        self.out.push(b'"');
+        self.begin_text(key);
         // Nothing here fails; a part that does by itself ends the text.
-        let _ = Escaping(self.out).write_fmt(text);
-        self.out.push(b'"');
+        let _ = Escaping(&mut self.line).write_fmt(text);
+        self.line.put_array(b"\"");
     }
 
     /// A text made of parts. Takes a third of what [`Pen::format`] does.
-    pub fn parts(&mut self, key: &str, parts: &[&[u8]]) {
-        self.key(key);
-        self.out.push(b'"');
+    #[inline]
+    pub fn parts<const COUNT: usize>(&mut self, key: &str, parts: [TextPart<'_>; COUNT]) {
+        self.begin_text(key);
         for part in parts {
-            push_escaped(part, self.out);
+            match part {
+                TextPart::Word(word) => self.line.put(word.as_bytes()),
+                TextPart::Number(number) => self.line.put_number(number),
+                TextPart::Text(text) => self.put_text(text),
+            }
         }
-        self.out.push(b'"');
+        self.line.put_array(b"\"");
     }
 
     /// Bytes: how many there are, and the first of them as text and in hex.
@@ -201,28 +235,43 @@ impl<'a> Pen<'a> {
         self.number("bytes", bytes.len() as u64);
         let shown = &bytes[..bytes.len().min(bytes_max)];
         self.text("text", shown);
-        self.key("hex");
-        self.out.push(b'"');
+        self.begin_text("hex");
         for byte in shown {
-            self.out.push(DIGITS[usize::from(byte >> 4)]);
-            self.out.push(DIGITS[usize::from(byte & 15)]);
+            let digits = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
+            self.line.put_array(&digits);
         }
-        self.out.push(b'"');
+        self.line.put_array(b"\"");
     }
 
-    fn key(&mut self, key: &str) {
-        self.out.extend_from_slice(b",\"");
-        self.out.extend_from_slice(key.as_bytes());
-        self.out.extend_from_slice(b"\":");
+    /// Not inlined: it is long, and wanted in many places.
+    #[inline(never)]
+    fn put_text(&mut self, text: &[u8]) {
+        put_json(text, &mut self.line);
+    }
+
+    #[inline(always)]
+    fn begin_text(&mut self, key: &str) {
+        self.line.put_all([b",\"", key.as_bytes(), b"\":\""]);
     }
 }
 
-/// Escapes what is written into it.
-struct Escaping<'a>(&'a mut Vec<u8>);
+/// A part of a text.
+#[derive(Clone, Copy, Debug)]
+pub enum TextPart<'a> {
+    /// One of hob's own words: nothing in it needs escaping.
+    Word(&'static str),
+    /// A number in decimal.
+    Number(u64),
+    /// Whatever its bytes are.
+    Text(&'a [u8]),
+}
 
-impl fmt::Write for Escaping<'_> {
+/// Escapes what is written into it.
+struct Escaping<'a, 'b>(&'a mut pen::Pen<'b>);
+
+impl fmt::Write for Escaping<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        push_escaped(text.as_bytes(), self.0);
+        put_json(text.as_bytes(), self.0);
         Ok(())
     }
 }
@@ -234,89 +283,30 @@ pub(super) fn push_dropped(count: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(END);
 }
 
-/// A text within JSON: what is no UTF-8 is replaced, control characters become codes.
-fn push_escaped(text: &[u8], out: &mut Vec<u8>) {
-    if is_plain(text) {
-        return out.extend_from_slice(text);
-    }
-    for chunk in text.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            match character {
-                '"' => out.extend_from_slice(b"\\\""),
-                '\\' => out.extend_from_slice(b"\\\\"),
-                '\n' => out.extend_from_slice(b"\\n"),
-                '\r' => out.extend_from_slice(b"\\r"),
-                '\t' => out.extend_from_slice(b"\\t"),
-                character if character.is_control() => {
-                    out.extend_from_slice(format!("\\u{:04x}", character as u32).as_bytes());
-                }
-                character => {
-                    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                }
-            }
-        }
-        if !chunk.invalid().is_empty() {
-            out.extend_from_slice("\u{fffd}".as_bytes());
-        }
-    }
-}
-
-/// Nothing in it has to be escaped: printable ASCII without quote and backslash. Looks at eight
-/// bytes at a time.
-fn is_plain(text: &[u8]) -> bool {
-    let (words, rest) = text.as_chunks::<8>();
-    let mut last = [b' '; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    let odd = words
-        .iter()
-        .fold(odd_bits(last), |odd, word| odd | odd_bits(*word));
-    odd == 0
-}
-
-/// Has the highest bit of a byte set for some that are not plain, if any is not.
-fn odd_bits(bytes: [u8; 8]) -> u64 {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES << 7;
-    let word = u64::from_le_bytes(bytes);
-    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word;
-    let is_quote = below(word ^ (ONES * u64::from(b'"')), 1);
-    let is_backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-    // 0x7f plus one has the highest bit.
-    let is_above = word | (word & !HIGH).wrapping_add(ONES);
-    (below(word, 0x20) | is_quote | is_backslash | is_above) & HIGH
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_need_escaping_are_found_wherever_they_are() {
-        for byte in 0..=255 {
-            let expected = matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
-            for (len, at) in [(1, 0), (7, 3), (8, 7), (9, 0), (9, 8), (40, 17)] {
-                for other in [b' ', b'!', b'#', b'[', b'~'] {
-                    let mut text = vec![other; len];
-                    text[at] = byte;
-                    assert_eq!(is_plain(&text), expected, "{byte} at {at} of {len}");
-                }
-            }
-        }
-        assert!(is_plain(b""));
-    }
-
-    #[test]
     fn event_is_json_whatever_is_in_it() {
         let mut out = Vec::new();
-        let mut id = Id::default();
-        id.set((1, 5, 2));
-        id.set((1, 5, 3));
-        let mut pen = Pen::begin(&mut out, 12, &id, Stage::Stderr);
+        let mut begin = Begin::default();
+        begin.set((u64::MAX, u64::MAX, u32::MAX));
+        begin.set((1, 5, 3));
+        let mut block = Block::new();
+        let mut pen = Pen::begin(&mut block, &mut out, (12, &begin, Stage::Stderr));
         pen.word("word", "complete");
         pen.text("text", b"a\"b\\c\n\x1b[2J\xff\xc3\xa9\xc2\x85");
         pen.number("n", u64::MAX);
         pen.number_above_zero("zero", 0);
-        pen.parts("parts", &[b"x", b"\"", b"y"]);
+        pen.parts(
+            "parts",
+            [
+                TextPart::Word("x"),
+                TextPart::Text(b"\""),
+                TextPart::Number(7),
+            ],
+        );
         pen.format("format", format_args!("{}\"{:>3}\n", 'é', 7));
         pen.address("v4", [127, 0, 10, 255].into());
         pen.address("v6", [1, 0, 0, 0, 0, 0, 0, 2].into());
@@ -328,7 +318,7 @@ mod tests {
         assert!(!data.contains('\n'));
         // `text` is there twice, and the last one counts.
         assert!(
-            data.contains("a\\\"b\\\\c\\n\\u001b[2J\u{fffd}é\\u0085"),
+            data.contains("a\\\"b\\\\c\\n\\u001b[2J\\ufffdé\\u0085"),
             "{data}"
         );
         let value: serde_json::Value = serde_json::from_str(data).unwrap();
@@ -337,7 +327,7 @@ mod tests {
         assert_eq!(value["stage"], "stderr");
         assert_eq!(value["n"], u64::MAX);
         assert_eq!(value["word"], "complete");
-        assert_eq!(value["parts"], "x\"y");
+        assert_eq!(value["parts"], "x\"7");
         assert_eq!(value["format"], "é\"  7\n");
         assert_eq!(
             (&value["v4"], &value["v6"]),

@@ -25,7 +25,7 @@ mod station;
 mod terms;
 mod watcher;
 
-pub use event::{Pen, Stage};
+pub use event::{Pen, Stage, TextPart};
 pub use hide::Hidden;
 pub use hub::{Full, Hub};
 pub use pattern::Pattern;

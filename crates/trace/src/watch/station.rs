@@ -3,7 +3,8 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
-use crate::watch::event::{Id, Pen};
+use crate::pen::Block;
+use crate::watch::event::{Begin, Pen};
 use crate::watch::{FieldsOf, Hub, Stage, Subject, WATCHERS_MAX, Watcher};
 use crate::{HandlerKind, Record};
 
@@ -11,7 +12,8 @@ use crate::{HandlerKind, Record};
 #[derive(Default)]
 pub struct Station {
     hub: OnceCell<Arc<Hub>>,
-    is_on: Cell<bool>,
+    /// Bits of the places somebody is in.
+    taken: Cell<u32>,
     generation: Cell<u64>,
     server: Cell<u64>,
     watchers: RefCell<[Option<Arc<Watcher>>; WATCHERS_MAX]>,
@@ -21,8 +23,10 @@ pub struct Station {
     shows_head: Cell<u32>,
     shows_body: Cell<u32>,
     shows_secrets: Cell<u32>,
-    /// That of the last request that was told of.
-    id: RefCell<Id>,
+    /// How the events of the last request that was told of begin.
+    begin: RefCell<Begin>,
+    /// Where an event is written before it gets there.
+    block: RefCell<Block>,
     /// Room for events: for those who are shown secrets, and for the others.
     room: RefCell<[Vec<u8>; 2]>,
 }
@@ -60,7 +64,7 @@ impl Station {
     #[inline]
     pub fn is_on(&self) -> bool {
         self.refresh();
-        self.is_on.get()
+        self.taken.get() != 0
     }
 
     /// Says whose watchers it tells. Called once.
@@ -94,7 +98,7 @@ impl Station {
                 .filter(|watcher| is_shown(watcher));
             shown.fold(0, |bits, watcher| bits | watcher.bit())
         };
-        self.is_on.set(watchers.iter().any(Option::is_some));
+        self.taken.set(bits(|_| true));
         self.shows_head
             .set(bits(|watcher| watcher.terms.shows_head));
         self.shows_body
@@ -111,7 +115,7 @@ impl Station {
         }
         *before = watchers;
         drop(before);
-        if !self.is_on.get() {
+        if self.taken.get() == 0 {
             *self.room.borrow_mut() = [Vec::new(), Vec::new()];
         }
     }
@@ -124,7 +128,8 @@ impl Station {
     /// Who watches a request: bits of those it matches, and of those for whom its end decides.
     pub fn match_begin(&self, subject: &Subject<'_>) -> (u32, u32) {
         let (mut live, mut held) = (0, 0);
-        for watcher in self.watchers.borrow().iter().flatten() {
+        let watchers = self.watchers.borrow();
+        for watcher in places(self.taken.get()).filter_map(|place| watchers[place].as_ref()) {
             if watcher.terms.match_begin(subject) {
                 match watcher.terms.needs_end() {
                     true => held |= watcher.bit(),
@@ -261,10 +266,10 @@ impl Station {
         write: impl FnOnce(&mut Pen<'_>),
     ) {
         let t_us = now_us.saturating_sub(trail.started_us);
-        let mut id = self.id.borrow_mut();
-        id.set((self.server.get(), trail.connection, trail.request));
-        let mut pen = Pen::begin(out, t_us, &id, stage);
-        drop(id);
+        let mut begin = self.begin.borrow_mut();
+        begin.set((self.server.get(), trail.connection, trail.request));
+        let mut block = self.block.borrow_mut();
+        let mut pen = Pen::begin(&mut block, out, (t_us, &begin, stage));
         write(&mut pen);
         pen.end();
     }
@@ -293,9 +298,18 @@ fn of_bits<'a>(
     trail: &Trail,
 ) -> impl Iterator<Item = &'a Arc<Watcher>> {
     let generation = trail.generation;
-    let known = watchers.iter().zip(since);
-    let known = known.filter_map(move |(one, since)| one.as_ref().filter(|_| *since <= generation));
-    known.filter(move |watcher| bits & watcher.bit() != 0)
+    let known = places(bits).filter(move |place| since[*place] <= generation);
+    known.filter_map(|place| watchers[place].as_ref())
+}
+
+/// The places whose bits are set. Nearly all are empty, and to look at each costs as much as some
+/// events do.
+fn places(mut bits: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = bits.trailing_zeros() as usize;
+        bits &= bits.wrapping_sub(1);
+        (place < WATCHERS_MAX).then_some(place)
+    })
 }
 
 #[cfg(test)]

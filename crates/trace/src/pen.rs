@@ -7,19 +7,19 @@
 
 /// The block that lines are written in; reused from line to line.
 #[derive(Debug)]
-pub(super) struct Block(Box<[u8; BLOCK_BYTES]>);
+pub(crate) struct Block(Box<[u8; BLOCK_BYTES]>);
 
 const BLOCK_BYTES: usize = 2048;
 
 impl Block {
-    pub(super) fn new() -> Block {
+    pub(crate) fn new() -> Block {
         Block(Box::new([0; BLOCK_BYTES]))
     }
 }
 
 /// A text of the format. Short ones are kept so that they can be put down in one move.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Literal {
+pub(crate) enum Literal {
     Short([u8; MOVE_BYTES], usize),
     Long(Vec<u8>),
 }
@@ -28,7 +28,7 @@ pub(super) enum Literal {
 const MOVE_BYTES: usize = 16;
 
 impl Literal {
-    pub(super) fn new(text: Vec<u8>) -> Literal {
+    pub(crate) fn new(text: Vec<u8>) -> Literal {
         let mut short = [0; MOVE_BYTES];
         match short.get_mut(..text.len()) {
             Some(start) => {
@@ -40,8 +40,14 @@ impl Literal {
     }
 }
 
+impl Default for Block {
+    fn default() -> Block {
+        Block::new()
+    }
+}
+
 /// Writes one line.
-pub(super) struct Pen<'a> {
+pub(crate) struct Pen<'a> {
     block: &'a mut [u8; BLOCK_BYTES],
     /// Bytes of the block that are written.
     at: usize,
@@ -49,7 +55,7 @@ pub(super) struct Pen<'a> {
 }
 
 impl<'a> Pen<'a> {
-    pub(super) fn new(block: &'a mut Block, out: &'a mut Vec<u8>) -> Pen<'a> {
+    pub(crate) fn new(block: &'a mut Block, out: &'a mut Vec<u8>) -> Pen<'a> {
         Pen {
             block: &mut block.0,
             at: 0,
@@ -58,25 +64,22 @@ impl<'a> Pen<'a> {
     }
 
     /// The line is complete.
-    pub(super) fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         self.empty();
     }
 
     #[inline]
-    pub(super) fn put_literal(&mut self, literal: &Literal) {
+    pub(crate) fn put_literal(&mut self, literal: &Literal) {
         match literal {
             Literal::Short(text, len) => {
-                if let Some(space) = self.space(MOVE_BYTES).first_chunk_mut() {
-                    *space = *text;
-                }
-                self.at += len;
+                self.put_start(text, *len);
             }
             Literal::Long(text) => self.put(text),
         }
     }
 
     #[inline]
-    pub(super) fn put_array<const LEN: usize>(&mut self, bytes: &[u8; LEN]) {
+    pub(crate) fn put_array<const LEN: usize>(&mut self, bytes: &[u8; LEN]) {
         const { assert!(LEN <= BLOCK_BYTES) };
         if let Some(space) = self.space(LEN).first_chunk_mut() {
             *space = *bytes;
@@ -84,8 +87,16 @@ impl<'a> Pen<'a> {
         self.at += LEN;
     }
 
+    /// Puts the first bytes of an array down, in one move of all of it.
     #[inline]
-    pub(super) fn put(&mut self, bytes: &[u8]) {
+    pub(crate) fn put_start<const LEN: usize>(&mut self, bytes: &[u8; LEN], len: usize) {
+        debug_assert!(len <= LEN);
+        self.put_array(bytes);
+        self.at -= LEN - len;
+    }
+
+    #[inline]
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
         if bytes.len() > BLOCK_BYTES {
             return self.put_long(bytes);
         }
@@ -94,10 +105,26 @@ impl<'a> Pen<'a> {
         self.at += bytes.len();
     }
 
+    /// Puts several texts down. Those that are known when this is compiled become moves.
+    #[inline(always)]
+    pub(crate) fn put_all<const COUNT: usize>(&mut self, texts: [&[u8]; COUNT]) {
+        let len = texts.iter().map(|text| text.len()).sum();
+        if len > BLOCK_BYTES {
+            return texts.into_iter().for_each(|text| self.put_long(text));
+        }
+        let mut space = self.space(len);
+        for text in texts {
+            let (to, rest) = space.split_at_mut(text.len());
+            copy(text, to, Any);
+            space = rest;
+        }
+        self.at += len;
+    }
+
     /// Puts the bytes down if all are printable ASCII, not below `lowest`, and none is a quote or a
     /// backslash. Says whether it did.
     #[inline]
-    pub(super) fn put_if_plain(&mut self, bytes: &[u8], lowest: u8) -> bool {
+    pub(crate) fn put_if_plain(&mut self, bytes: &[u8], lowest: u8) -> bool {
         if bytes.len() > BLOCK_BYTES {
             return false;
         }
@@ -110,13 +137,16 @@ impl<'a> Pen<'a> {
 
     /// Puts a number's decimal digits down.
     #[inline]
-    pub(super) fn put_number(&mut self, mut number: u64) {
+    pub(crate) fn put_number(&mut self, mut number: u64) {
         const DIGITS_MAX: usize = 20;
-        let len = if number < 10 {
-            1
-        } else {
-            number.ilog10() as usize + 1
-        };
+        if number < 100 {
+            let two = PAIRS[number as usize];
+            return match number < 10 {
+                true => self.put_array(&[two[1]]),
+                false => self.put_array(&two),
+            };
+        }
+        let len = number.ilog10() as usize + 1;
         let digits = &mut self.space(DIGITS_MAX)[..len];
         for pair in digits.rchunks_mut(2) {
             let two = PAIRS[(number % 100) as usize];
@@ -300,6 +330,8 @@ mod tests {
             let text: Vec<u8> = (0..len).map(|n| b'a' + (n % 26) as u8).collect();
             assert_eq!(written(|pen| pen.put(&text)), text);
             let literal = Literal::new(text.clone());
+            let thrice = written(|pen| pen.put_all([b"a", &text, b"b"]));
+            assert_eq!(thrice, [b"a", &text[..], b"b"].concat());
             let twice = written(|pen| {
                 pen.put_literal(&literal);
                 pen.put_literal(&literal);

@@ -5,11 +5,11 @@
 //! each; in JSON they become what JSON has for them, and a byte that is not UTF-8 becomes the
 //! replacement character.
 
-use super::pen::Pen;
+use crate::pen::Pen;
 
 /// Puts a value into a text line. The spaces in it stay.
 #[inline]
-pub(super) fn put_text(value: &[u8], pen: &mut Pen<'_>) {
+pub(crate) fn put_text(value: &[u8], pen: &mut Pen<'_>) {
     if !pen.put_if_plain(value, b' ') {
         put_text_escaped(value, b' ', pen);
     }
@@ -17,7 +17,7 @@ pub(super) fn put_text(value: &[u8], pen: &mut Pen<'_>) {
 
 /// Puts a value that must be one word into a text line: spaces are escaped too.
 #[inline]
-pub(super) fn put_word(value: &[u8], pen: &mut Pen<'_>) {
+pub(crate) fn put_word(value: &[u8], pen: &mut Pen<'_>) {
     if !pen.put_if_plain(value, b'!') {
         put_text_escaped(value, b'!', pen);
     }
@@ -25,7 +25,7 @@ pub(super) fn put_word(value: &[u8], pen: &mut Pen<'_>) {
 
 /// Puts down the inside of a JSON string.
 #[inline]
-pub(super) fn put_json(value: &[u8], pen: &mut Pen<'_>) {
+pub(crate) fn put_json(value: &[u8], pen: &mut Pen<'_>) {
     if !pen.put_if_plain(value, b' ') {
         put_json_escaped(value, pen);
     }
@@ -55,6 +55,9 @@ fn put_json_escaped(value: &[u8], pen: &mut Pen<'_>) {
             match character {
                 '"' => pen.put(b"\\\""),
                 '\\' => pen.put(b"\\\\"),
+                '\n' => pen.put(b"\\n"),
+                '\r' => pen.put(b"\\r"),
+                '\t' => pen.put(b"\\t"),
                 _ if is_steering(character) => {
                     let escaped = format_args!("\\u{:04x}", u32::from(character)).to_string();
                     pen.put(escaped.as_bytes());
@@ -85,8 +88,8 @@ fn put_hex(bytes: &[u8], pen: &mut Pen<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pen::Block;
     use super::*;
+    use crate::pen::Block;
 
     fn written(put: impl Fn(&[u8], &mut Pen<'_>), value: &[u8]) -> String {
         let (mut block, mut out) = (Block::new(), Vec::new());
@@ -140,8 +143,8 @@ mod tests {
             "\\xC2\\x85\\xE2\\x80\\xA8\\xE2\\x80\\xAE"
         );
         assert_eq!(
-            json("\n\u{85}\u{2028}\"\\".as_bytes()),
-            "\\u000a\\u0085\\u2028\\\"\\\\"
+            json("\r\n\t\u{85}\u{2028}\"\\".as_bytes()),
+            "\\r\\n\\t\\u0085\\u2028\\\"\\\\"
         );
     }
 
