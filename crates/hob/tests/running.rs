@@ -67,6 +67,7 @@ fn sleeping_script_is_listed_with_what_it_is_at() {
         (&"active".into(), &1.into())
     );
     assert_eq!(connection["client"], "127.0.0.1");
+    assert_eq!(connection["listener"], format!("127.0.0.1:{port}"));
     assert!(connection["rtt_us"].as_u64().unwrap() > 0);
     assert!(connection["bytes_in"].as_u64().unwrap() > 0);
     assert_eq!(

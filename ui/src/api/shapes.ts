@@ -217,11 +217,13 @@ export interface CacheEntry {
 /** One open connection. */
 export interface Connection {
   number: number;
-  client: string;
+  /** None over a Unix socket. */
+  client: Maybe<string>;
   client_port?: Maybe<number>;
   protocol?: Maybe<string>;
   tls_version?: Maybe<string>;
   tls_suite?: Maybe<string>;
+  /** The server's address that it came to; none over a Unix socket. */
   listener?: Maybe<string>;
   opened_unix_ms?: Maybe<number>;
   requests?: Maybe<number>;

@@ -65,7 +65,7 @@ export function Connections(): JSX.Element {
               head: "listener",
               isWide: true,
               by: (row) => row.listener,
-              cell: (row) => <Say text={row.listener} />,
+              cell: (row) => <Say text={row.listener || "local socket"} />,
             },
             {
               head: "opened",

@@ -41,6 +41,12 @@ beforeAll(async () => {
   await place.get(`/${encodeURIComponent(HOSTILE)}?q=${encodeURIComponent("\u202e")}`, {
     "User-Agent": HOSTILE,
   });
+  // Somebody is connected and has gone quiet, and somebody's request is under way.
+  await place.hold("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  await place.hold(
+    `POST /cgi-bin/quick HTTP/1.1\r\nHost: a\r\nUser-Agent: ${HOSTILE}\r\nContent-Length: 9\r\n\r\nh`,
+    false,
+  );
 });
 
 afterAll(async () => {
@@ -115,5 +121,14 @@ test("no text of visitors or scripts becomes markup", async () => {
   await page.locator("a.target", { hasText: "onerror" }).first().click();
   await page.getByText("onerror=globalThis.ran=1", { exact: false }).first().waitFor();
   expect(await page.evaluate(() => (globalThis as { ran?: number }).ran)).toBeUndefined();
+  await page.context().close();
+});
+
+test("who is connected, and where, is in the table of a real server", async () => {
+  const page = await operator(chromium, place);
+  await at(page, "#/connections");
+  const row = page.getByRole("row").filter({ hasText: new URL(await place.site()).host });
+  await row.first().waitFor();
+  expect(await row.first().textContent()).toContain("127.0.0.1 port");
   await page.context().close();
 });

@@ -10,6 +10,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { type Socket, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
@@ -60,6 +61,8 @@ const SCRIPTS: Record<string, string> = {
 
 /** A running server and where it is. */
 export class Place {
+  private readonly held: Socket[] = [];
+
   private constructor(
     readonly folder: string,
     private readonly child: ChildProcess,
@@ -114,8 +117,20 @@ export class Place {
     return response.status;
   }
 
+  /** Sends the site this and reads until an answer has begun; closed with the server. */
+  async hold(sent: string, isAnswered = true): Promise<void> {
+    const { hostname, port } = new URL(await this.site());
+    const socket = connect(Number(port), hostname);
+    socket.on("error", () => undefined);
+    await new Promise((resolve) => socket.once("connect", resolve));
+    socket.write(sent);
+    if (isAnswered) await new Promise((resolve) => socket.once("data", resolve));
+    this.held.push(socket);
+  }
+
   /** Ends the server, and waits for its end. */
   async stop(): Promise<void> {
+    for (const socket of this.held) socket.destroy();
     if (this.child.exitCode !== null) return;
     const end = new Promise((resolve) => this.child.once("exit", resolve));
     this.child.kill("SIGTERM");

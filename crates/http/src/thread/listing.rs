@@ -83,6 +83,8 @@ pub struct Open {
     pub tls_suite: &'static str,
     /// Index of the listener that took it.
     pub listener: u16,
+    /// The server's address that it came to; `None` over a Unix socket.
+    pub local: Option<SocketAddr>,
     /// When it was opened, as Unix time in milliseconds.
     pub opened_unix_ms: u64,
     /// Requests that have come over it.
@@ -262,6 +264,7 @@ fn of_facts(facts: &Facts) -> Open {
         tls_version: tls.map_or(TlsVersion::None, |tls| tls.version),
         tls_suite: tls.map_or("", |tls| tls.suite),
         listener: facts.listener,
+        local: facts.local,
         opened_unix_ms: 0,
         requests: 0,
         state: "idle",

@@ -119,7 +119,7 @@ fn connection(open: &Open) -> Value {
         "protocol": open.protocol.word(),
         "tls_version": tls,
         "tls_suite": tls.map(|_| open.tls_suite),
-        "listener": open.listener,
+        "listener": open.local.map(|local| local.to_string()),
         "opened_unix_ms": open.opened_unix_ms,
         "requests": open.requests,
         "bytes_in": network.map(|network| network.bytes_in),
