@@ -144,7 +144,8 @@ export interface Worker {
   requests?: Maybe<number>;
   age_s?: Maybe<number>;
   memory_bytes?: Maybe<number>;
-  running?: Maybe<number | string>;
+  /** What it has now, and for how long. */
+  running?: Maybe<{ id: string; request: string; ms: number }[]>;
   cpu_us?: Maybe<number>;
 }
 

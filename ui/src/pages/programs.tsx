@@ -245,6 +245,21 @@ function One(props: { of: Program; deed: Deed }): JSX.Element {
   );
 }
 
+/** The first request that a process has, and how many more. */
+function Having(props: { of: NonNullable<Worker["running"]> }): JSX.Element | null {
+  const [first, ...others] = props.of;
+  if (!first) return null;
+  return (
+    <>
+      <Code text={first.request} />
+      <span class="quiet">
+        {` for ${micros(first.ms * 1000)}`}
+        {others.length > 0 && `, and ${many(others.length, "other")}`}
+      </span>
+    </>
+  );
+}
+
 function Workers(props: {
   of: Worker[];
   name: string;
@@ -283,8 +298,7 @@ function Workers(props: {
         {
           head: "running",
           isWide: true,
-          cell: (row) =>
-            typeof row.running === "string" ? <Code text={row.running} /> : count(row.running),
+          cell: (row) => <Having of={row.running ?? []} />,
         },
         {
           head: "actions",

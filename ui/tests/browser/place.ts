@@ -5,6 +5,7 @@ import {
   chmodSync,
   chownSync,
   copyFileSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   rmSync,
@@ -28,7 +29,7 @@ const IS_ROOT = process.getuid?.() === 0;
 const KETTLE =
   "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$eWyzJ+jQbIGLIsexKTS96aHPoh46bPZb+Fz/AzMuStc";
 
-const CONFIG = `default_log = "main"
+export const CONFIG = `default_log = "main"
 [admin]
 address = "127.0.0.1:0"
 edit = true
@@ -59,6 +60,13 @@ const SCRIPTS: Record<string, string> = {
   "cgi-bin/hostile": `#!/bin/sh\nprintf '%s \\033[31m\\n' '${HOSTILE.replaceAll("'", `'"'"'`)}' >&2\nexit 3\n`,
 };
 
+/** A program that stays, for `wsgi = "kept:application"`: it answers once it has a whole body. */
+const KEPT = `def application(environ, start_response):
+    environ["wsgi.input"].read()
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [b"kept"]
+`;
+
 /** A running server and where it is. */
 export class Place {
   private readonly held: Socket[] = [];
@@ -77,6 +85,8 @@ export class Place {
     writeFileSync(join(folder, "hob.toml"), config);
     for (const [name, text] of Object.entries(SCRIPTS)) writeFileSync(join(folder, name), text);
     for (const name of Object.keys(SCRIPTS)) chmodSync(join(folder, name), 0o755);
+    writeFileSync(join(folder, "kept.py"), KEPT);
+    cpSync("../lang/python/src", join(folder, "lib"), { recursive: true });
     copyFileSync(HOB, join(folder, "hob"));
     if (IS_ROOT) {
       for (const name of ["", "site", "cgi-bin", "run", "hob.toml"]) {
@@ -168,7 +178,12 @@ function runIn(
   const run = join(folder, "run");
   const child = spawn(join(folder, "hob"), words, {
     cwd: folder,
-    env: { PATH: process.env["PATH"], XDG_RUNTIME_DIR: run, XDG_STATE_HOME: run },
+    env: {
+      PATH: process.env["PATH"],
+      PYTHONPATH: join(folder, "lib"),
+      XDG_RUNTIME_DIR: run,
+      XDG_STATE_HOME: run,
+    },
     ...(IS_ROOT ? { uid: NOBODY, gid: NOBODY } : {}),
   });
   const printed = { text: "" };

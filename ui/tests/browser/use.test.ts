@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { Place, at, browser, operator } from "./place";
+import { CONFIG, Place, at, browser, complaints, operator } from "./place";
 
 let place: Place;
 let chromium: Browser;
@@ -224,6 +224,21 @@ test("a server that is gone is said to be gone, and since when", async () => {
   await other.stop();
   await watching.getByText(/The server does not answer since \d\d:\d\d:\d\d/).waitFor();
   await watching.context().close();
+  await other.close();
+});
+
+test("what a program that stays is busy with is on the page of programs", async () => {
+  const route = '[[site.route]]\npath = "/kept"\nresident = { wsgi = "kept:application" }\n';
+  const other = await Place.open(CONFIG + route);
+  await other.hold("POST /kept HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nh", false);
+  const looking = await operator(chromium, other);
+  const complained = complaints(looking);
+  await at(looking, "#/programs");
+  const row = looking.getByRole("row").filter({ hasText: "busy" });
+  await row.getByText("POST /kept").waitFor();
+  expect(await row.textContent()).toMatch(/ for [0-9.]+ /);
+  expect(complained).toEqual([]);
+  await looking.context().close();
   await other.close();
 });
 

@@ -218,7 +218,7 @@ const worker = (n) => ({
   requests: 9120 - n * 211,
   age_s: 41_000 - n * 900,
   memory_bytes: 31e6 + n * 2e6,
-  running: n === 0 ? "/app/orders/1832" : 0,
+  running: n === 0 ? [{ id: "7", request: "GET /app/orders/1832", ms: 1200 }] : [],
   cpu_us: 91e6,
 });
 
