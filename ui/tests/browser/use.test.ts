@@ -170,6 +170,8 @@ test("keys go to pages, rows and fields, and can be switched off", async () => {
   await page.keyboard.press("h");
   await page.waitForURL(/#\/history$/);
   await page.locator("input[name=q]").waitFor();
+  // A page that is gone to gets the focus once it is drawn.
+  await page.locator("#page-title:focus").waitFor();
   await page.keyboard.press("/");
   expect(await page.evaluate(() => document.activeElement?.getAttribute("name"))).toBe("q");
   await page.keyboard.press("Escape");
